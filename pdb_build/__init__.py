@@ -1,0 +1,16 @@
+"""How pattern databases are made: plan, search, prove, write. Start reading in `build`."""
+
+from pdb_build.build import BuildProgress, BuildResult, build_database
+from pdb_build.plan import BuildPlan, check_plan, plan_build
+from pdb_build.search import PatternTable, search_pattern
+
+__all__ = [
+    "BuildPlan",
+    "BuildProgress",
+    "BuildResult",
+    "PatternTable",
+    "build_database",
+    "check_plan",
+    "plan_build",
+    "search_pattern",
+]

@@ -1,0 +1,469 @@
+"""Prove that an additive-min table is right, by code that shares nothing with the search that made it.
+
+The additive minimum alone has no local proof, since two neighbours in it may differ by 3. The blank-aware distances
+have one. So they are derived anew, proved, and their minimum is compared with the table. Common with the builder is the
+index function alone; regions, moves and permutations are derived here once more, in a simpler way.
+
+The proof. Let d be any labelling of the states with 0 .. 254 ("reached") or 255 ("unreached"), such that
+
+1. 0 stands at the goal's state and nowhere else;
+2. every transition from a reached state leads to a reached one and changes d by exactly 1, and every transition from an
+   unreached state leads to an unreached one;
+3. every reached state other than the goal has a neighbour whose d is exactly one lower.
+
+Then d is the distance from the goal. Forwards: a path from the goal, which is reached and has d = 0 (1), goes through
+reached states only, and d grows by at most 1 with each move (2). So every state the goal can reach is reached, with
+d <= distance. Backwards: from any reached state one can step to a neighbour one lower, again and again (3), and stands
+after exactly d moves where d = 0, that is on the goal (1). So the goal is d moves away and, moves being reversible,
+distance <= d. It follows that the reached states are those the goal can reach, no more and no fewer.
+
+How d was found plays no part in this. The kernels check 1 to 3 for every state and every transition.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_build.deep_check_kernels import UNREACHED, compare_with_table, expand_level, prove_blocks
+from pdb_core.errors import TableFileDamagedError, WrongAnswerError
+from pdb_core.puzzle import BLANK, Board, BoardSize, check_board
+from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
+
+Progress = Callable[[str, float], None]
+Bytes = npt.NDArray[np.uint8]
+Masks = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+
+NO_JUMP = -1
+_MAX_TILES = 10
+_MAX_LEVEL = 253  # its neighbours get 254, the largest value that is not UNREACHED
+
+# About 5 transitions a block at about 1 ns a state: a kernel call of this many states takes about 0.1 s.
+_SLAB_STATES = 20_000_000
+_SAMPLED_SETS = 20_000
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What was checked; every count is of things looked at one by one.
+
+    n_states, n_blocks   blank-aware states, and blocks of k! of them
+    n_reached            states the goal can reach
+    n_transitions        transitions of states; a move counts twice, once from each end
+    max_distance         the largest blank-aware distance
+    n_entries            entries of the table, all equal to the minimum over the blank regions
+    n_unreached_entries  those of them that are UNREACHED
+    """
+
+    n_states: int
+    n_blocks: int
+    n_reached: int
+    n_transitions: int
+    max_distance: int
+    n_entries: int
+    n_unreached_entries: int
+    derive_s: float
+    prove_s: float
+    compare_s: float
+    seconds: float
+
+
+def prove_table(
+    size: BoardSize,
+    goal: Board,
+    tiles: tuple[int, ...],
+    table: Bytes,
+    *,
+    n_threads: int,
+    progress: Progress = lambda stage, fraction: None,  # noqa: ARG005
+) -> Proof:
+    """Prove an additive-min table of the pattern `tiles` (ascending) right, entry for entry.
+
+    `table` is uint8[n! / (n-k)!], in the order of `PatternIndex`, read-only or not; it is not changed. Needs about
+    `required_bytes` of memory. `progress(stage, fraction)` is called in the calling thread, several times a second.
+
+    Raises `TableFileDamagedError` where an entry is wrong, naming the first, or where their number is; `BoardError`
+    where `goal` is no board of that size; `ValueError` where the tiles are not ascending tiles of the board, 1 to 10 of
+    them, or `table` is no uint8 array; `WrongAnswerError` where the derived distances fail their own proof, a fault of
+    the program or of the machine's memory. KeyboardInterrupt passes through within a fraction of a second.
+    """
+    start_s = time.perf_counter()
+    entries = _checked_table(size, goal, tiles, table)
+    progress("listing the moves", 0.0)
+    space = _state_space(size, len(tiles))
+    goal_state = _goal_state(space, goal, tiles)
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as executor:
+        crew = _Crew(executor, n_threads, progress)
+        distances = _derive_distances(space, goal_state, crew)
+        derived_s = time.perf_counter()
+        n_reached, max_distance = _prove_distances(space, goal_state, distances, crew)
+        proved_s = time.perf_counter()
+        _compare(space, tiles, distances, entries, crew)
+    end_s = time.perf_counter()
+    return Proof(
+        n_states=space.n_states,
+        n_blocks=space.n_blocks,
+        n_reached=n_reached,
+        n_transitions=len(space.targets) * space.n_orders,
+        max_distance=max_distance,
+        n_entries=len(entries),
+        n_unreached_entries=int(np.count_nonzero(entries == UNREACHED)) if n_reached < space.n_states else 0,
+        derive_s=derived_s - start_s,
+        prove_s=proved_s - derived_s,
+        compare_s=end_s - proved_s,
+        seconds=end_s - start_s,
+    )
+
+
+def required_bytes(size: BoardSize, n_tiles: int) -> int:
+    """Estimate of the memory `prove_table` needs, without the table itself; takes milliseconds whatever the board.
+
+    Raises `ValueError` where no pattern of that board has so many tiles.
+    """
+    _check_n_tiles(size, n_tiles)
+    n_sets, n_orders = math.comb(size.n_cells, n_tiles), math.factorial(n_tiles)
+    if n_sets <= _SAMPLED_SETS:
+        sample = lexicographic_cell_sets(size.n_cells, n_tiles)
+    else:
+        generator = np.random.default_rng(0)
+        cells = generator.permuted(np.tile(np.arange(size.n_cells), (_SAMPLED_SETS, 1)), axis=1)[:, :n_tiles]
+        sample = (np.int64(1) << cells).sum(axis=1)
+    free, lowest = _blank_regions(size, sample)
+    regions_a_set = int((lowest == np.arange(size.n_cells)[:, None]).sum()) / len(sample)
+    moves_a_set = sum(int((~free[cell] & free[near]).sum()) for cell, near in _neighbour_pairs(size)) / len(sample)
+    # A jump passes at most width - 1 tiles; the swaps it is made of and the scratch of a few threads come on top.
+    n_jumps = sum(abs(i - j) in range(1, size.width) for i in range(n_tiles) for j in range(n_tiles))
+    permutations = (n_jumps + n_tiles + 8) * n_orders * _permutation_type(n_orders).itemsize
+    # Listing the moves takes more than the list does, but is over when the distances come. Of the memory it frees, the
+    # allocator keeps the pieces below 32 MB.
+    listing = n_sets * (4 * size.n_cells + 24 * regions_a_set + 50 * moves_a_set)
+    listed = n_sets * (size.n_cells + 16 + 30 * regions_a_set + 6 * moves_a_set)
+    distances = n_sets * regions_a_set * _row_length(n_orders)
+    return int(permutations + max(listing, min(listing, 2**25) + listed + distances))
+
+
+def _checked_table(size: BoardSize, goal: Board, tiles: tuple[int, ...], table: Bytes) -> Bytes:
+    """The table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
+    check_board(goal, size)
+    _check_n_tiles(size, len(tiles))
+    if list(tiles) != sorted(set(tiles)) or not 1 <= tiles[0] <= tiles[-1] < size.n_cells:
+        raise ValueError(f"tiles {tiles} must be ascending, from 1 to {size.n_cells - 1}")
+    if table.dtype != np.uint8:
+        raise ValueError(f"a byte table has dtype uint8, not {table.dtype}")
+    n_entries = math.perm(size.n_cells, len(tiles))
+    if table.size != n_entries:
+        raise TableFileDamagedError(
+            f"the table of pattern {_listed(tiles)} has {table.size} entries where a {size} board needs {n_entries}; "
+            "rebuild it with pdb build"
+        )
+    entries = np.ascontiguousarray(table).reshape(-1).view()
+    entries.flags.writeable = False
+    return entries
+
+
+def _check_n_tiles(size: BoardSize, n_tiles: int) -> None:
+    most = min(_MAX_TILES, size.n_cells - 1)
+    if not 1 <= n_tiles <= most:
+        raise ValueError(f"a pattern on a {size} board has 1 to {most} tiles, not {n_tiles}")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+# The state space: blank regions, moves and permutations, derived again.
+
+
+@dataclass(frozen=True, eq=False)
+class _StateSpace:
+    """Blocks (cell set, blank region) and the moves between them.
+
+    first_block       int64[n_sets + 1]         the blocks of a cell set, the regions in the order of their lowest cells
+    region_numbers    uint8[n_cells, n_sets]    the region of its cell set that a free cell belongs to, from 0
+    first_transition  int64[n_blocks + 1]       the transitions out of a block
+    targets           int32[n_transitions]      the block a transition leads to
+    jumps             int16[n_transitions]      row of `permutations`, or NO_JUMP where arrangements keep their rank
+    permutations      uint16 or uint32[n_jumps, k!]  from the rank before to the rank after
+    """
+
+    size: BoardSize
+    n_tiles: int
+    first_block: npt.NDArray[np.int64]
+    region_numbers: Bytes
+    first_transition: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int32]
+    jumps: npt.NDArray[np.int16]
+    permutations: npt.NDArray[np.unsignedinteger]
+
+    @property
+    def n_orders(self) -> int:
+        return math.factorial(self.n_tiles)
+
+    @property
+    def n_sets(self) -> int:
+        return len(self.first_block) - 1
+
+    @property
+    def n_blocks(self) -> int:
+        return int(self.first_block[-1])
+
+    @property
+    def n_states(self) -> int:
+        return self.n_blocks * self.n_orders
+
+
+def _state_space(size: BoardSize, n_tiles: int) -> _StateSpace:
+    cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
+    free, lowest = _blank_regions(size, cell_sets)
+    is_first = lowest == np.arange(size.n_cells, dtype=np.uint8)[:, None]
+    first_block = np.concatenate([[0], np.cumsum(is_first.sum(axis=0, dtype=np.int64))])
+    region_numbers = np.zeros_like(lowest)
+    n_regions = np.zeros(len(cell_sets), dtype=np.uint8)
+    for cell in range(size.n_cells):
+        # The lowest cell of a region comes first and names it; the others look there.
+        same_as = np.minimum(lowest[cell], cell)
+        region_numbers[cell] = np.where(is_first[cell], n_regions, region_numbers[same_as, np.arange(len(cell_sets))])
+        n_regions += is_first[cell]
+    sources, targets, pairs = _moves(size, n_tiles, cell_sets, free, first_block, region_numbers)
+
+    by_source = np.argsort(sources, kind="stable")
+    first_transition = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=int(first_block[-1])))])
+    positions = np.unique(pairs[pairs != NO_JUMP])
+    jumps = np.where(pairs == NO_JUMP, NO_JUMP, np.searchsorted(positions, pairs)).astype(np.int16)
+    permutations = _permutations(n_tiles, [divmod(int(pair), n_tiles) for pair in positions])
+    return _StateSpace(
+        size, n_tiles, first_block, region_numbers, first_transition, targets[by_source], jumps[by_source], permutations
+    )
+
+
+def _neighbour_pairs(size: BoardSize) -> list[tuple[int, int]]:
+    """All (cell, cell next to it)."""
+    return [(cell, near) for cell in range(size.n_cells) for near in size.neighbours[cell]]
+
+
+def _blank_regions(size: BoardSize, cell_sets: Masks) -> tuple[npt.NDArray[np.bool_], Bytes]:
+    """Which cells are free, and the lowest cell of each one's blank region (else 255); both [n_cells, n_sets]."""
+    cells = np.arange(size.n_cells, dtype=np.uint8)[:, None]
+    free = (cell_sets[None, :] >> cells) & 1 == 0
+    lowest = np.where(free, cells, np.uint8(255))
+    changed = True
+    while changed:
+        before = lowest.copy()
+        for cell, near in _neighbour_pairs(size):
+            np.minimum(lowest[cell], lowest[near], out=lowest[cell], where=free[cell])
+        changed = not np.array_equal(before, lowest)
+    return free, lowest
+
+
+def _moves(
+    size: BoardSize,
+    n_tiles: int,
+    cell_sets: Masks,
+    free: npt.NDArray[np.bool_],
+    first_block: Masks,
+    region_numbers: Bytes,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
+    """Every move of a tile: the block it leaves, the block it leads to, and how the tiles' order changes.
+
+    The last is (position before) * k + (position after) of the tile among the occupied cells, or NO_JUMP where they are
+    the same. All three have shape [n_transitions].
+    """
+    by_mask = np.argsort(cell_sets)
+    sorted_masks = cell_sets[by_mask]
+    sources, targets, pairs = [], [], []
+    for cell, near in _neighbour_pairs(size):
+        # The tile on `cell` moves to `near`, which is in the blank's region; it leaves the blank on `cell`.
+        before = np.flatnonzero(~free[cell] & free[near])
+        mask_before = cell_sets[before]
+        mask_after = mask_before ^ (1 << cell) ^ (1 << near)
+        after = by_mask[np.searchsorted(sorted_masks, mask_after)]
+        sources.append((first_block[before] + region_numbers[near, before]).astype(np.int32))
+        targets.append((first_block[after] + region_numbers[cell, after]).astype(np.int32))
+        position_before = np.bitwise_count(mask_before & ((1 << cell) - 1)).astype(np.int16)
+        position_after = np.bitwise_count(mask_after & ((1 << near) - 1)).astype(np.int16)
+        same = position_before == position_after
+        pairs.append(np.where(same, np.int16(NO_JUMP), position_before * n_tiles + position_after))
+    return np.concatenate(sources), np.concatenate(targets), np.concatenate(pairs)
+
+
+def _permutation_type(n_orders: int) -> np.dtype[np.unsignedinteger]:
+    return np.dtype(np.uint16 if n_orders <= 1 << 16 else np.uint32)
+
+
+def _permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt.NDArray[np.unsignedinteger]:
+    """Where the rank of an arrangement goes when the label at position i moves to position j, one row for each (i, j).
+
+    Such a jump is |i - j| swaps of neighbours. A swap is looked up: read as decimal digits, arrangements are numbers in
+    the same order.
+    """
+    orders = lexicographic_arrangements(n_tiles)
+    digit_values = [10 ** (n_tiles - 1 - position) for position in range(n_tiles)]
+    numbers = np.zeros(len(orders), dtype=np.int64)
+    for position, digit_value in enumerate(digit_values):
+        numbers += orders[:, position].astype(np.int64) * digit_value
+    swaps = []
+    for p in range(n_tiles - 1):
+        step = orders[:, p + 1].astype(np.int64) - orders[:, p]
+        swapped = numbers + step * (digit_values[p] - digit_values[p + 1])
+        swaps.append(np.searchsorted(numbers, swapped).astype(_permutation_type(len(orders))))
+    result = np.empty((len(positions), len(orders)), dtype=_permutation_type(len(orders)))
+    for row, (i, j) in zip(result, positions, strict=True):
+        row[:] = np.arange(len(orders))
+        for p in range(i, j) if i < j else range(i - 1, j - 1, -1):
+            row[:] = swaps[p][row]
+    return result
+
+
+def _goal_state(space: _StateSpace, goal: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
+    """The goal as (block, rank of the arrangement)."""
+    cells = np.array([[goal.index(tile) for tile in tiles]], dtype=np.uint8)
+    cell_set, order = divmod(int(PatternIndex(space.size, space.n_tiles).rank(cells)[0]), space.n_orders)
+    return int(space.first_block[cell_set]) + int(space.region_numbers[goal.index(BLANK), cell_set]), order
+
+
+# The three steps: derive, prove, compare.
+
+
+@dataclass(frozen=True)
+class _Crew:
+    """Threads that work off slabs, while the calling thread waits, reports and can be interrupted."""
+
+    executor: ThreadPoolExecutor
+    n_threads: int
+    progress: Progress
+
+    def slabs(self, n_items: int, states_an_item: int) -> list[tuple[int, int]]:
+        """0 .. n_items in parts of about _SLAB_STATES, and at least a few for each thread."""
+        step = max(1, min(_SLAB_STATES // states_an_item, -(-n_items // (4 * self.n_threads))))
+        return [(start, min(start + step, n_items)) for start in range(0, n_items, step)]
+
+    def run(
+        self, job: Callable[[int, int], Result], slabs: Sequence[tuple[int, int]], report: Callable[[int, Result], None]
+    ) -> None:
+        """Do `job(start, stop)` for all slabs; `report(stop, result)` is called here, in the order of the slabs."""
+        futures: list[Future[Result]] = []
+        try:
+            futures.extend(self.executor.submit(job, *slab) for slab in slabs)
+            for (_, stop), future in zip(slabs, futures, strict=True):
+                report(stop, future.result())
+        finally:
+            # After an interrupt, or the first fault found, those not yet begun are not wanted any more.
+            for future in futures:
+                future.cancel()
+
+
+def _row_length(n_orders: int) -> int:
+    """Bytes of a block: k! rounded up to a multiple of 64."""
+    return -(-n_orders // 64) * 64
+
+
+def _derive_distances(space: _StateSpace, goal_state: tuple[int, int], crew: _Crew) -> Bytes:
+    """Blank-aware distances by breadth-first search: uint8[n_blocks, row length], 255 for unreached and padding."""
+    distances = np.empty((space.n_blocks, _row_length(space.n_orders)), dtype=np.uint8)
+    words = distances.view(np.int64)
+    n_open = np.full(space.n_blocks, space.n_orders, dtype=np.int64)
+    active, next_active = np.zeros((2, space.n_blocks), dtype=np.uint8)
+    slabs = crew.slabs(space.n_blocks, space.n_orders)
+    n_reached = 0
+
+    def clear(start: int, stop: int) -> int:
+        distances[start:stop] = UNREACHED
+        return 0
+
+    def expand(level: int, start: int, stop: int) -> int:
+        found = np.empty(space.n_orders, dtype=space.permutations.dtype)
+        return expand_level(
+            start, stop, level, distances, words, space.first_transition, space.targets, space.jumps,
+            space.permutations, active, next_active, n_open, found,
+        )  # fmt: skip
+
+    def report(_stop: int, n_states: int) -> None:
+        nonlocal n_reached
+        n_reached += n_states
+        crew.progress("deriving the distances", n_reached / space.n_states)
+
+    crew.run(clear, slabs, report)
+    distances[goal_state] = 0
+    active[goal_state[0]] = 1
+    # Were there states beyond the last level, the proof would refuse: a reached one would have an unreached neighbour.
+    for level in range(_MAX_LEVEL + 1):
+        crew.run(partial(expand, level), slabs, report)
+        active, next_active = next_active, active
+        if not active.any():
+            break
+    return distances
+
+
+def _prove_distances(space: _StateSpace, goal_state: tuple[int, int], distances: Bytes, crew: _Crew) -> tuple[int, int]:
+    """Check the conditions of the proof; returns the number of reached states and the largest distance."""
+    n_zeros = n_reached = max_distance = 0
+
+    def prove(start: int, stop: int) -> tuple[int, npt.NDArray[np.int64]]:
+        has_lower, gathered = np.empty((2, space.n_orders), dtype=np.uint8)
+        counts = np.zeros(3, dtype=np.int64)
+        bad_block = prove_blocks(
+            start, stop, space.n_orders, distances, space.first_transition, space.targets, space.jumps,
+            space.permutations, has_lower, gathered, counts,
+        )  # fmt: skip
+        return bad_block, counts
+
+    def report(stop: int, result: tuple[int, npt.NDArray[np.int64]]) -> None:
+        nonlocal n_zeros, n_reached, max_distance
+        bad_block, counts = result
+        if bad_block >= 0:
+            raise _own_fault(f"block {bad_block} does not agree with its neighbours")
+        n_zeros += int(counts[0])
+        n_reached += int(counts[1])
+        max_distance = max(max_distance, int(counts[2]))
+        crew.progress("proving the distances", stop / space.n_blocks)
+
+    crew.run(prove, crew.slabs(space.n_blocks, space.n_orders), report)
+    if n_zeros != 1 or distances[goal_state] != 0:
+        raise _own_fault("the goal is not the only state at distance 0")
+    return n_reached, max_distance
+
+
+def _own_fault(what: str) -> WrongAnswerError:
+    return WrongAnswerError(
+        f"the distances derived for the check fail their own proof: {what}; the table may be sound, "
+        "run the check again and report it if it fails again"
+    )
+
+
+def _compare(space: _StateSpace, tiles: tuple[int, ...], distances: Bytes, entries: Bytes, crew: _Crew) -> None:
+    """Raise `TableFileDamagedError` at the first entry that is not the minimum over the blank regions."""
+
+    def compare(start: int, stop: int) -> int:
+        smallest = np.empty(space.n_orders, dtype=np.uint8)
+        return compare_with_table(start, stop, space.n_orders, space.first_block, distances, entries, smallest)
+
+    def report(stop: int, wrong_entry: int) -> None:
+        if wrong_entry >= 0:
+            raise _wrong_entry(space, tiles, distances, entries, wrong_entry)
+        crew.progress("comparing the table", stop / space.n_sets)
+
+    crew.run(compare, crew.slabs(space.n_sets, space.n_orders), report)
+
+
+def _wrong_entry(
+    space: _StateSpace, tiles: tuple[int, ...], distances: Bytes, entries: Bytes, entry: int
+) -> TableFileDamagedError:
+    cell_set, order = divmod(entry, space.n_orders)
+    right = int(distances[space.first_block[cell_set] : space.first_block[cell_set + 1], order].min())
+    cells = PatternIndex(space.size, space.n_tiles).unrank([entry])[0]
+    placed = ", ".join(f"{tile} on {cell}" for tile, cell in zip(tiles, cells, strict=True))
+    return TableFileDamagedError(
+        f"entry {entry} of the table of pattern {_listed(tiles)} (the tiles on cells: {placed}) is "
+        f"{_value(int(entries[entry]))} where {_value(right)} is right; rebuild it with pdb build"
+    )
+
+
+def _value(value: int) -> str:
+    return f"{value} (UNREACHED)" if value == UNREACHED else str(value)

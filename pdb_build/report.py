@@ -1,0 +1,75 @@
+"""The build report: a JSON file beside the table file that says how it came to be.
+
+All that depends on the clock, the machine or the versions is here, so that the table file itself depends on none of
+them.
+"""
+
+import json
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numba
+import numpy as np
+
+from pdb_build.plan import BuildPlan
+from pdb_build.writer import writing_errors
+from pdb_core import __version__
+from pdb_core.schema import FORMAT_VERSION
+
+if TYPE_CHECKING:
+    from pdb_build.build import BuildResult
+
+
+def report_path(table_file: Path) -> Path:
+    """Where the report of a table file lies."""
+    return table_file.with_suffix(".build.json")
+
+
+def write_report(result: "BuildResult", plan: BuildPlan) -> None:
+    """Write the report of a build. Raises `DiskFullError`, `OutputError`."""
+    path = report_path(result.path)
+    with writing_errors(path):
+        path.write_text(json.dumps(_content(result, plan), indent=2) + "\n", encoding="utf-8")
+
+
+def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:
+    return {
+        "file": result.path.name,
+        "partition": plan.partition.name,
+        "patterns": str(plan.partition),
+        "size": str(plan.size),
+        "goal": list(plan.goal),
+        "encoding": result.header.encoding,
+        "format_version": FORMAT_VERSION,
+        "header_sha256": result.header.digest(),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": round(result.seconds, 3),
+        "peak_memory_bytes": result.peak_memory_bytes,
+        "planned_memory_bytes": plan.memory_bytes,
+        "threads": plan.n_threads,
+        "versions": {
+            "tile-pdb": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+            "h5py": h5py.__version__,
+            "hdf5": h5py.version.hdf5_version,
+        },
+        "machine": {"system": platform.system(), "architecture": platform.machine()},
+        "tables": [
+            {
+                "tiles": list(search.pattern.tiles),
+                "entries": entry.n_entries,
+                "sha256": entry.sha256,
+                "seconds": round(search.seconds, 3),
+                "maximum": entry.maximum,
+                "mean": entry.mean,
+                "entries_per_depth": list(entry.histogram),
+                "states_per_depth": list(search.states_per_depth),
+            }
+            for search, entry in zip(result.searches, result.header.patterns, strict=True)
+        ],
+    }

@@ -1,0 +1,155 @@
+"""Kernels of the backward breadth-first search over blocks.
+
+Every block's arrangements are a row of bits, grouped in words as `words` describes. A *pull* step: whoever owns a cell
+set gathers into its blocks the frontiers of all blocks that a move leads from, so no two threads write the same row,
+and the result does not depend on their number.
+
+One row a block is enough. A move changes the colour of the cell a tile stands on, so all states of a cell set are at
+distances of the same parity: at an odd level only the odd cell sets receive, only the even ones give. And since moves
+can be undone, a neighbour of level d lies in level d-1 or d+1. So a row that holds level d-1 of its block is replaced
+by level d+1, which is what it receives less what it holds; nothing else has to be remembered as visited.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_build.words import SOURCE_BITS, TARGET_BITS
+from pdb_core.bit_kernels import popcount, trailing_zeros
+from pdb_core.jit import kernel
+
+_ONE = np.uint64(1)
+_at = np.uint64
+_SOURCE_MASK = (1 << SOURCE_BITS) - 1
+_TARGET_MASK = (1 << TARGET_BITS) - 1
+# For each digit of the bit numbers of a word: the bits that have a 0 there. Their partners are `1 << digit` higher.
+_LOWER_BITS = (0x5555, 0x3333, 0x0F0F, 0x00FF)
+# A row with fewer bits than 1/16 of its words is pushed word by word, skipping zeros: measured to break even there.
+_SPARSE = 16
+
+
+@kernel
+def push_dense_row(source_words: Any, jump: Any, first_jumps: Any, received_words: Any) -> None:
+    """Add to `received_words` what a jump makes of a row; both uint8|uint16[n].
+
+    jump, first_jumps: uint64[n_words] and int64[6], rows of those in `WordLayout`.
+    """
+    for i in range(first_jumps[0], first_jumps[1]):
+        entry = np.int64(jump[_at(i)])
+        received_words[_at(entry >> SOURCE_BITS)] |= source_words[_at(entry & _SOURCE_MASK)]
+    for digit in range(4):
+        mask, shift = _LOWER_BITS[digit], 1 << digit
+        for i in range(first_jumps[digit + 1], first_jumps[digit + 2]):
+            entry = np.int64(jump[_at(i)])
+            word = np.int64(source_words[_at(entry & _SOURCE_MASK)])
+            received_words[_at(entry >> SOURCE_BITS)] |= ((word & mask) << shift) | ((word >> shift) & mask)
+
+
+@kernel
+def push_sparse_row(source: Any, source_words: Any, targets: Any, received_words: Any) -> None:
+    """The same for a row that is mostly 0, given both as uint64 and as words; targets: uint32[n_words]."""
+    words_per_64 = 8 // source_words.itemsize
+    for i in range(source.shape[0]):
+        if source[i] == 0:
+            continue
+        for w in range(i * words_per_64, (i + 1) * words_per_64):
+            word = np.int64(source_words[_at(w)])
+            if word == 0:
+                continue
+            target = np.int64(targets[_at(w)])
+            digit = (target >> TARGET_BITS) - 1
+            if digit >= 0:
+                mask, shift = _LOWER_BITS[digit], 1 << digit
+                word = ((word & mask) << shift) | ((word >> shift) & mask)
+            received_words[_at(target & _TARGET_MASK)] |= word
+
+
+@kernel
+def advance_cell_sets(
+    cell_sets: Any, level: int, first_block: Any, first_transition: Any, sources: Any, jumps: Any,
+    word_jumps: Any, first_jumps: Any, targets: Any, rank_of_slot: Any, frontier: Any, frontier_words: Any,
+    n_active: Any, seen: Any, table: Any,
+    received: Any, received_words: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Advance the blocks of some cell sets, all of the parity of `level`, from level-2 to `level`.
+
+    cell_sets     int64[m]                  which cell sets; no other thread may hold one of them
+    first_block, first_transition, sources, jumps   as in `PatternLayout`
+    word_jumps, first_jumps, targets, rank_of_slot   as in `WordLayout`, there `jumps`
+    frontier      uint64[n_blocks, r]       mutated: rows of these cell sets; frontier_words: the same as words
+    n_active      int32[n_blocks]           mutated: bits in each row
+    seen          uint64[n_sets, r]         mutated: arrangements reached in any region of the cell set
+    table         uint8[n_sets, k!]         mutated: `level` where an arrangement is reached first
+    received      uint64[r]                 scratch, one for each thread; received_words: the same as words
+    counts        int64[2]                  mutated: + states reached, + entries of the table written
+    """
+    n_received = frontier.shape[1]
+    for i in range(cell_sets.shape[0]):
+        cell_set = cell_sets[i]
+        first, last = first_block[cell_set], first_block[cell_set + 1]
+        n_reached = 0
+        for block in range(first, last):
+            transitions = range(first_transition[block], first_transition[block + 1])
+
+            # Step 1. Nothing comes in: the row held level-2, which is over.
+            has_source = False
+            for t in transitions:
+                if n_active[sources[t]] != 0:
+                    has_source = True
+                    break
+            if not has_source:
+                if n_active[block] != 0:
+                    n_active[block] = 0
+                    frontier[block, :] = 0
+                continue
+
+            # Step 2. Gather what comes in.
+            received[:] = 0
+            for t in transitions:
+                source = sources[t]
+                if n_active[source] == 0:
+                    continue
+                if jumps[t] < 0:
+                    for w in range(n_received):
+                        received[w] |= frontier[source, w]
+                elif n_active[source] * _SPARSE < targets.shape[1]:
+                    push_sparse_row(frontier[source], frontier_words[source], targets[jumps[t]], received_words)
+                else:
+                    jump = jumps[t]
+                    push_dense_row(frontier_words[source], word_jumps[jump], first_jumps[jump], received_words)
+
+            # Step 3. What comes in and is not of level-2 is new.
+            n_new = 0
+            for w in range(n_received):
+                word = received[w] & ~frontier[block, w]
+                frontier[block, w] = word
+                n_new += popcount(word)
+            n_active[block] = n_new
+            n_reached += n_new
+
+        # Step 4. The additive minimum: the first level that reaches an arrangement in any region is its distance.
+        if n_reached == 0:
+            continue
+        counts[0] += n_reached
+        n_written = 0
+        for w in range(n_received):
+            word = np.uint64(0)
+            for block in range(first, last):
+                word |= frontier[block, w]
+            word &= ~seen[cell_set, w]
+            seen[cell_set, w] |= word
+            n_written += popcount(word)
+            while word != 0:
+                table[cell_set, rank_of_slot[_at((w << 6) + trailing_zeros(word))]] = level
+                word &= word - _ONE
+        counts[1] += n_written
+
+
+@kernel
+def fill_unreached(seen: Any, slot_of_rank: Any, unreached: int, table: Any) -> None:
+    """Set the entries of `table` (uint8[n_sets, k!]) to `unreached` whose bit in `seen` (uint64[n_sets, r]) is 0."""
+    for cell_set in range(table.shape[0]):
+        for rank in range(table.shape[1]):
+            slot = np.int64(slot_of_rank[rank])
+            if (seen[cell_set, _at(slot >> 6)] >> np.uint64(slot & 63)) & _ONE == 0:
+                table[cell_set, rank] = unreached

@@ -1,0 +1,176 @@
+"""Writing the table file: under another name, synced, read back, then renamed. A reader sees the whole file or none."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import h5py
+import numpy as np
+
+from pdb_build.search import PatternTable, Table
+from pdb_core.errors import DiskFullError, OutputError, PdbError
+from pdb_core.pattern import Partition
+from pdb_core.puzzle import Board, BoardSize
+from pdb_core.schema import (
+    ENCODING_BYTES,
+    HISTOGRAM_DATASET,
+    PAGE_BYTES,
+    TABLE_DATASET,
+    Header,
+    PatternHeader,
+    pattern_group,
+    write_header,
+)
+
+_READ_BYTES = 16 * 1024 * 1024
+
+
+@contextmanager
+def writing_errors(path: Path) -> Iterator[None]:
+    """Turn the operating system's refusals into `DiskFullError` and `OutputError`, with the file they are about."""
+    try:
+        yield
+    except PdbError:
+        raise
+    except (OSError, RuntimeError) as error:
+        # HDF5 passes the system's error on in its text alone.
+        text = str(error)
+        number = error.errno if isinstance(error, OSError) else None
+        if number in (28, 122) or "errno = 28" in text or "No space left" in text or "Disk quota" in text:
+            raise DiskFullError(
+                f"the disk is full, {path} was not written; make room or choose another place with --out"
+            ) from error
+        reason = os.strerror(number) if number else text.splitlines()[0]
+        raise OutputError(f"cannot write {path}: {reason}; choose another place with --out") from error
+
+
+@dataclass(frozen=True)
+class _Written:
+    table: PatternTable
+    offset: int
+    sha256: str
+
+
+class TableFileWriter:
+    """A table file in the making. `close` gives it its name; leaving the context without that removes it.
+
+    Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither.
+    """
+
+    def __init__(self, path: Path, size: BoardSize, goal: Board, partition: Partition) -> None:
+        self.path = path
+        self._temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+        self._size, self._goal, self._partition = size, goal, partition
+        self._written: dict[int, _Written] = {}
+        with writing_errors(path):
+            self._lay_out()
+
+    def __enter__(self) -> "TableFileWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._temporary.unlink(missing_ok=True)
+
+    def _lay_out(self) -> None:
+        """Make the file with all datasets at their places, contiguous and on whole pages, and nothing in them yet."""
+        self._temporary.unlink(missing_ok=True)
+        with h5py.File(
+            self._temporary,
+            "x",
+            alignment_threshold=PAGE_BYTES,
+            alignment_interval=PAGE_BYTES,
+            libver=("earliest", "v110"),
+        ) as file:
+            self._offsets = []
+            for index, pattern in enumerate(self._partition.patterns):
+                group = file.create_group(pattern_group(index))
+                creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+                creation.set_layout(h5py.h5d.CONTIGUOUS)
+                creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+                creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+                space = h5py.h5s.create_simple((pattern.n_entries(self._size),))
+                dataset = h5py.h5d.create(group.id, TABLE_DATASET.encode(), h5py.h5t.NATIVE_UINT8, space, dcpl=creation)
+                self._offsets.append(dataset.get_offset())
+
+    def write(self, index: int, table: PatternTable) -> None:
+        """Write and sync the table of the pattern at `index`. Raises `DiskFullError` and `OutputError`."""
+        offset = self._offsets[index]
+        with writing_errors(self.path):
+            descriptor = os.open(self._temporary, os.O_WRONLY)
+            try:
+                _write_all(descriptor, table.table, offset)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        digest = hashlib.sha256(table.table.data).hexdigest()
+        # The table itself is not kept: the next search wants its memory.
+        self._written[index] = _Written(table.without_entries(), offset, digest)
+
+    def close(self) -> Header:
+        """Write the header, sync, read every table back, and give the file its name.
+
+        Raises `DiskFullError`, `OutputError`, also where what is read back is not what was written.
+        """
+        entries = []
+        with writing_errors(self.path):
+            with h5py.File(self._temporary, "r+") as file:
+                for index in range(len(self._partition.patterns)):
+                    written = self._written[index]
+                    entries.append(_pattern_header(written, self._size))
+                    histogram = np.array(written.table.histogram, dtype=np.uint64)
+                    file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
+                header = Header(self._size, self._goal, self._partition, ENCODING_BYTES, tuple(entries))
+                write_header(file, header)
+            self._read_back()
+            _sync(self._temporary)
+            self._temporary.replace(self.path)
+            _sync(self.path.absolute().parent)
+        return header
+
+    def _read_back(self) -> None:
+        with self._temporary.open("rb") as file:
+            for written in self._written.values():
+                if _digest_of(file.fileno(), written.offset, written.table.n_entries) != written.sha256:
+                    raise OutputError(
+                        f"what was read back of {self.path} is not what was written: the disk or the memory is faulty; "
+                        f"build again at another place"
+                    )
+
+
+def _pattern_header(written: _Written, size: BoardSize) -> PatternHeader:
+    table = written.table
+    assert table.n_entries == table.pattern.n_entries(size)
+    return PatternHeader(table.pattern, table.n_entries, table.histogram, table.n_unreached, written.sha256)
+
+
+def _write_all(descriptor: int, table: Table, offset: int) -> None:
+    view = table.data
+    done = 0
+    while done < len(view):
+        done += os.pwrite(descriptor, view[done : done + (1 << 30)], offset + done)
+
+
+def _digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
+    digest = hashlib.sha256()
+    done = 0
+    while done < n_bytes:
+        piece = os.pread(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
+        if not piece:
+            break
+        digest.update(piece)
+        done += len(piece)
+    return digest.hexdigest()
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,3 @@
+"""The `pdb` command. Each command has a file; heavy imports are inside functions, so that help and usage errors are
+quick.
+"""

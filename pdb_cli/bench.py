@@ -1,0 +1,158 @@
+"""`pdb bench`: how fast this machine builds and solves, in figures that can be compared."""
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import FormatOption, LoadOption, check_load
+from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
+from pdb_core.errors import OutputError
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board
+    from solver import Solution, Solver
+
+_COLUMNS = (
+    "measurement",
+    "boards",
+    "seconds",
+    "mean_ms",
+    "mean_h",
+    "mean_generated",
+    "nodes_per_second",
+    "peak_memory_bytes",
+)
+_SETS = ("hardest80", "worst-for-78", "korf100")
+
+
+@command
+def bench(
+    partitions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PARTITION]...", help="Partitions of the 4x4 board.", show_default="663 78"),
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, max=100, help="Builds of each partition.")] = 3,
+    boards: Annotated[int, typer.Option("--boards", min=1, help="Random boards to solve.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random boards.")] = 1,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="Instance sets to solve.", show_default=", ".join(_SETS))
+    ] = None,
+    load: LoadOption = "copy",
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write all figures to a file.")
+    ] = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Build each partition as a whole process, then solve random boards and instance sets on one thread.
+
+    Prints the median of the builds, and nodes and nodes/s of the searches.
+    """
+    check_load(load)
+    prepare()
+    records: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="pdb-bench-") as folder:
+
+        def measured() -> Iterator[dict[str, Any]]:
+            for partition in partitions or ["663", "78"]:
+                path = Path(folder) / "table.h5"
+                for record in _measure(partition, path, repeats, boards, seed, sets or list(_SETS), load):
+                    records.append(record)
+                    yield record
+
+        write_records(measured(), output, columns=_COLUMNS, text=_text)
+    if json_file is not None:
+        try:
+            json_file.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise OutputError(f"cannot write {json_file}: {error.strerror}; choose another place with --json") from None
+
+
+def _measure(
+    partition: str, path: Path, repeats: int, n_boards: int, seed: int, sets: list[str], load: str
+) -> Iterator[dict[str, Any]]:
+    from pdb_core.puzzle import parse_goal, random_boards
+    from pdb_query import open_database, read_instances
+    from solver import Solver
+
+    yield _measure_build(partition, path, repeats)
+    with open_database(path, load=load) as database:  # type: ignore[arg-type]
+        solver = Solver(database)
+        sample = random_boards(database.size, database.goal, n_boards, seed)
+        yield _measure_searches(
+            f"{partition}: {n_boards} random boards", solver, [(tuple(board.tolist()), None) for board in sample]
+        )
+        for name in sets:
+            instances = [
+                (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
+                for instance in read_instances(name, database.size)
+                if instance.size == database.size
+            ]
+            yield _measure_searches(f"{partition}: {name}", solver, instances)
+
+
+def _measure_build(partition: str, path: Path, repeats: int) -> dict[str, Any]:
+    """Build in a process of its own, so that start, imports, writing and digests are counted."""
+    program = "from pdb_cli.main import run; run()"
+    seconds, peaks = [], []
+    for repeat in range(repeats + 1):
+        path.unlink(missing_ok=True)
+        start = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-c", program, "build", partition, "--out", str(path), "--format", "json"],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        elapsed = time.perf_counter() - start
+        if repeat == 0:
+            message(f"pdb: {partition}: first build, kernels compiled if need be: {elapsed:.2f} s, not counted")
+            continue
+        seconds.append(elapsed)
+        peaks.append(json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))["peak_memory_bytes"])
+    return {
+        "measurement": f"{partition}: build, whole process",
+        "seconds": statistics.median(seconds),
+        "all_seconds": seconds,
+        "peak_memory_bytes": max(peaks),
+    }
+
+
+def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Board, Board | None]]") -> dict[str, Any]:
+    solutions: list[Solution] = [solver.solve(board, goal) for board, goal in boards]
+    seconds = sum(solution.seconds for solution in solutions)
+    generated = sum(solution.generated for solution in solutions)
+    return {
+        "measurement": name,
+        "boards": len(solutions),
+        "seconds": seconds,
+        "mean_ms": 1000 * seconds / len(solutions),
+        "slowest_ms": 1000 * max(solution.seconds for solution in solutions),
+        "mean_h": statistics.mean(solution.h for solution in solutions),
+        "mean_length": statistics.mean(solution.length or 0 for solution in solutions),
+        "mean_generated": generated / len(solutions),
+        "generated": generated,
+        "expanded": sum(solution.expanded for solution in solutions),
+        "nodes_per_second": generated / seconds,
+    }
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        if "boards" in record:
+            yield (
+                f"{record['measurement']:<28} {record['seconds']:8.2f} s, {record['mean_ms']:9.2f} ms a board, "
+                f"mean h {record['mean_h']:.2f}, {count(round(record['mean_generated']))} nodes, "
+                f"{record['nodes_per_second'] / 1e6:.1f} million/s"
+            )
+        else:
+            yield (
+                f"{record['measurement']:<28} {record['seconds']:8.2f} s (median of {len(record['all_seconds'])}), "
+                f"{record['peak_memory_bytes'] / 1e6:.0f} MB"
+            )

@@ -1,0 +1,192 @@
+"""`pdb build`: make table files."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import FormatOption, GoalOption, SizeOption, ThreadsOption, parse_optional_size
+from pdb_cli.output import Format, command, count, message, on_terminal, prepare, write_records
+
+if TYPE_CHECKING:
+    from pdb_build import BuildPlan, BuildProgress, BuildResult
+
+# Seconds between two lines of a log.
+_LOG_S = 10.0
+
+
+@command
+def build(
+    partitions: Annotated[
+        list[str], typer.Argument(metavar="PARTITION...", help="663, 78, 555, 8, 6666, 55554, or 1,2,5/3,4,6/7,8.")
+    ],
+    size: SizeOption = None,
+    goal: GoalOption = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Where to write; PARTITION.h5 by default.")
+    ] = None,
+    threads: ThreadsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, build nothing.")] = False,
+    output: FormatOption = Format.text,
+) -> None:
+    """Build a pattern database: search all patterns of a partition, write one table file and a report beside it."""
+    if out is not None and len(partitions) > 1:
+        raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
+    prepare()
+    from pdb_build import build_database, check_plan
+
+    plans = [_plan(partition, size, goal, out, threads) for partition in partitions]
+    if dry_run:
+        write_records([_plan_record(plan) for plan in plans], output, columns=_PLAN_COLUMNS, text=_plan_text)
+    for plan in plans:
+        check_plan(plan)
+    if dry_run:
+        return
+    results = []
+    for plan in plans:
+        with _BuildDisplay(plan) as display:
+            results.append(build_database(plan, progress=display.show))
+    write_records([_result_record(result) for result in results], output, columns=_RESULT_COLUMNS, text=_result_text)
+
+
+def _plan(partition: str, size: str | None, goal: str | None, out: Path | None, threads: int | None) -> "BuildPlan":
+    from pdb_build import plan_build
+    from pdb_core.pattern import named_partitions, parse_partition
+    from pdb_core.puzzle import blank_last, parse_goal
+
+    board_size = parse_optional_size(size) or named_partitions().get(partition.strip())
+    if board_size is None:
+        board_size = parse_partition(partition, None).size
+    goal_board = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
+    parsed = parse_partition(partition, board_size, goal_board)
+    if out is None:
+        name = parsed.name.replace("/", "_").replace(",", "-")
+        folder = Path("data")
+        out = (folder if folder.is_dir() else Path()) / f"{name if len(name) <= 80 else 'partition'}.h5"
+    return plan_build(board_size, goal_board, parsed, out, n_threads=threads)
+
+
+_PLAN_COLUMNS = ("file", "partition", "size", "entries", "memory_bytes", "disk_bytes")
+_RESULT_COLUMNS = ("file", "partition", "size", "entries", "seconds", "peak_memory_bytes", "report")
+
+
+def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
+    return {
+        "file": str(plan.out),
+        "partition": plan.partition.name,
+        "size": str(plan.size),
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "entries": entry.n_entries,
+                "states": entry.n_states,
+                "states_are_exact": entry.states_are_exact,
+                "memory_bytes": entry.memory_bytes,
+            }
+            for entry in plan.patterns
+        ],
+        "entries": plan.n_entries,
+        "memory_bytes": plan.memory_bytes,
+        "memory_available_bytes": plan.available_memory,
+        "disk_bytes": plan.disk_bytes,
+        "disk_available_bytes": plan.available_disk,
+        "threads": plan.n_threads,
+    }
+
+
+def _plan_text(records: Any) -> Any:
+    from pdb_build.plan import format_bytes
+
+    for record in records:
+        yield f"{record['file']}: partition {record['partition']} of a {record['size']} board"
+        for entry in record["patterns"]:
+            about = "" if entry["states_are_exact"] else "about "
+            yield (
+                f"  pattern {','.join(map(str, entry['tiles']))}: {count(entry['entries'])} entries, "
+                f"{about}{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
+            )
+        yield (
+            f"  memory {format_bytes(record['memory_bytes'])} of {format_bytes(record['memory_available_bytes'])} "
+            "available, "
+            f"disk {format_bytes(record['disk_bytes'])} of {format_bytes(record['disk_available_bytes'])} free, "
+            f"{record['threads']} threads"
+        )
+
+
+def _result_record(result: "BuildResult") -> dict[str, Any]:
+    return {
+        "file": str(result.path),
+        "partition": result.header.partition.name,
+        "size": str(result.header.size),
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "entries": entry.n_entries,
+                "maximum": entry.maximum,
+                "mean": entry.mean,
+                "sha256": entry.sha256,
+                "seconds": search.seconds,
+            }
+            for entry, search in zip(result.header.patterns, result.searches, strict=True)
+        ],
+        "entries": sum(entry.n_entries for entry in result.header.patterns),
+        "seconds": result.seconds,
+        "peak_memory_bytes": result.peak_memory_bytes,
+        "report": str(result.report),
+    }
+
+
+def _result_text(records: Any) -> Any:
+    for record in records:
+        for entry in record["patterns"]:
+            yield (
+                f"pattern {','.join(map(str, entry['tiles']))}: {count(entry['entries'])} entries, "
+                f"mean {entry['mean']:.2f}, maximum {entry['maximum']}, {entry['seconds']:.2f} s"
+            )
+        yield f"{record['file']} written in {record['seconds']:.2f} s; report in {record['report']}"
+
+
+class _BuildDisplay:
+    """Shows a build: a bar for each pattern on a terminal, a line now and then in a log."""
+
+    def __init__(self, plan: "BuildPlan") -> None:
+        self._plan = plan
+        self._bars: Any = None
+        self._tasks: dict[int, Any] = {}
+        self._last_log = time.monotonic()
+
+    def __enter__(self) -> "_BuildDisplay":
+        if on_terminal():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.percentage:>3.0f} %  depth {task.fields[depth]}"),
+                TimeElapsedColumn(),
+                console=Console(stderr=True),
+            )
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def show(self, progress: "BuildProgress") -> None:
+        """Show where the build stands; called once for each depth."""
+        if self._bars is not None:
+            task = self._tasks.get(progress.pattern_index)
+            if task is None:
+                task = self._bars.add_task(str(progress.pattern), total=progress.n_states, depth=0)
+                self._tasks[progress.pattern_index] = task
+            self._bars.update(task, completed=progress.n_reached, depth=progress.depth)
+        elif time.monotonic() - self._last_log >= _LOG_S:
+            self._last_log = time.monotonic()
+            message(
+                f"pdb: pattern {progress.pattern_index + 1} of {len(self._plan.patterns)} ({progress.pattern}): depth "
+                f"{progress.depth}, {100 * progress.n_reached / progress.n_states:.0f} % of "
+                f"{count(progress.n_states)} states"
+            )

@@ -1,0 +1,72 @@
+"""`pdb info`: what a table file holds."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import FormatOption
+from pdb_cli.output import Format, Record, command, count, write_records
+
+if TYPE_CHECKING:
+    from pdb_core.schema import Header
+
+_COLUMNS = ("file", "size", "goal", "partition", "encoding", "bytes", "sha256")
+
+
+@command
+def info(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Table files.")],
+    output: FormatOption = Format.text,
+) -> None:
+    """Describe table files: board, goal, partition drawn on the board, entries, maximum and mean of each pattern."""
+    from pdb_query import read_table_header
+
+    write_records((_record(path, read_table_header(path)) for path in files), output, columns=_COLUMNS, text=_text)
+
+
+def _record(path: Path, header: "Header") -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "size": str(header.size),
+        "goal": list(header.goal),
+        "partition": header.partition.name,
+        "encoding": header.encoding,
+        "drawing": header.partition.draw(header.goal).splitlines(),
+        "sha256": header.digest(),
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "entries": entry.n_entries,
+                "unreached": entry.n_unreached,
+                "maximum": entry.maximum,
+                "mean": entry.mean,
+                "sha256": entry.sha256,
+            }
+            for entry in header.patterns
+        ],
+    }
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    from pdb_core.puzzle import goal_name, parse_size
+
+    for record in records:
+        goal = goal_name(tuple(record["goal"]), parse_size(record["size"]))
+        yield (
+            f"{record['file']}: partition {record['partition']} of a {record['size']} board, goal {goal}, "
+            f"{record['encoding']}"
+        )
+        yield from (f"    {line}" for line in record["drawing"])
+        for letter, entry in zip(
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", record["patterns"], strict=False
+        ):
+            unreached = f", {count(entry['unreached'])} unreached" if entry["unreached"] else ""
+            yield (
+                f"  {letter}  {count(entry['entries']):>13} entries{unreached}, mean {entry['mean']:.2f}, maximum "
+                f"{entry['maximum']}"
+                f"  tiles {','.join(map(str, entry['tiles']))}"
+            )
+        yield f"  {count(record['bytes'])} bytes, header sha256 {record['sha256']}"

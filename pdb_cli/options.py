@@ -1,0 +1,115 @@
+"""Options that several commands share, and what they mean."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pdb_cli.output import Format, message
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board, BoardSize
+    from pdb_query import Instance
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How results are written to stdout.")]
+SizeOption = Annotated[
+    str | None,
+    typer.Option("--size", metavar="WxH", help="Board size, such as 4x4, where it cannot be told otherwise."),
+]
+GoalOption = Annotated[
+    str | None,
+    typer.Option("--goal", help="blank-last (the default), blank-first, snail, or a board written out."),
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option("--threads", min=1, max=1024, help="Threads; all cores by default.", show_default=False)
+]
+DatabaseOption = Annotated[Path | None, typer.Option("--db", metavar="FILE", help="A table file made by pdb build.")]
+InstancesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--instances",
+        metavar="SET|FILE|-",
+        help="Boards of a named set, of a file, or of standard input (one a line, or CSV).",
+    ),
+]
+BoardsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[BOARD]...", help='Boards, each in quotes: "1 2 3/4 5 6/7 0 8", 0 for the blank.', show_default=False
+    ),
+]
+LoadOption = Annotated[
+    str,
+    typer.Option(
+        "--load", metavar="map|copy", help="Map the tables (shared, opens at once) or copy them to memory (faster)."
+    ),
+]
+
+
+def parse_optional_size(text: str | None) -> "BoardSize | None":
+    """The board size given with --size, if any. Raises `InputError`."""
+    from pdb_core.puzzle import parse_size
+
+    return None if text is None else parse_size(text)
+
+
+def boards_asked_for(boards: list[str] | None, instances: str | None, size: "BoardSize | None") -> "Iterator[Instance]":
+    """The boards of the command line, then those of the instance set. Raises `BoardError`, `InstanceError`."""
+    from pdb_core.puzzle import parse_board
+    from pdb_query import Instance, read_instances
+
+    texts = boards or []
+    if len(texts) > 1 and all(text.isdigit() for text in texts):
+        texts = [" ".join(texts)]  # a board typed without quotes
+    parsed = [parse_board(text, size) for text in texts]
+    for number, (board, board_size) in enumerate(parsed, start=1):
+        yield Instance(str(number), board, board_size, None, None)
+    if instances is not None:
+        yield from read_instances(instances, size)
+
+
+def goal_of(instance: "Instance", goal: str | None) -> "Board":
+    """The goal of a board: its own, else that of --goal, else blank-last. Raises `GoalError`."""
+    from pdb_core.puzzle import blank_last, parse_goal
+
+    wanted = instance.goal if instance.goal is not None else goal
+    return blank_last(instance.size) if wanted is None else parse_goal(wanted, instance.size)
+
+
+def check_load(load: str) -> None:
+    """Raise a usage error where --load is neither map nor copy."""
+    if load not in ("map", "copy"):
+        raise typer.BadParameter(f"{load!r} is neither map nor copy", param_hint="--load")
+
+
+def standard_table(size: "BoardSize", goal: "Board | None" = None) -> Path:
+    """The table file that is used where none is named, in the user's cache folder; built there the first time.
+
+    The default for 4x4 is 663, for 5x5 55554, for 3x3 the complete table, for others a partition that builds quickly.
+    Raises what a build raises.
+    """
+    from pdb_build import build_database, plan_build
+    from pdb_core.errors import TableFileError
+    from pdb_core.jit import cache_home
+    from pdb_core.pattern import parse_partition
+    from pdb_core.puzzle import BLANK, blank_last
+    from pdb_query import read_table_header
+
+    goal = blank_last(size) if goal is None else goal
+    in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
+    # One file serves every goal with the blank in a corner.
+    goal = blank_last(size) if in_corner else goal
+    named = {"3x3": "8", "4x4": "663", "5x5": "55554"}
+    partition = parse_partition(named.get(str(size), "auto") if in_corner else "auto", size, goal)
+    place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
+    path = cache_home() / "tables" / f"{size}-{place}.h5"
+    try:
+        if read_table_header(path).goal == goal or in_corner:
+            return path
+    except TableFileError:
+        pass
+    message(f"pdb: no --db given: building {partition.name} for {size} once, in {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    build_database(plan_build(size, goal, partition, path))
+    return path

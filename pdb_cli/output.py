@@ -1,0 +1,143 @@
+"""What goes to the terminal: data on stdout in one of four formats; messages, progress and errors on stderr."""
+
+import csv
+import functools
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, TypeVar, cast
+
+import typer
+
+from pdb_core.errors import PdbError
+
+Function = TypeVar("Function", bound=Callable[..., None])
+Record = Mapping[str, Any]
+
+INTERRUPTED = 130
+
+
+class Format(StrEnum):
+    """How records are written to stdout."""
+
+    text = "text"
+    json = "json"
+    ndjson = "ndjson"
+    csv = "csv"
+
+
+def message(text: str) -> None:
+    """Tell the user something that is not data."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def command(function: Function) -> Function:
+    """Make a function a command whose errors are one sentence on stderr and the exit code of docs/exit-codes.md."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            function(*args, **kwargs)
+            sys.stdout.flush()
+        except PdbError as error:
+            message(f"pdb: {error}")
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt:
+            message("pdb: interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read our output has seen enough. Python would complain once more when it closes stdout.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(128 + signal.SIGPIPE) from None
+        except MemoryError:
+            message("pdb: not enough memory; pdb build --dry-run tells what a build takes")
+            raise typer.Exit(5) from None
+
+    return cast(Function, wrapped)
+
+
+def write_records(
+    records: Iterable[Record],
+    output: Format,
+    *,
+    columns: Sequence[str],
+    text: Callable[[Iterable[Record]], Iterator[str]],
+) -> None:
+    """Write records to stdout as they come (`json` needs them all). `columns` are those of CSV; lists are joined by
+    blanks.
+    """
+    if output is Format.json:
+        print(json.dumps(list(records), indent=2))
+    elif output is Format.ndjson:
+        for record in records:
+            print(json.dumps(record), flush=True)
+    elif output is Format.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        for record in records:
+            writer.writerow([_csv_field(record.get(column)) for column in columns])
+            sys.stdout.flush()
+    else:
+        for line in text(records):
+            print(line, flush=True)
+
+
+def _csv_field(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def on_terminal() -> bool:
+    """Whether stderr is a terminal. Rich would believe FORCE_COLOR, and write control codes into a log."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
+class ProgressLine:
+    """Progress on stderr: one line, rewritten, on a terminal; nothing or rare plain lines in a log."""
+
+    def __init__(self) -> None:
+        self._live = on_terminal()
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Replace the line, on a terminal; nothing in a log."""
+        if self._live:
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns if self._width == 0 else self._width
+            self._width = columns
+            sys.stderr.write("\r\x1b[K" + text[: columns - 1])
+            sys.stderr.flush()
+
+    def log(self, text: str) -> None:
+        """A line that stays, on a terminal and in a log."""
+        self.clear()
+        message(text)
+
+    def clear(self) -> None:
+        """Take the line away before something else is written."""
+        if self._live:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def prepare() -> None:
+    """To be called by every command that runs kernels, before it imports them."""
+    import warnings
+
+    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"pdb: warning: {text}")
+    from pdb_core import jit
+
+    jit.announce_compilation(lambda: message("pdb: compiling kernels, once after each update (about 20 s in all) ..."))
+
+
+def count(n: int) -> str:
+    """A number with its thousands marked."""
+    return f"{n:,}"
+
+
+def plural(n: int, noun: str) -> str:
+    """`1 board`, `2 boards`."""
+    return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"

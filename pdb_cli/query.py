@@ -1,0 +1,103 @@
+"""`pdb query`: what a database says of boards."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pdb_cli.options import (
+    BoardsArgument,
+    DatabaseOption,
+    FormatOption,
+    GoalOption,
+    InstancesOption,
+    LoadOption,
+    SizeOption,
+    boards_asked_for,
+    check_load,
+    goal_of,
+    parse_optional_size,
+    standard_table,
+)
+from pdb_cli.output import Format, Record, command, message, prepare, write_records
+from pdb_core.errors import PdbError, UnsolvableError
+
+if TYPE_CHECKING:
+    from pdb_query import Database, Instance
+
+_COLUMNS = ("id", "board", "goal", "solvable", "h", "sums", "values")
+
+
+@command
+def query(
+    boards: BoardsArgument = None,
+    db: DatabaseOption = None,
+    instances: InstancesOption = None,
+    goal: GoalOption = None,
+    size: SizeOption = None,
+    load: LoadOption = "map",
+    output: FormatOption = Format.text,
+) -> None:
+    """Look boards up: h of each pattern, their sum, the sum through each symmetry, and the maximum."""
+    check_load(load)
+    prepare()
+    from pdb_query import open_database
+
+    if not boards and instances is None:
+        instances = "-"
+    if db is None:
+        db = standard_table(_first_size(boards, size))
+    with open_database(db, load=load) as database:  # type: ignore[arg-type]
+        asked = boards_asked_for(boards, instances, parse_optional_size(size) or database.size)
+        answers = _Answers(database, goal)
+        write_records((answers.record(instance) for instance in asked), output, columns=_COLUMNS, text=_text)
+    if answers.first_error is not None:
+        raise answers.first_error
+
+
+def _first_size(boards: list[str] | None, size: str | None) -> Any:
+    from pdb_core.puzzle import BoardSize, parse_board
+
+    given = parse_optional_size(size)
+    if given is not None:
+        return given
+    return parse_board(boards[0])[1] if boards else BoardSize(4, 4)
+
+
+class _Answers:
+    """Looks boards up one by one; boards that cannot be solved do not stop the others."""
+
+    def __init__(self, database: "Database", goal: str | None) -> None:
+        self._database = database
+        self._goal = goal
+        self.first_error: PdbError | None = None
+
+    def record(self, instance: "Instance") -> dict[str, Any]:
+        """The answer for one board. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
+        database = self._database
+        database.check_size(instance.size)
+        goal = goal_of(instance, self._goal) if (instance.goal or self._goal) else database.goal
+        record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+        try:
+            probe = database.probe(instance.board, goal)
+        except UnsolvableError as error:
+            message(f"pdb: {error}")
+            self.first_error = self.first_error or UnsolvableError("not all boards can be solved")
+            return record | {"solvable": False, "h": None, "sums": [], "values": [], "symmetries": []}
+        return record | {
+            "solvable": True,
+            "h": probe.maximum,
+            "sums": list(probe.sums),
+            "values": [list(values) for values in probe.values],
+            "symmetries": [mapping.name for mapping in database.mappings(goal)],
+        }
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        yield f"{record['id']}: {' '.join(map(str, record['board']))}"
+        if not record["solvable"]:
+            yield "  cannot be solved"
+            continue
+        width = max(map(len, record["symmetries"]))
+        for name, total, values in zip(record["symmetries"], record["sums"], record["values"], strict=True):
+            yield f"  {name:<{width}}  {total:>3} = {' + '.join(map(str, values))}"
+        yield f"  {'maximum':<{width}}  {record['h']:>3}"

@@ -1,0 +1,298 @@
+"""`pdb solve`: shortest solutions."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import (
+    BoardsArgument,
+    DatabaseOption,
+    FormatOption,
+    GoalOption,
+    InstancesOption,
+    LoadOption,
+    SizeOption,
+    ThreadsOption,
+    boards_asked_for,
+    check_load,
+    goal_of,
+    parse_optional_size,
+    standard_table,
+)
+from pdb_cli.output import Format, ProgressLine, Record, command, count, message, plural, prepare, write_records
+from pdb_core.errors import InputError, LimitReachedError, PdbError, UnsolvableError, WrongAnswerError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pdb_core.puzzle import Board, BoardSize
+    from pdb_query import Database, Instance
+    from solver import Iteration, Limits, Solution, Solver
+
+_COLUMNS = (
+    "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
+    "seconds", "thresholds",
+)  # fmt: skip
+# In a log, a threshold is told of when it took at least so long.
+_LOG_S = 5.0
+
+
+@command
+def solve(
+    boards: BoardsArgument = None,
+    db: DatabaseOption = None,
+    instances: InstancesOption = None,
+    goal: GoalOption = None,
+    size: SizeOption = None,
+    threads: ThreadsOption = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0.0, metavar="S", help="Give a board up after so many seconds.")
+    ] = None,
+    max_nodes: Annotated[
+        int | None,
+        typer.Option("--max-nodes", min=1, metavar="N", help="Give a board up after so many generated nodes."),
+    ] = None,
+    load: LoadOption = "map",
+    output: FormatOption = Format.text,
+) -> None:
+    """Find a shortest solution of each board, and prove that it is one.
+
+    Without a board, on a terminal, the 17 hardest boards of the 15-puzzle are solved. Without --db the standard table
+    of the board's size is used, and built the first time.
+    """
+    check_load(load)
+    prepare()
+    if not boards and instances is None:
+        instances = _default_instances(db)
+    asked = boards_asked_for(boards, instances, _size_hint(db, size))
+    with _Databases(db, load) as databases:
+        batch = _Batch(databases, goal, time_limit, max_nodes)
+        n_threads = threads or (1 if instances == "-" else _cores())
+        write_records(batch.records(asked, n_threads), output, columns=_COLUMNS, text=_text)
+    batch.tell_summary()
+    if batch.worst is not None:
+        raise batch.worst
+
+
+def _default_instances(db: "Path | None") -> str:
+    if not sys.stdin.isatty():
+        return "-"
+    if db is not None:
+        from pdb_query import read_table_header
+
+        size = str(read_table_header(db).size)
+        if size != "4x4":
+            raise InputError(f"give a board: the hardest boards are known for 4x4, the tables in {db} are for {size}")
+    message("pdb: no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the most there is")
+    return "hardest80"
+
+
+def _size_hint(db: "Path | None", size: str | None) -> "BoardSize | None":
+    """The size of boards that do not tell theirs: that of --size, else that of the tables."""
+    given = parse_optional_size(size)
+    if given is not None or db is None:
+        return given
+    from pdb_query import read_table_header
+
+    # Squares tell their size themselves, and a board of another size then gets a better message.
+    tables = read_table_header(db).size
+    return None if tables.width == tables.height else tables
+
+
+def _cores() -> int:
+    from pdb_build.resources import available_cores
+
+    return available_cores()
+
+
+class _Databases:
+    """The database of --db, or the standard one of each board size, opened when a board asks for it."""
+
+    def __init__(self, path: "Path | None", load: str) -> None:
+        self._path, self._load = path, load
+        self._open: dict[Any, tuple[Database, Solver]] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "_Databases":
+        if self._path is not None:
+            self._open[None] = self._open_file(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for database, _solver in self._open.values():
+            database.close()
+
+    def solver_for(self, size: "BoardSize", goal: "Board") -> "Solver":
+        """The solver for boards of that size and goal. Raises `TableMismatchError`, `GoalError`, and what a build
+        raises.
+        """
+        with self._lock:
+            if self._path is not None:
+                database, solver = self._open[None]
+                database.check_size(size)
+                return solver
+            key = size, goal.index(0)
+            if key not in self._open:
+                self._open[key] = self._open_file(standard_table(size, goal))
+            return self._open[key][1]
+
+    def _open_file(self, path: "Path") -> "tuple[Database, Solver]":
+        from pdb_query import open_database
+        from solver import Solver
+
+        database = open_database(path, load=self._load)  # type: ignore[arg-type]
+        return database, Solver(database)
+
+
+class _Batch:
+    """Solves boards and remembers the worst that happened: a board that cannot be solved does not stop the others."""
+
+    def __init__(
+        self, databases: _Databases, goal: str | None, time_limit: float | None, max_nodes: int | None
+    ) -> None:
+        self._databases, self._goal = databases, goal
+        self._time_limit, self._max_nodes = time_limit, max_nodes
+        self._display = _SearchDisplay()
+        self._start = time.perf_counter()
+        self._n_boards = self._n_solved = self._generated = 0
+        self._busy_seconds = 0.0
+        self.worst: PdbError | None = None
+
+    def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
+        """The answers in the order of the boards."""
+        from solver.solve import in_parallel
+
+        outcomes = in_parallel(instances, self._solve, n_threads=n_threads, report=self._display.show)
+        for instance, goal, outcome in outcomes:
+            self._display.clear()
+            yield self._record(instance, goal, outcome)
+
+    def _limits(self) -> "Limits":
+        from solver import Limits
+
+        return Limits(seconds=self._time_limit, nodes=self._max_nodes)
+
+    def _solve(
+        self, instance: "Instance", report: "Callable[[Iteration], None]"
+    ) -> "tuple[Instance, Board, Solution | UnsolvableError]":
+        goal = goal_of(instance, self._goal)
+        solver = self._databases.solver_for(instance.size, goal)
+        try:
+            return instance, goal, solver.solve(instance.board, goal, limits=self._limits(), report=report)
+        except UnsolvableError as error:
+            return instance, goal, error
+
+    def _record(self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError") -> dict[str, Any]:
+        self._n_boards += 1
+        record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+        if isinstance(outcome, UnsolvableError):
+            message(f"pdb: {outcome}")
+            self._remember(UnsolvableError("not all boards can be solved"))
+            nothing = dict.fromkeys(_COLUMNS[4:])
+            return (
+                record | nothing | {"solvable": False, "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": []}
+            )
+        self._generated += outcome.generated
+        self._busy_seconds += outcome.seconds
+        if outcome.length is None:
+            self._remember(
+                LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
+            )
+        else:
+            self._n_solved += 1
+            if instance.optimal_length not in (None, outcome.length):
+                error = WrongAnswerError(
+                    f"board {instance.id}: the shortest solution found has {outcome.length} moves, the instance file "
+                    "says "
+                    f"{instance.optimal_length}; if that is the length of a shortest solution, please report this board"
+                )
+                message(f"pdb: {error}")
+                self._remember(error)
+        return record | {
+            "solvable": True,
+            "length": outcome.length,
+            "moves": None if outcome.tiles is None else list(outcome.tiles),
+            "optimal": outcome.is_optimal,
+            "h": outcome.h,
+            "lower_bound": outcome.lower_bound,
+            "generated": outcome.generated,
+            "expanded": outcome.expanded,
+            "seconds": round(outcome.seconds, 6),
+            "thresholds": [
+                {
+                    "threshold": i.threshold,
+                    "generated": i.generated,
+                    "expanded": i.expanded,
+                    "seconds": round(i.seconds, 6),
+                }
+                for i in outcome.iterations
+            ],
+        }
+
+    def _remember(self, error: PdbError) -> None:
+        """Keep the error that decides the exit code: a wrong answer before a limit before an unsolvable board."""
+        order = (WrongAnswerError, LimitReachedError, UnsolvableError)
+        if self.worst is None or order.index(type(error)) < order.index(type(self.worst)):
+            self.worst = error
+
+    def tell_summary(self) -> None:
+        """One line about the whole, where there were several boards."""
+        if self._n_boards > 1:
+            rate = self._generated / self._busy_seconds / 1e6 if self._busy_seconds > 0 else 0.0
+            message(
+                f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, "
+                f"{time.perf_counter() - self._start:.2f} s "
+                f"({self._busy_seconds:.2f} s of search), {count(self._generated)} nodes generated, {rate:.1f} "
+                "million/s a thread"
+            )
+
+
+class _SearchDisplay:
+    """Shows the threshold being searched on a terminal; in a log, thresholds that took long."""
+
+    def __init__(self) -> None:
+        self._line = ProgressLine()
+        self._lock = threading.Lock()
+        self._told: dict[tuple[str, int], float] = {}
+
+    def show(self, instance: "Instance", iteration: "Iteration") -> None:
+        """Called from the searching threads, every fraction of a second."""
+        rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
+        text = (
+            f"board {instance.id}: threshold {iteration.threshold}, {count(iteration.generated)} nodes, "
+            f"{iteration.seconds:.1f} s, "
+            f"{rate:.1f} million/s"
+        )
+        with self._lock:
+            self._line.show(text)
+            key = instance.id, iteration.threshold
+            if iteration.seconds - self._told.get(key, 0.0) >= _LOG_S and not sys.stderr.isatty():
+                self._told[key] = iteration.seconds
+                message(f"pdb: {text}")
+
+    def clear(self) -> None:
+        with self._lock:
+            self._line.clear()
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        if not record["solvable"]:
+            yield f"{record['id']}: cannot be solved"
+        elif record["length"] is None:
+            yield (
+                f"{record['id']}: given up, at least {record['lower_bound']} moves, {count(record['generated'])} "
+                "nodes, "
+                f"{record['seconds']:.2f} s"
+            )
+        else:
+            yield (
+                f"{record['id']}: {record['length']} moves, the shortest; h {record['h']}, "
+                f"{count(record['generated'])} nodes, "
+                f"{record['seconds']:.2f} s"
+            )
+            yield f"  {' '.join(map(str, record['moves']))}"

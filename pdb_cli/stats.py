@@ -1,0 +1,131 @@
+"""`pdb stats`: how strong a database is."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import FormatOption
+from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
+from pdb_core.errors import InputError
+
+if TYPE_CHECKING:
+    from pdb_query import Database
+
+_COLUMNS = (
+    "file",
+    "partition",
+    "size",
+    "mean_sum",
+    "mean_sum_error",
+    "mean_maximum",
+    "mean_maximum_error",
+    "boards",
+    "seed",
+)
+_BAR = 50
+
+
+@command
+def stats(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A table file.")],
+    boards: Annotated[int, typer.Option("--boards", min=2, max=100_000_000, help="Random boards to sample.")] = 100_000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 1,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the histograms into an SVG, PNG or PDF file.")
+    ] = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Histogram, mean and maximum of each table, and the mean lower bound over random boards with its standard
+    error.
+    """
+    prepare()
+    from pdb_query import open_database
+
+    with open_database(file) as database:
+        record = _record(database, boards, seed)
+    write_records([record], output, columns=_COLUMNS, text=_text)
+    if plot is not None:
+        _draw(record, plot)
+
+
+def _record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
+    from pdb_query import random_board_statistics
+
+    sample = random_board_statistics(database, n_boards=n_boards, seed=seed)
+    return {
+        "file": str(database.path),
+        "partition": database.header.partition.name,
+        "size": str(database.size),
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "entries": entry.n_entries,
+                "unreached": entry.n_unreached,
+                "mean": entry.mean,
+                "maximum": entry.maximum,
+                "histogram": list(entry.histogram),
+            }
+            for entry in database.header.patterns
+        ],
+        "boards": sample.n_boards,
+        "seed": sample.seed,
+        "mean_sum": sample.sums[0][0],
+        "mean_sum_error": sample.sums[0][1],
+        "mean_maximum": sample.maximum[0],
+        "mean_maximum_error": sample.maximum[1],
+        "sums": len(sample.sums),
+    }
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        for entry in record["patterns"]:
+            yield (
+                f"pattern {','.join(map(str, entry['tiles']))}: {count(entry['entries'])} entries, mean "
+                f"{entry['mean']:.3f}, "
+                f"maximum {entry['maximum']}"
+            )
+            largest = max(entry["histogram"])
+            for distance, n in enumerate(entry["histogram"]):
+                yield f"  {distance:>3} {count(n):>13} {'#' * round(_BAR * n / largest)}".rstrip()
+            if entry["unreached"]:
+                yield f"   no {count(entry['unreached']):>13} (cannot be reached)"
+        yield f"over {count(record['boards'])} random boards (seed {record['seed']}):"
+        yield f"  mean sum      {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
+        if record["sums"] > 1:
+            yield (
+                f"  mean maximum  {record['mean_maximum']:.3f} +- {record['mean_maximum_error']:.3f} of "
+                f"{record['sums']} sums, by reflection"
+            )
+
+
+def _draw(record: Record, path: Path) -> None:
+    from pdb_build.writer import writing_errors
+
+    if path.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise InputError(f"{path}: a plot is an .svg, .png or .pdf file")
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError("--plot needs matplotlib; install it with pip install 'tile-pdb[plot]'") from None
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+    for entry in record["patterns"]:
+        tiles = ",".join(map(str, entry["tiles"]))
+        share = [100 * n / entry["entries"] for n in entry["histogram"]]
+        axes.plot(range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {entry['mean']:.1f}")
+    axes.set_xlabel("distance of an entry (moves of the pattern's tiles)")
+    axes.set_ylabel("share of the entries (%)")
+    axes.set_title(f"Pattern database {record['partition']} of the {record['size']} board")
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend(title="pattern")
+    with writing_errors(path):
+        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+    pyplot.close(figure)
+    message(f"pdb: plot written to {path}")

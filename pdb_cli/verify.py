@@ -1,0 +1,103 @@
+"""`pdb verify`: whether a table file holds what it says, and whether what it says is true."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import FormatOption, ThreadsOption
+from pdb_cli.output import Format, ProgressLine, Record, command, count, message, prepare, write_records
+
+if TYPE_CHECKING:
+    from pdb_query import Database
+
+_COLUMNS = ("file", "deep", "ok", "sha256", "seconds")
+
+
+@command
+def verify(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Table files.")],
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also prove every distance, by code that shares nothing with the builder's search."
+        ),
+    ] = False,
+    threads: ThreadsOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Check table files against their digests; with --deep, prove every entry. Says what was checked."""
+    prepare()
+    write_records((_verify_file(path, deep, threads) for path in files), output, columns=_COLUMNS, text=_text)
+
+
+def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
+    from pdb_query import open_database
+
+    start = time.perf_counter()
+    line = ProgressLine()
+    with open_database(path) as database:
+        database.verify(lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %"))
+        proofs = (
+            [_prove(database, index, threads, line) for index in range(len(database.header.patterns))] if deep else []
+        )
+        line.clear()
+        return {
+            "file": str(path),
+            "partition": database.header.partition.name,
+            "size": str(database.size),
+            "deep": deep,
+            "ok": True,
+            "sha256": database.header.digest(),
+            "patterns": [
+                {"tiles": list(entry.pattern.tiles), "entries": entry.n_entries, "sha256": entry.sha256}
+                for entry in database.header.patterns
+            ],
+            "proofs": proofs,
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+
+
+def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
+    from pdb_build.deep_check import prove_table, required_bytes
+    from pdb_build.plan import format_bytes
+    from pdb_build.resources import available_cores, available_memory
+    from pdb_core.errors import MemoryLimitError
+
+    pattern = database.header.patterns[index].pattern
+    needed, available = required_bytes(database.size, pattern.n_tiles), available_memory()
+    if needed > available:
+        raise MemoryLimitError(
+            f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
+            f"{format_bytes(available)} are "
+            f"available; verify it on a larger machine, or without --deep"
+        )
+    if needed > 500_000_000:
+        message(f"pdb: proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
+    proof = prove_table(
+        database.size,
+        database.goal,
+        pattern.tiles,
+        database.table(index),
+        n_threads=threads or available_cores(),
+        progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
+    )
+    return {"tiles": list(pattern.tiles), **asdict(proof)}
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        entries = sum(entry["entries"] for entry in record["patterns"])
+        yield (
+            f"{record['file']}: sound: header, {len(record['patterns'])} digests and histograms over {count(entries)} "
+            "entries agree"
+        )
+        for proof in record["proofs"]:
+            yield (
+                f"  proved: pattern {','.join(map(str, proof['tiles']))}: {count(proof['n_states'])} blank-aware "
+                "states, "
+                f"{count(proof['n_transitions'])} moves, {count(proof['n_entries'])} entries, {proof['seconds']:.1f} s"
+            )

@@ -1,0 +1,106 @@
+"""Every error this project raises on purpose, in one tree, each with the exit code of the command line.
+
+    PdbError                                        1
+    ├── InputError (ValueError)                     2   what the user typed or passed
+    │   ├── BoardError                                  a board: wrong size, a tile twice, not numbers
+    │   ├── GoalError                                   a goal that is no board, or that a table cannot serve
+    │   ├── PartitionError                              a partition: unknown name, overlap, tiles left out
+    │   ├── InstanceError                               an instance file or the name of a set
+    │   └── OutputError                                 a place where nothing can be written
+    ├── UnsolvableError                             3   no sequence of moves leads from the board to the goal
+    ├── TableFileError                              4   a table file
+    │   ├── TableFileMissingError (FileNotFoundError)   not there
+    │   ├── TableFileForeignError                       not a tile-pdb file
+    │   ├── TableFileVersionError                       written in another version of the format
+    │   ├── TableFileDamagedError                       truncated, or a digest does not match
+    │   └── TableMismatchError                          sound, but for another board size or goal
+    ├── LimitReachedError                           5   time, nodes
+    │   ├── MemoryLimitError                            a build larger than the memory at hand
+    │   └── DiskFullError                               no room for the file
+    ├── WrongAnswerError                            1   an answer contradicts what is known
+    └── (KeyboardInterrupt)                       130   not ours, but the command line answers it
+
+Each message says what happened, to what, and what to do next.
+"""
+
+
+class PdbError(Exception):
+    """Base of all errors raised on purpose. `exit_code` is what the command line exits with."""
+
+    exit_code = 1
+
+
+class InputError(PdbError, ValueError):
+    """Something the user typed or passed cannot be used."""
+
+    exit_code = 2
+
+
+class BoardError(InputError):
+    """A board is not a permutation of 0 .. cells-1, or has the wrong size."""
+
+
+class GoalError(InputError):
+    """A goal is not a board, or a table cannot serve it."""
+
+
+class PartitionError(InputError):
+    """A partition is unknown, or its patterns overlap or leave tiles out."""
+
+
+class InstanceError(InputError):
+    """An instance file or the name of an instance set cannot be used."""
+
+
+class OutputError(InputError):
+    """A file cannot be written where it was asked for."""
+
+
+class UnsolvableError(PdbError):
+    """No sequence of moves leads from the board to the goal."""
+
+    exit_code = 3
+
+
+class TableFileError(PdbError):
+    """A table file cannot be used."""
+
+    exit_code = 4
+
+
+class TableFileMissingError(TableFileError, FileNotFoundError):
+    """There is no such table file."""
+
+
+class TableFileForeignError(TableFileError):
+    """The file is not a tile-pdb table file."""
+
+
+class TableFileVersionError(TableFileError):
+    """The file was written in a version of the format, or with an index function, that this program does not know."""
+
+
+class TableFileDamagedError(TableFileError):
+    """The file is truncated, or its contents do not match its digests."""
+
+
+class TableMismatchError(TableFileError):
+    """The file is sound, but made for another board size or goal."""
+
+
+class LimitReachedError(PdbError):
+    """A limit was reached before the answer."""
+
+    exit_code = 5
+
+
+class MemoryLimitError(LimitReachedError):
+    """A build needs more memory than there is."""
+
+
+class DiskFullError(LimitReachedError):
+    """There is no room on the disk for the file."""
+
+
+class WrongAnswerError(PdbError):
+    """An answer contradicts a published length, or fails its own replay. Please report it."""

@@ -1,0 +1,123 @@
+"""The one place that configures numba.
+
+Kernels live in files named `*_kernels.py` and are marked `@kernel`. Compiled code is kept on disk in a folder named
+after a digest of all kernel sources (and what they import), the numba version and the mode, because numba's own cache
+looks only at the file of the outermost function and would keep an old inner one.
+"""
+
+import hashlib
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import platformdirs
+from numba.core import event
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver")
+_OWN_IMPORT = re.compile(rf"^from ((?:{'|'.join(_PACKAGES)})[\w.]*) import", re.MULTILINE)
+# numba fills this module from the environment; no type checker can see its names.
+_settings: Any = numba.config
+JIT_DISABLED = bool(_settings.DISABLE_JIT)
+
+
+def _kernel_sources() -> list[Path]:
+    """All files of kernels, and those of ours that they import: a constant is compiled into the kernel that uses it."""
+    root = Path(__file__).parent.parent
+    to_read = sorted(path for package in _PACKAGES for path in (root / package).rglob("*_kernels.py"))
+    found = {Path(__file__)}
+    while to_read:
+        path = to_read.pop()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        for module in _OWN_IMPORT.findall(path.read_text(encoding="utf-8")):
+            to_read.append(root.joinpath(*module.split(".")).with_suffix(".py"))
+    return sorted(found)
+
+
+def _sources_digest() -> str:
+    """Digest of everything that decides what a kernel compiles to."""
+    digest = hashlib.sha256()
+    digest.update(f"{numba.__version__} {sys.version} {_settings.BOUNDSCHECK} {_settings.DEBUG}".encode())
+    for path in _kernel_sources():
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def cache_home() -> Path:
+    """The folder for everything this project may rebuild: `TILE_PDB_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("TILE_PDB_CACHE")
+    return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("tile-pdb"))
+
+
+def _choose_cache_folder() -> Path | None:
+    folder = cache_home() / "kernels" / _sources_digest()
+    if _writable(folder):
+        return folder
+    warnings.warn(
+        f"cannot write {folder}: kernels are compiled anew in every run; set TILE_PDB_CACHE to a folder that can be "
+        "written",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+def keeps_compiled_kernels() -> bool:
+    """Whether compiled kernels are kept on disk for the next run."""
+    return _cache_folder is not None
+
+
+_cache_folder = None if JIT_DISABLED else _choose_cache_folder()
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` at its first call: nopython, GIL released, kept on disk. With the JIT off, return it as it
+    is.
+    """
+    if JIT_DISABLED:
+        return function
+    # numba reads CACHE_DIR when a function is decorated; set it just then, so that other users of numba in the same
+    # process keep their own.
+    before = _settings.CACHE_DIR
+    _settings.CACHE_DIR = "" if _cache_folder is None else str(_cache_folder)
+    try:
+        compiled = numba.njit(cache=_cache_folder is not None, nogil=True)(function)
+    finally:
+        _settings.CACHE_DIR = before
+    return cast(Function, compiled)
+
+
+class _CompilationListener(event.Listener):
+    def __init__(self, announce: Callable[[], None]) -> None:
+        self._announce: Callable[[], None] | None = announce
+
+    def on_start(self, event: event.Event) -> None:  # noqa: ARG002 (the signature is numba's)
+        if self._announce is not None:
+            self._announce()
+            self._announce = None
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
+def announce_compilation(announce: Callable[[], None]) -> None:
+    """Call `announce` once, when the first kernel that is not on disk yet is about to be compiled."""
+    register: Any = event.register
+    register("numba:compile", _CompilationListener(announce))

@@ -1,0 +1,103 @@
+"""Kernels that lay out the state space of a pattern: blank regions of each cell set, and the transitions between
+blocks.
+"""
+
+from typing import Any
+
+from pdb_core.bit_kernels import popcount, trailing_zeros
+from pdb_core.jit import kernel
+from pdb_core.ranking_kernels import rank_cell_set
+
+
+@kernel
+def flood(start: int, free: int, width: int, not_left: int, not_right: int) -> int:
+    """The cells of `free` connected with `start`, as a mask. `not_left` and `not_right` leave out the border
+    columns.
+    """
+    region = start
+    while True:
+        grown = (
+            region | (region << width) | (region >> width) | ((region & not_right) << 1) | ((region & not_left) >> 1)
+        )
+        grown &= free
+        if grown == region:
+            return region
+        region = grown
+
+
+@kernel
+def count_regions(cell_sets: Any, all_cells: int, width: int, not_left: int, not_right: int, first_block: Any) -> None:
+    """Fill `first_block` (int64[n_sets + 1]) with the running number of blank regions over `cell_sets`
+    (int64[n_sets]).
+    """
+    n_blocks = 0
+    for s in range(cell_sets.shape[0]):
+        first_block[s] = n_blocks
+        free = all_cells & ~cell_sets[s]
+        while free != 0:
+            free &= ~flood(free & -free, free, width, not_left, not_right)
+            n_blocks += 1
+    first_block[cell_sets.shape[0]] = n_blocks
+
+
+@kernel
+def fill_regions(cell_sets: Any, all_cells: int, width: int, not_left: int, not_right: int, regions: Any) -> None:
+    """Fill `regions` (int64[n_blocks]) with the mask of each blank region, those of a cell set by their lowest cell."""
+    block = 0
+    for s in range(cell_sets.shape[0]):
+        free = all_cells & ~cell_sets[s]
+        while free != 0:
+            regions[block] = flood(free & -free, free, width, not_left, not_right)
+            free &= ~regions[block]
+            block += 1
+
+
+@kernel
+def find_block(
+    cell_set: int, blank: int, n_orders: int, low_bits: int, high_bits: int, low: Any, high: Any,
+    first_block: Any, regions: Any,
+) -> int:  # fmt: skip
+    """The block of `cell_set` (a mask) whose blank region holds the cell `blank`."""
+    block = first_block[rank_cell_set(cell_set, low_bits, high_bits, low, high) // n_orders]
+    while (regions[block] >> blank) & 1 == 0:
+        block += 1
+    return block  # type: ignore[no-any-return]
+
+
+@kernel
+def fill_transitions(
+    cell_sets: Any, n_orders: int, low_bits: int, high_bits: int, low: Any, high: Any, first_block: Any, regions: Any,
+    neighbour_masks: Any, jump_ids: Any, first_transition: Any, sources: Any, jumps: Any, count_only: bool,
+) -> None:  # fmt: skip
+    """List, for every block, the blocks that one move of a pattern's tile leads from, and how arrangements change by
+    it.
+
+    A block's tile on `cell` came from `origin`, a cell of its blank region next to it. `first_transition`
+    (int64[n_blocks + 1]) is filled with running counts; unless `count_only`, `sources` (int32) and `jumps` (int16) with
+    the source block and with `jump_ids` (int16[k, k]) at the tile's (position before, position after).
+    """
+    n_transitions = 0
+    for s in range(cell_sets.shape[0]):
+        cell_set = cell_sets[s]
+        for block in range(first_block[s], first_block[s + 1]):
+            first_transition[block] = n_transitions
+            region = regions[block]
+            while region != 0:
+                origin = trailing_zeros(region)
+                region &= region - 1
+                near = neighbour_masks[origin] & cell_set
+                if count_only:
+                    n_transitions += popcount(near)
+                    continue
+                while near != 0:
+                    cell = trailing_zeros(near)
+                    near &= near - 1
+                    before = cell_set ^ (1 << cell) ^ (1 << origin)
+                    sources[n_transitions] = find_block(
+                        before, cell, n_orders, low_bits, high_bits, low, high, first_block, regions
+                    )
+                    position_before = popcount(before & ((1 << origin) - 1))
+                    position_after = popcount(cell_set & ((1 << cell) - 1))
+                    jumps[n_transitions] = jump_ids[position_before, position_after]
+                    n_transitions += 1
+    first_transition[first_block[cell_sets.shape[0]]] = n_transitions

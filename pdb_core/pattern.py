@@ -1,0 +1,196 @@
+"""Patterns and partitions: which tiles each table looks at.
+
+Named partitions are shapes on the board: the name means the same cells whatever the goal, as long as a symmetry takes
+the blank of the goal they were published for to the blank of the goal at hand.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pdb_core.errors import GoalError, InputError, PartitionError
+from pdb_core.puzzle import BLANK, Board, BoardSize, blank_first, blank_last, draw_grid
+from pdb_core.symmetry import mappings_between
+
+MAX_PATTERN_TILES = 10
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+# The largest automatic partition: what `pdb solve` builds by itself for a size that has no named one.
+_AUTOMATIC_MAX_ENTRIES = 150_000_000
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A set of tiles, ascending, 1 to 10 of them."""
+
+    tiles: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.tiles) <= MAX_PATTERN_TILES:
+            raise PartitionError(
+                f"pattern {self} has {len(self.tiles)} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, split it"
+            )
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.tiles))
+
+    @property
+    def n_tiles(self) -> int:
+        return len(self.tiles)
+
+    def n_entries(self, size: BoardSize) -> int:
+        """Entries of the table: placements of the tiles on the cells, n! / (n-k)!."""
+        return math.perm(size.n_cells, self.n_tiles)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Disjoint patterns that cover all tiles of a board. `name` is the published name, or the patterns written out."""
+
+    name: str
+    patterns: tuple[Pattern, ...]
+    size: BoardSize
+
+    def __post_init__(self) -> None:
+        tiles = [tile for pattern in self.patterns for tile in pattern.tiles]
+        expected = set(range(1, self.size.n_cells))
+        twice = sorted({tile for tile in tiles if tiles.count(tile) > 1})
+        unknown, missing = sorted(set(tiles) - expected), sorted(expected - set(tiles))
+        for problem, which in (("in two patterns", twice), ("not on the board", unknown), ("in no pattern", missing)):
+            if which:
+                raise PartitionError(
+                    f"partition {self.name[:120]} of a {self.size} board: tiles {', '.join(map(str, which[:8]))} are "
+                    f"{problem}; "
+                    f"each of the tiles 1 to {self.size.n_cells - 1} belongs to exactly one pattern"
+                )
+
+    def __str__(self) -> str:
+        return "/".join(map(str, self.patterns))
+
+    def n_entries(self) -> int:
+        return sum(pattern.n_entries(self.size) for pattern in self.patterns)
+
+    def draw(self, goal: Board) -> str:
+        """The goal board with a letter for each pattern, `.` for the blank."""
+        letter = {tile: _LETTERS[i] for i, pattern in enumerate(self.patterns) for tile in pattern.tiles}
+        return draw_grid([letter.get(tile, ".") for tile in goal], self.size)
+
+
+@dataclass(frozen=True)
+class _Published:
+    """A partition as its source states it."""
+
+    size: BoardSize
+    blank_is_last: bool
+    patterns: tuple[tuple[int, ...], ...]
+    source: str
+
+
+_4X4, _5X5 = BoardSize(4, 4), BoardSize(5, 5)
+_NAMED = {
+    "8": _Published(BoardSize(3, 3), True, (tuple(range(1, 9)),), "all tiles: the complete table"),
+    "555": _Published(_4X4, True, ((1, 2, 3, 4, 7), (5, 6, 9, 10, 13), (8, 11, 12, 14, 15)), "Korf and Felner 2002"),
+    "663": _Published(
+        _4X4, True, ((1, 5, 6, 9, 10, 13), (7, 8, 11, 12, 14, 15), (2, 3, 4)), "Felner, Korf and Hanan 2004"
+    ),
+    "78": _Published(_4X4, True, (tuple(range(1, 9)), tuple(range(9, 16))), "Korf and Felner 2002"),
+    "6666": _Published(
+        _5X5,
+        False,
+        ((1, 2, 5, 6, 7, 12), (3, 4, 8, 9, 13, 14), (10, 11, 15, 16, 20, 21), (17, 18, 19, 22, 23, 24)),
+        "Korf and Felner 2002",
+    ),
+    "55554": _Published(
+        _5X5,
+        False,
+        ((1, 2, 5, 6, 7), (3, 4, 8, 9, 14), (10, 11, 15, 16, 20), (21, 22, 17, 12, 13), (18, 19, 23, 24)),
+        "this project",
+    ),
+}
+
+
+def named_partitions() -> dict[str, BoardSize]:
+    """The names of the published partitions and the board size each belongs to."""
+    return {name: published.size for name, published in _NAMED.items()}
+
+
+def partition_source(name: str) -> str:
+    """Where a named partition was published."""
+    return _NAMED[name].source
+
+
+def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None) -> Partition:
+    """A partition by name (`663`) or written out (`1,2,5/3,4,6/7,8`).
+
+    Without `size` it is taken from the name, or from the number of tiles. `goal` defaults to blank-last.
+    Raises `PartitionError`, and `GoalError` where a named shape does not fit the goal.
+    """
+    text = text.strip()
+    if text in _NAMED:
+        return _named_partition(text, size, goal)
+    if text == "auto" and size is not None:
+        return automatic_partition(size, goal)
+    if not re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII) or not re.search(r"[,/]", text):
+        known = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
+        raise PartitionError(
+            f"partition {text[:80]!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
+        )
+    patterns = tuple(Pattern(tuple(sorted(int(tile[:4]) for tile in part.split(",")))) for part in text.split("/"))
+    if size is None:
+        size = _size_for_tiles(sum(pattern.n_tiles for pattern in patterns), text)
+    return Partition("/".join(map(str, patterns)), patterns, size)
+
+
+def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
+    for side in range(2, 7):
+        if side * side == n_tiles + 1:
+            return BoardSize(side, side)
+    raise PartitionError(f"partition {text[:80]} has {n_tiles} tiles, which is no square board; give --size")
+
+
+def _named_partition(name: str, size: BoardSize | None, goal: Board | None) -> Partition:
+    published = _NAMED[name]
+    if size is not None and size != published.size:
+        raise PartitionError(
+            f"partition {name} is one of a {published.size} board, not of {size}; write the patterns out like "
+            "1,2,5/3,4,6/7,8"
+        )
+    size = published.size
+    goal = blank_last(size) if goal is None else goal
+    own_goal = blank_last(size) if published.blank_is_last else blank_first(size)
+    try:
+        mapping = mappings_between(own_goal, goal, size)[0]
+    except GoalError:
+        raise PartitionError(
+            f"partition {name} is a shape for a blank in the corner; for this goal write the patterns out like "
+            "1,2,5/3,4,6/7,8"
+        ) from None
+    patterns = tuple(Pattern(tuple(sorted(mapping.tile_map[tile] for tile in tiles))) for tiles in published.patterns)
+    return Partition(name, patterns, size)
+
+
+def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition:
+    """A partition for a size that has no named one: the tiles in the goal's order, in patterns as large as stays quick.
+
+    All tiles in one pattern where they are 8 or fewer, which makes the table the exact distance.
+    """
+    goal = blank_last(size) if goal is None else goal
+    tiles = _along_columns(goal, size)
+    for k in range(min(8, len(tiles)), 0, -1):
+        n_patterns = -(-len(tiles) // k)
+        if n_patterns * math.perm(size.n_cells, k) <= _AUTOMATIC_MAX_ENTRIES:
+            # Even sizes: 11 tiles as 6+5 rather than 8+3.
+            bounds = [round(i * len(tiles) / n_patterns) for i in range(n_patterns + 1)]
+            patterns = tuple(Pattern(tuple(sorted(tiles[start:stop]))) for start, stop in pairwise(bounds))
+            return Partition("/".join(map(str, patterns)), patterns, size)
+    raise InputError(f"no automatic partition for a {size} board")  # not reached: one-tile patterns always fit
+
+
+def _along_columns(goal: Board, size: BoardSize) -> list[int]:
+    """Tiles of the goal, snaking through pairs of rows, so that consecutive tiles form compact shapes."""
+    order = []
+    for top in range(0, size.height, 2):
+        columns = range(size.width) if (top // 2) % 2 == 0 else range(size.width - 1, -1, -1)
+        order += [size.cell(row, c) for c in columns for row in range(top, min(top + 2, size.height))]
+    return [goal[cell] for cell in order if goal[cell] != BLANK]

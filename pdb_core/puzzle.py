@@ -1,0 +1,272 @@
+"""Boards of a sliding-tile puzzle: size, parsing, drawing, solvability, random boards.
+
+A board is a tuple of `n_cells` integers, the tile on each cell row by row, 0 for the blank. Cells are numbered the same
+way, 0 in the upper left corner.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import BoardError, GoalError, InputError
+
+Board = tuple[int, ...]
+Boards = npt.NDArray[np.uint8]
+
+MIN_SIDE, MAX_SIDE = 2, 6
+BLANK = 0
+
+
+@dataclass(frozen=True)
+class BoardSize:
+    """Width and height of a board, in cells, each from 2 to 6. Raises `InputError` otherwise.
+
+    >>> BoardSize(4, 4).n_cells
+    16
+    """
+
+    width: int
+    height: int
+
+    def __post_init__(self) -> None:
+        if not (MIN_SIDE <= self.width <= MAX_SIDE and MIN_SIDE <= self.height <= MAX_SIDE):
+            raise InputError(f"board size {self} is not supported: width and height go from {MIN_SIDE} to {MAX_SIDE}")
+
+    def __str__(self) -> str:
+        return f"{self.width}x{self.height}"
+
+    @property
+    def n_cells(self) -> int:
+        return self.width * self.height
+
+    def cell(self, row: int, column: int) -> int:
+        return row * self.width + column
+
+    def row_and_column(self, cell: int) -> tuple[int, int]:
+        return divmod(cell, self.width)
+
+    @cached_property
+    def neighbours(self) -> tuple[tuple[int, ...], ...]:
+        """The cells next to each cell, in the order up, left, right, down."""
+        result = []
+        for cell in range(self.n_cells):
+            row, column = self.row_and_column(cell)
+            near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
+            result.append(tuple(self.cell(r, c) for r, c in near if 0 <= r < self.height and 0 <= c < self.width))
+        return tuple(result)
+
+    def is_dark(self, cell: int) -> bool:
+        """The colour of a cell on a chess board; every move takes the blank to the other colour."""
+        return sum(self.row_and_column(cell)) % 2 == 1
+
+
+def parse_size(text: str) -> BoardSize:
+    """Read a size written `WIDTHxHEIGHT`, such as `4x4`. Raises `InputError`."""
+    match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII)
+    if match is None or len(text) > 20:
+        raise InputError(f"board size {text[:40]!r} is not of the form WIDTHxHEIGHT, such as 4x4")
+    return BoardSize(int(match[1]), int(match[2]))
+
+
+def square_size(n_cells: int) -> BoardSize | None:
+    """The square board with that many cells, or None where there is none."""
+    side = math.isqrt(n_cells)
+    return BoardSize(side, side) if side * side == n_cells and MIN_SIDE <= side <= MAX_SIDE else None
+
+
+def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardSize]:
+    """Read a board: numbers separated by blanks, commas or new lines, rows optionally by `/`, 0 for the blank.
+
+    Without `size` it is taken from the rows where they are marked, else the board is taken to be square.
+    Raises `BoardError` where the text is no board or not of that size.
+
+    >>> parse_board("1 2 3/4 5 6/7 8 0")
+    ((1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(width=3, height=3))
+    """
+    shown = _shorten(text)
+    rows = [re.split(r"[\s,]+", row.strip(" \t\r\n,")) for row in text.split("/")]
+    words = [word for row in rows for word in row]
+    for word in words:
+        if not re.fullmatch(r"[0-9]{1,4}", word):
+            what = f"{word[:20]!r} is not a number" if word else "a number is missing"
+            raise BoardError(f"board {shown}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank")
+    if size is None:
+        size = _size_of_rows(rows, shown)
+    elif len(rows) > 1 and (len(rows) != size.height or any(len(row) != size.width for row in rows)):
+        raise BoardError(
+            f"board {shown} has rows of {[len(row) for row in rows]} numbers where a {size} board is expected"
+        )
+    return check_board([int(word) for word in words], size), size
+
+
+def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
+    width, height = len(rows[0]), len(rows)
+    if height == 1:
+        size = square_size(width)
+        if size is None:
+            raise BoardError(
+                f"board {shown} has {width} numbers, which is no square from 2x2 to 6x6; mark the rows with / or give "
+                "--size"
+            )
+        return size
+    if any(len(row) != width for row in rows):
+        raise BoardError(f"board {shown} has rows of different lengths: {[len(row) for row in rows]}")
+    try:
+        return BoardSize(width, height)
+    except InputError as error:
+        raise BoardError(f"board {shown}: {error}") from None
+
+
+def _shorten(text: str) -> str:
+    one_line = " ".join(text.split())
+    return repr(one_line if len(one_line) <= 120 else one_line[:117] + "...")
+
+
+def check_board(board: Iterable[int], size: BoardSize) -> Board:
+    """Return `board` as a tuple if it is a permutation of 0 .. cells-1. Raises `BoardError` otherwise."""
+    tiles = tuple(int(tile) for tile in board)
+    if len(tiles) != size.n_cells:
+        raise BoardError(
+            f"board {format_board(tiles)!r} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
+        )
+    missing = sorted(set(range(size.n_cells)) - set(tiles))
+    if missing:
+        wrong = sorted({tile for tile in tiles if tiles.count(tile) > 1 or not 0 <= tile < size.n_cells})
+        raise BoardError(
+            f"board {format_board(tiles)!r} must hold each number from 0 to {size.n_cells - 1} once: "
+            f"missing {_listed(missing)}, twice or out of range {_listed(wrong)}"
+        )
+    return tiles
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
+
+
+def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:
+    """The board on one line, rows separated by `/` where `size` is given; `parse_board` reads it back."""
+    if size is None:
+        return " ".join(map(str, board))
+    return "/".join(" ".join(map(str, board[start : start + size.width])) for start in range(0, len(board), size.width))
+
+
+def draw_grid(labels: Sequence[str], size: BoardSize) -> str:
+    """One label a cell, in rows and right-aligned columns, several lines."""
+    column = max(map(len, labels))
+    rows = [labels[start : start + size.width] for start in range(0, size.n_cells, size.width)]
+    return "\n".join(" ".join(label.rjust(column) for label in row) for row in rows)
+
+
+def draw_board(board: Sequence[int], size: BoardSize) -> str:
+    """The board as a grid, `.` for the blank."""
+    return draw_grid(["." if tile == BLANK else str(tile) for tile in board], size)
+
+
+def blank_last(size: BoardSize) -> Board:
+    """The default goal: 1 2 ... n 0."""
+    return (*range(1, size.n_cells), BLANK)
+
+
+def blank_first(size: BoardSize) -> Board:
+    """Korf's goal: 0 1 2 ... n."""
+    return tuple(range(size.n_cells))
+
+
+def snail(size: BoardSize) -> Board:
+    """The tiles wound clockwise from the upper left corner inwards, the blank at the end of the spiral."""
+    board = [BLANK] * size.n_cells
+    for tile, cell in enumerate(list(_spiral(size))[:-1], start=1):
+        board[cell] = tile
+    return tuple(board)
+
+
+def _spiral(size: BoardSize) -> Iterator[int]:
+    top, left, bottom, right = 0, 0, size.height - 1, size.width - 1
+    while top <= bottom and left <= right:
+        yield from (size.cell(top, column) for column in range(left, right + 1))
+        yield from (size.cell(row, right) for row in range(top + 1, bottom + 1))
+        if top < bottom and left < right:
+            yield from (size.cell(bottom, column) for column in range(right - 1, left - 1, -1))
+            yield from (size.cell(row, left) for row in range(bottom - 1, top, -1))
+        top, left, bottom, right = top + 1, left + 1, bottom - 1, right - 1
+
+
+NAMED_GOALS = {"blank-last": blank_last, "blank-first": blank_first, "snail": snail}
+
+
+def parse_goal(text: str, size: BoardSize) -> Board:
+    """A named goal (`blank-last`, `blank-first`, `snail`) or any board of that size. Raises `GoalError`."""
+    named = NAMED_GOALS.get(text.strip())
+    if named is not None:
+        return named(size)
+    try:
+        return parse_board(text, size)[0]
+    except BoardError as error:
+        raise GoalError(f"goal is neither one of {', '.join(NAMED_GOALS)} nor a {size} board: {error}") from None
+
+
+def goal_name(goal: Board, size: BoardSize) -> str:
+    """The name of a goal where it has one, else the board itself on one line."""
+    for name, make in NAMED_GOALS.items():
+        if make(size) == goal:
+            return name
+    return format_board(goal, size)
+
+
+def permutation_is_odd(permutation: Sequence[int]) -> bool:
+    """Whether a permutation of 0 .. n-1 is a product of an odd number of swaps."""
+    seen = [False] * len(permutation)
+    n_cycles = 0
+    for start in range(len(permutation)):
+        n_cycles += not seen[start]
+        place = start
+        while not seen[place]:
+            seen[place] = True
+            place = permutation[place]
+    return (len(permutation) - n_cycles) % 2 == 1
+
+
+def is_solvable(board: Board, goal: Board, size: BoardSize) -> bool:
+    """Whether some sequence of moves leads from `board` to `goal`.
+
+    Each move swaps the blank with a tile and takes it to a cell of the other colour; so the parity of the permutation
+    from board to goal must be that of the blank's change of colour. On every board from 2x2 this is sufficient too
+    (Johnson and Story 1879).
+    """
+    place_in_goal = [goal.index(tile) for tile in board]
+    colour_changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
+    return permutation_is_odd(place_in_goal) == colour_changes
+
+
+def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
+    """The reason, in a sentence, why no sequence of moves leads from `board` to `goal`."""
+    odd = permutation_is_odd([goal.index(tile) for tile in board])
+    changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
+    return (
+        f"to reach the goal the {size.n_cells} pieces need an {'odd' if odd else 'even'} permutation, but taking the "
+        "blank to its "
+        f"place takes an {'odd' if changes else 'even'} number of moves, each of which is one swap"
+    )
+
+
+def random_boards(size: BoardSize, goal: Board, n_boards: int, seed: int) -> Boards:
+    """`n_boards` solvable boards, uniformly distributed; shape (n_boards, cells), uint8. The same for the same seed."""
+    boards = np.random.default_rng(seed).permuted(
+        np.tile(np.arange(size.n_cells, dtype=np.uint8), (n_boards, 1)), axis=1
+    )
+    places = np.argsort(np.array(goal))[boards]
+    later = np.triu(np.ones((size.n_cells, size.n_cells), dtype=bool), k=1)
+    odd = np.array([np.count_nonzero((row[:, None] > row) & later) % 2 for row in places], dtype=bool)
+    dark = np.array([size.is_dark(cell) for cell in range(size.n_cells)])
+    blank = np.argmin(boards, axis=1)
+    rows = np.flatnonzero(odd != (dark[blank] != dark[goal.index(BLANK)]))
+    # Swapping the first two tiles changes the parity, and maps the unsolvable half one to one onto the solvable one.
+    first = np.where(blank == 0, 1, 0)[rows]
+    second = np.where(blank <= 1, 2, 1)[rows]
+    boards[rows, first], boards[rows, second] = boards[rows, second], boards[rows, first]
+    return boards

@@ -1,0 +1,185 @@
+"""The index function: which entry of a table belongs to which placement of a pattern's tiles.
+
+entry = rank(cell set) * k! + rank(arrangement), where
+
+1. a cell set is which k of the n cells the tiles occupy, ranked in lexicographic order of the ascending cells;
+2. an arrangement is the order of the tiles, as labels 0 .. k-1, read along those cells, ranked in lexicographic order.
+
+Both ranks are sums of two table entries, with no loop:
+
+- In a cell set every cell that is not occupied, and has i < k occupied ones before it, stands for C(n-1-cell, k-1-i)
+sets that
+  come earlier. That needs to know only the cells below; so the lower half of the mask gives one summand, the upper
+  half, with the number of cells occupied in the lower half, the other.
+- A Lehmer digit of an early position depends on the labels before it alone, one of a late position on the labels after
+  it alone; so the first labels give one summand, the last labels the other.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import BoardSize
+from pdb_core.ranking_kernels import rank_many
+
+INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
+
+Ranks = npt.NDArray[np.int64]
+Cells = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class CellSetRanks:
+    """Tables for rank(cell set) * k!: `low` indexed by the lower cells, `high` by (cells taken below, upper cells)."""
+
+    low_bits: int
+    high_bits: int
+    low: Ranks
+    high: Ranks
+
+
+@dataclass(frozen=True)
+class ArrangementRanks:
+    """Tables for rank(arrangement), indexed by the packed labels of the first and of the last positions."""
+
+    label_bits: int
+    prefix_bits: int
+    prefix: npt.NDArray[np.int32]
+    suffix: npt.NDArray[np.int32]
+
+
+@lru_cache(maxsize=32)
+def cell_set_ranks(n_cells: int, n_tiles: int) -> CellSetRanks:
+    """The two tables of cell-set ranks for k of n cells."""
+    low_bits = (n_cells + 1) // 2
+    high_bits = n_cells - low_bits
+    low = _skipped_sets(range(low_bits), 0, n_cells, n_tiles)
+    high = [_skipped_sets(range(low_bits, n_cells), taken, n_cells, n_tiles) for taken in range(low_bits + 1)]
+    return CellSetRanks(low_bits, high_bits, low, np.concatenate(high))
+
+
+def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> Ranks:
+    """For each subset of `cells`, with `n_taken` cells taken before: k! times the sets its free cells are ahead of."""
+    masks = np.arange(1 << len(cells), dtype=np.int64)
+    total = np.zeros(len(masks), dtype=np.int64)
+    taken = np.full(len(masks), n_taken, dtype=np.int64)
+    for bit, cell in enumerate(cells):
+        occupied = (masks >> bit) & 1
+        earlier = [math.comb(n_cells - 1 - cell, n_tiles - 1 - i) if i < n_tiles else 0 for i in range(n_cells + 1)]
+        total += np.where(occupied == 1, 0, np.array(earlier, dtype=np.int64)[taken])
+        taken += occupied
+    return total * math.factorial(n_tiles)
+
+
+@lru_cache(maxsize=32)
+def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
+    """The two tables of arrangement ranks for k labels. Three bits a label where they suffice: the tables then fit
+    L1.
+    """
+    label_bits = 3 if n_tiles <= 8 else 4
+    n_first = n_tiles // 2
+    prefix = np.zeros(1 << (label_bits * n_first), dtype=np.int32)
+    suffix = np.zeros(1 << (label_bits * (n_tiles - n_first)), dtype=np.int32)
+    orders = lexicographic_arrangements(n_tiles)
+    shifts = label_bits * np.arange(n_tiles, dtype=np.int64)
+    labels = (orders.astype(np.int64) << shifts).sum(axis=1)
+    # With the last labels ascending only the digits of the first ones count, and the other way round.
+    ranks = np.arange(len(orders), dtype=np.int32)
+    n_last_orders = math.factorial(n_tiles - n_first)
+    first_index = labels & ((1 << (label_bits * n_first)) - 1)
+    prefix[first_index] = ranks // n_last_orders * n_last_orders
+    suffix[labels >> (label_bits * n_first)] = ranks % n_last_orders
+    return ArrangementRanks(label_bits, label_bits * n_first, prefix, suffix)
+
+
+@lru_cache(maxsize=16)
+def lexicographic_arrangements(n_tiles: int) -> Cells:
+    """All orders of the labels 0 .. k-1, lexicographic, shape (k!, k), uint8, read-only."""
+    orders = np.zeros((1, 1), dtype=np.uint8)
+    for k in range(2, n_tiles + 1):
+        n_before = len(orders)
+        longer = np.empty((k * n_before, k), dtype=np.uint8)
+        for first in range(k):
+            block = longer[first * n_before : (first + 1) * n_before]
+            block[:, 0] = first
+            block[:, 1:] = orders + (orders >= first)
+        orders = longer
+    orders.flags.writeable = False
+    return orders
+
+
+@lru_cache(maxsize=16)
+def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> npt.NDArray[np.int64]:
+    """All sets of k of n cells as masks, in lexicographic order of the ascending cells; int64, read-only."""
+    # sets[j] holds, for the cells from `cell` on, the sets of j of them, in order: those with `cell` first.
+    sets = [np.zeros(1, dtype=np.int64)] + [np.zeros(0, dtype=np.int64)] * n_tiles
+    for cell in range(n_cells - 1, -1, -1):
+        for j in range(n_tiles, 0, -1):
+            sets[j] = np.concatenate([sets[j - 1] | (1 << cell), sets[j]])
+    result = sets[n_tiles]
+    result.flags.writeable = False
+    return result
+
+
+class PatternIndex:
+    """The index function of all patterns of `n_tiles` tiles on a board, for use from NumPy.
+
+    >>> import numpy as np
+    >>> index = PatternIndex(BoardSize(4, 4), 3)
+    >>> index.rank(np.array([[1, 2, 3], [15, 14, 13]], dtype=np.uint8)).tolist()
+    [630, 3359]
+    >>> index.unrank(np.array([630])).tolist()
+    [[1, 2, 3]]
+    """
+
+    def __init__(self, size: BoardSize, n_tiles: int) -> None:
+        if not 1 <= n_tiles <= min(10, size.n_cells):
+            raise ValueError(f"a pattern on a {size} board has 1 to {min(10, size.n_cells)} tiles, not {n_tiles}")
+        self.size = size
+        self.n_tiles = n_tiles
+        self.n_entries = math.perm(size.n_cells, n_tiles)
+        self.cell_set_ranks = cell_set_ranks(size.n_cells, n_tiles)
+        self.arrangement_ranks = arrangement_ranks(n_tiles)
+
+    @cached_property
+    def _cell_sets(self) -> npt.NDArray[np.int64]:
+        return lexicographic_cell_sets(self.size.n_cells, self.n_tiles)
+
+    def rank(self, cells: npt.ArrayLike) -> Ranks:
+        """Entries of placements.
+
+        `cells` has shape (m, k): the cell of each of the pattern's tiles, the tiles in ascending order. Returns
+        int64[m].
+        Raises `ValueError` where cells are off the board or two tiles share one.
+        """
+        given = np.asarray(cells)
+        if given.ndim != 2 or given.shape[1] != self.n_tiles:
+            raise ValueError(f"cells must have shape (m, {self.n_tiles}), not {given.shape}")
+        if given.size and not (given.min() >= 0 and given.max() < self.size.n_cells):
+            raise ValueError(f"cells of a {self.size} board go from 0 to {self.size.n_cells - 1}")
+        ordered = np.sort(given, axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
+            raise ValueError("two tiles on one cell")
+        ranks = np.empty(len(given), dtype=np.int64)
+        sets, orders = self.cell_set_ranks, self.arrangement_ranks
+        rank_many(
+            np.ascontiguousarray(given, dtype=np.uint8), sets.low_bits, sets.high_bits, sets.low, sets.high,
+            orders.label_bits, orders.prefix_bits, orders.prefix, orders.suffix, ranks,
+        )  # fmt: skip
+        return ranks
+
+    def unrank(self, ranks: npt.ArrayLike) -> Cells:
+        """The inverse of `rank`: int64[m] to uint8[m, k]. Raises `ValueError` where an entry is out of range."""
+        entries = np.asarray(ranks, dtype=np.int64)
+        if entries.ndim != 1 or (entries.size and not (entries.min() >= 0 and entries.max() < self.n_entries)):
+            raise ValueError(f"entries must be one-dimensional, from 0 to {self.n_entries - 1}")
+        n_orders = math.factorial(self.n_tiles)
+        masks = self._cell_sets[entries // n_orders]
+        occupied = np.nonzero((masks[:, None] >> np.arange(self.size.n_cells)) & 1)[1].reshape(-1, self.n_tiles)
+        labels = lexicographic_arrangements(self.n_tiles)[entries % n_orders]
+        cells = np.empty_like(labels)
+        np.put_along_axis(cells, labels.astype(np.int64), occupied.astype(np.uint8), axis=1)
+        return cells

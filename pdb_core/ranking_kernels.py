@@ -1,0 +1,78 @@
+"""Kernels of the index function: from the cells of a pattern's tiles to an entry of its table, and back.
+
+Masks and packed labels are int64 throughout: masks have at most 36 bits, packed labels at most 40.
+"""
+
+from typing import Any
+
+from pdb_core.bit_kernels import popcount
+from pdb_core.jit import kernel
+
+
+@kernel
+def rank_cell_set(mask: int, low_bits: int, high_bits: int, low: Any, high: Any) -> int:
+    """Lexicographic rank of a cell set, times k!; see `ranking.CellSetRanks` for the tables."""
+    below = mask & ((1 << low_bits) - 1)
+    return low[below] + high[(popcount(below) << high_bits) | (mask >> low_bits)]  # type: ignore[no-any-return]
+
+
+@kernel
+def rank_arrangement(labels: int, prefix_bits: int, prefix: Any, suffix: Any) -> int:
+    """Lexicographic rank of packed labels; see `ranking.ArrangementRanks` for the tables."""
+    return prefix[labels & ((1 << prefix_bits) - 1)] + suffix[labels >> prefix_bits]  # type: ignore[no-any-return]
+
+
+@kernel
+def move_label(labels: int, mask: int, source: int, target: int, label_bits: int) -> int:
+    """The packed labels after the tile on cell `source` has moved to cell `target`.
+
+    `mask` is the cell set before or after the move. The tile jumps over the tiles on the cells between the two, so the
+    labels of those and its own rotate by one place. With no tile between, the rotation is that of a single label: no
+    change.
+    """
+    lower = min(source, target)
+    upper = max(source, target)
+    n_passed = popcount(mask & ((1 << upper) - (2 << lower)))
+    shift = label_bits * popcount(mask & ((1 << lower) - 1))
+    length = label_bits * (n_passed + 1)
+    segment_mask = (1 << length) - 1
+    segment = (labels >> shift) & segment_mask
+    # Towards higher cells the moved label is the lowest of the segment and goes to its top; else the other way round.
+    right = label_bits if target > source else length - label_bits
+    rotated = ((segment >> right) | (segment << (length - right))) & segment_mask
+    return labels ^ ((segment ^ rotated) << shift)
+
+
+@kernel
+def pack_labels(cells: Any, mask: int, label_bits: int) -> int:
+    """The labels 0 .. k-1 of tiles on `cells` (uint8[k]), read along the cell set `mask` and packed, first label
+    lowest.
+    """
+    labels = 0
+    for label in range(cells.shape[0]):
+        position = popcount(mask & ((1 << int(cells[label])) - 1))
+        labels |= label << (label_bits * position)
+    return labels
+
+
+@kernel
+def cells_mask(cells: Any) -> int:
+    """The cell set of tiles on `cells` (uint8[k]) as a mask."""
+    mask = 0
+    for label in range(cells.shape[0]):
+        mask |= 1 << int(cells[label])
+    return mask
+
+
+@kernel
+def rank_many(
+    cells: Any, low_bits: int, high_bits: int, low: Any, high: Any,
+    label_bits: int, prefix_bits: int, prefix: Any, suffix: Any, ranks: Any,
+) -> None:  # fmt: skip
+    """Fill `ranks` (int64[m]) with the entries of `cells` (uint8[m, k])."""
+    for row in range(cells.shape[0]):
+        mask = cells_mask(cells[row])
+        labels = pack_labels(cells[row], mask, label_bits)
+        ranks[row] = rank_cell_set(mask, low_bits, high_bits, low, high) + rank_arrangement(
+            labels, prefix_bits, prefix, suffix
+        )

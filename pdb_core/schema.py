@@ -1,0 +1,239 @@
+"""The table file: names, versions, and what its header says. docs/format.md is the contract; a test compares the two.
+
+Written and read here, so that builder and reader cannot differ. The functions take objects that look like h5py's
+groups; this package opens no files.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from pdb_core.errors import (
+    InputError,
+    TableFileDamagedError,
+    TableFileForeignError,
+    TableFileVersionError,
+)
+from pdb_core.pattern import Partition, Pattern
+from pdb_core.puzzle import Board, BoardSize, check_board, format_board
+from pdb_core.ranking import INDEX_FUNCTION
+
+FORMAT = "tile-pdb"
+FORMAT_VERSION = 1
+ENCODING_BYTES = "bytes"
+PAGE_BYTES = 4096
+UNREACHED = 255
+
+# Names in the file. The order is that of docs/format.md.
+FORMAT_ATTRIBUTE = "format"
+VERSION_ATTRIBUTE = "format_version"
+WIDTH_ATTRIBUTE = "width"
+HEIGHT_ATTRIBUTE = "height"
+GOAL_ATTRIBUTE = "goal"
+PARTITION_ATTRIBUTE = "partition"
+INDEX_ATTRIBUTE = "index_function"
+ENCODING_ATTRIBUTE = "encoding"
+HEADER_DIGEST_ATTRIBUTE = "header_sha256"
+ROOT_ATTRIBUTES = (
+    FORMAT_ATTRIBUTE,
+    VERSION_ATTRIBUTE,
+    WIDTH_ATTRIBUTE,
+    HEIGHT_ATTRIBUTE,
+    GOAL_ATTRIBUTE,
+    PARTITION_ATTRIBUTE,
+    INDEX_ATTRIBUTE,
+    ENCODING_ATTRIBUTE,
+    HEADER_DIGEST_ATTRIBUTE,
+)
+TILES_ATTRIBUTE = "tiles"
+MAXIMUM_ATTRIBUTE = "maximum"
+MEAN_ATTRIBUTE = "mean"
+UNREACHED_ATTRIBUTE = "n_unreached"
+DIGEST_ATTRIBUTE = "sha256"
+PATTERN_ATTRIBUTES = (TILES_ATTRIBUTE, MAXIMUM_ATTRIBUTE, MEAN_ATTRIBUTE, UNREACHED_ATTRIBUTE, DIGEST_ATTRIBUTE)
+TABLE_DATASET = "table"
+HISTOGRAM_DATASET = "histogram"
+PATTERN_DATASETS = (TABLE_DATASET, HISTOGRAM_DATASET)
+
+
+class GroupLike(Protocol):
+    """What an h5py group offers and this module uses."""
+
+    @property
+    def attrs(self) -> Any: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def __contains__(self, name: object) -> bool: ...
+
+
+@dataclass(frozen=True)
+class PatternHeader:
+    """What the file says of one table. `histogram[d]` counts the entries of distance d; `sha256` is of the table's
+    bytes.
+    """
+
+    pattern: Pattern
+    n_entries: int
+    histogram: tuple[int, ...]
+    n_unreached: int
+    sha256: str
+
+    @property
+    def maximum(self) -> int:
+        return len(self.histogram) - 1
+
+    @property
+    def mean(self) -> float:
+        """Mean distance over the entries that are reached."""
+        return sum(d * n for d, n in enumerate(self.histogram)) / sum(self.histogram)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the file says of itself."""
+
+    size: BoardSize
+    goal: Board
+    partition: Partition
+    encoding: str
+    patterns: tuple[PatternHeader, ...]
+
+    def digest(self) -> str:
+        """SHA-256 over all that the header says, the tables' digests among it, in one canonical text."""
+        content = {
+            FORMAT_ATTRIBUTE: FORMAT,
+            VERSION_ATTRIBUTE: FORMAT_VERSION,
+            WIDTH_ATTRIBUTE: self.size.width,
+            HEIGHT_ATTRIBUTE: self.size.height,
+            GOAL_ATTRIBUTE: list(self.goal),
+            PARTITION_ATTRIBUTE: self.partition.name,
+            INDEX_ATTRIBUTE: INDEX_FUNCTION,
+            ENCODING_ATTRIBUTE: self.encoding,
+            "patterns": [
+                {
+                    TILES_ATTRIBUTE: list(entry.pattern.tiles),
+                    HISTOGRAM_DATASET: list(entry.histogram),
+                    UNREACHED_ATTRIBUTE: entry.n_unreached,
+                    DIGEST_ATTRIBUTE: entry.sha256,
+                }
+                for entry in self.patterns
+            ],
+        }
+        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def pattern_group(index: int) -> str:
+    """Name of the group of the pattern at that place in the partition."""
+    return f"pattern_{index}"
+
+
+def write_header(root: GroupLike, header: Header) -> None:
+    """Write all attributes. The groups and their datasets must be there."""
+    root.attrs[FORMAT_ATTRIBUTE] = FORMAT
+    root.attrs[VERSION_ATTRIBUTE] = np.int64(FORMAT_VERSION)
+    root.attrs[WIDTH_ATTRIBUTE] = np.int64(header.size.width)
+    root.attrs[HEIGHT_ATTRIBUTE] = np.int64(header.size.height)
+    root.attrs[GOAL_ATTRIBUTE] = np.array(header.goal, dtype=np.uint8)
+    root.attrs[PARTITION_ATTRIBUTE] = header.partition.name
+    root.attrs[INDEX_ATTRIBUTE] = INDEX_FUNCTION
+    root.attrs[ENCODING_ATTRIBUTE] = header.encoding
+    for index, entry in enumerate(header.patterns):
+        group = root[pattern_group(index)]
+        group.attrs[TILES_ATTRIBUTE] = np.array(entry.pattern.tiles, dtype=np.uint8)
+        group.attrs[MAXIMUM_ATTRIBUTE] = np.int64(entry.maximum)
+        group.attrs[MEAN_ATTRIBUTE] = np.float64(entry.mean)
+        group.attrs[UNREACHED_ATTRIBUTE] = np.int64(entry.n_unreached)
+        group.attrs[DIGEST_ATTRIBUTE] = entry.sha256
+    root.attrs[HEADER_DIGEST_ATTRIBUTE] = header.digest()
+
+
+def read_header(root: GroupLike, source: str) -> Header:
+    """Read and check a header; `source` names the file in messages.
+
+    Raises `TableFileForeignError` where this is no table file, `TableFileVersionError` where it is one this program
+    cannot read, `TableFileDamagedError` where the header contradicts itself or its digest.
+    """
+    if FORMAT_ATTRIBUTE not in root.attrs or _text(root.attrs[FORMAT_ATTRIBUTE]) != FORMAT:
+        raise TableFileForeignError(
+            f"{source} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build"
+        )
+    try:
+        _check_versions(root, source)
+        header = _parse_header(root)
+        stated = _text(root.attrs[HEADER_DIGEST_ATTRIBUTE])
+    except (InputError, KeyError, TypeError, ValueError, OverflowError, OSError, RuntimeError, AttributeError) as error:
+        raise TableFileDamagedError(
+            f"{source} is damaged, its header cannot be read ({error}); build it again"
+        ) from error
+    if header.digest() != stated:
+        raise TableFileDamagedError(f"{source} is damaged, its header does not match its digest; build it again")
+    return header
+
+
+def _check_versions(root: GroupLike, source: str) -> None:
+    version = int(root.attrs[VERSION_ATTRIBUTE])
+    if version != FORMAT_VERSION:
+        raise TableFileVersionError(
+            f"{source} is of format version {version}, this program reads version {FORMAT_VERSION}; "
+            f"{'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
+        )
+    for attribute, known in ((INDEX_ATTRIBUTE, INDEX_FUNCTION), (ENCODING_ATTRIBUTE, ENCODING_BYTES)):
+        found = _text(root.attrs[attribute])
+        if found != known:
+            raise TableFileVersionError(
+                f"{source} has the {attribute.replace('_', ' ')} {found[:60]!r}, this program knows {known!r}; update "
+                "tile-pdb"
+            )
+
+
+def _parse_header(root: GroupLike) -> Header:
+    size = BoardSize(int(root.attrs[WIDTH_ATTRIBUTE]), int(root.attrs[HEIGHT_ATTRIBUTE]))
+    goal = check_board(_integers(root.attrs[GOAL_ATTRIBUTE]), size)
+    entries: list[PatternHeader] = []
+    while pattern_group(len(entries)) in root:
+        entries.append(_parse_pattern(root[pattern_group(len(entries))], size))
+    partition = Partition(_text(root.attrs[PARTITION_ATTRIBUTE]), tuple(entry.pattern for entry in entries), size)
+    return Header(size, goal, partition, _text(root.attrs[ENCODING_ATTRIBUTE]), tuple(entries))
+
+
+def _parse_pattern(group: GroupLike, size: BoardSize) -> PatternHeader:
+    pattern = Pattern(tuple(_integers(group.attrs[TILES_ATTRIBUTE])))
+    if tuple(sorted(set(pattern.tiles))) != pattern.tiles:
+        raise ValueError(f"tiles of a pattern are not in order: {pattern}")
+    n_entries = pattern.n_entries(size)
+    if group[TABLE_DATASET].shape != (n_entries,) or group[TABLE_DATASET].dtype != np.uint8:
+        raise ValueError(f"the table of pattern {pattern} has not {n_entries} bytes")
+    if group[HISTOGRAM_DATASET].ndim != 1 or not 1 <= group[HISTOGRAM_DATASET].shape[0] <= UNREACHED:
+        raise ValueError(f"the histogram of pattern {pattern} is not a list of 1 to {UNREACHED} counts")
+    entry = PatternHeader(
+        pattern,
+        n_entries,
+        tuple(_integers(group[HISTOGRAM_DATASET][:])),
+        int(group.attrs[UNREACHED_ATTRIBUTE]),
+        _text(group.attrs[DIGEST_ATTRIBUTE]),
+    )
+    if sum(entry.histogram) + entry.n_unreached != n_entries:
+        raise ValueError(f"the histogram of pattern {pattern} does not add up to {n_entries} entries")
+    if int(group.attrs[MAXIMUM_ATTRIBUTE]) != entry.maximum or not math.isclose(
+        float(group.attrs[MEAN_ATTRIBUTE]), entry.mean, rel_tol=1e-12
+    ):
+        raise ValueError(f"maximum or mean of pattern {pattern} do not agree with its histogram")
+    return entry
+
+
+def _integers(values: Iterable[Any]) -> list[int]:
+    return [int(value) for value in values]
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def describe(header: Header) -> str:
+    """The table in a few words, for messages: partition, size, goal."""
+    return f"{header.partition.name} for {header.size}, goal {format_board(header.goal)}"

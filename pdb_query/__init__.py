@@ -1,0 +1,20 @@
+"""How tables are asked: open a file, look boards up, by themselves or many at a time; and the instance sets."""
+
+from pdb_query.database import BatchProbe, Database, Probe, open_database
+from pdb_query.instances import Instance, instance_sets, read_instances
+from pdb_query.statistics import RandomBoardStatistics, random_board_statistics
+from pdb_query.table_file import LOAD_MODES, read_table_header
+
+__all__ = [
+    "LOAD_MODES",
+    "BatchProbe",
+    "Database",
+    "Instance",
+    "Probe",
+    "RandomBoardStatistics",
+    "instance_sets",
+    "open_database",
+    "random_board_statistics",
+    "read_instances",
+    "read_table_header",
+]

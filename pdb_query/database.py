@@ -1,0 +1,245 @@
+"""A database: the tables of one partition, and what they say of a board."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
+from pdb_core.lookup import LookupTables, SumViews, lookup_tables, sum_views
+from pdb_core.lookup_kernels import check_boards, probe_boards
+from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.ranking import PatternIndex
+from pdb_core.schema import Header
+from pdb_core.symmetry import BoardMapping, mappings_between
+from pdb_query.table_file import LoadMode, TableFile, load_table_file
+
+Default = TypeVar("Default")
+
+# Bytes digested between two calls of `progress`.
+_VERIFY_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a database says of one board.
+
+    values   for each sum, the database's own first and then the reflected ones, the distance of each pattern
+    sums     the sum over the patterns, for each of them
+    maximum  the largest sum: the lower bound on the length of a solution
+    """
+
+    values: tuple[tuple[int, ...], ...]
+    sums: tuple[int, ...]
+    maximum: int
+
+
+@dataclass(frozen=True)
+class BatchProbe:
+    """What a database says of m boards.
+
+    values   uint8[m, s, p]  the distance of each pattern in each sum; the database's own sum first
+    sums     int16[m, s]
+    maximum  int16[m]        the largest sum; -1 where a board cannot be solved, and what it holds elsewhere means
+             nothing
+    """
+
+    values: npt.NDArray[np.uint8]
+    sums: npt.NDArray[np.int16]
+    maximum: npt.NDArray[np.int16]
+
+
+class Database:
+    """The tables of one partition, read-only.
+
+    Any number of threads may ask at the same time; lookups release the GIL. Use it as a context manager, or `close` it.
+
+    >>> with open_database("data/8.h5") as database:  # doctest: +SKIP
+    ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).maximum
+    31
+    """
+
+    def __init__(self, table_file: TableFile) -> None:
+        self._file: TableFile | None = table_file
+        self.path = table_file.path
+        self.header: Header = table_file.header
+        self._tables: LookupTables | None = lookup_tables(
+            self.size, self.header.partition, table_file.memory, table_file.table_start
+        )
+        self._views_of = lru_cache(maxsize=64)(self._make_views)
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Database {self.header.partition.name} {self.size} {self.path}>"
+
+    def close(self) -> None:
+        """Let go of the tables; arrays that were handed out stay valid. Asking afterwards raises `ValueError`."""
+        self._file = None
+        self._tables = None
+
+    @property
+    def size(self) -> BoardSize:
+        return self.header.size
+
+    @property
+    def goal(self) -> Board:
+        return self.header.goal
+
+    @property
+    def lookup_tables(self) -> LookupTables:
+        """The tables as kernels take them. Raises `ValueError` where the database is closed."""
+        if self._tables is None:
+            raise ValueError(f"the database {self.path} is closed")
+        return self._tables
+
+    def mappings(self, goal: Board | None = None) -> tuple[BoardMapping, ...]:
+        """Every way to read a board with `goal` (the database's own by default) as one of this database.
+
+        Raises `GoalError` where the tables cannot serve that goal.
+        """
+        return mappings_between(self.goal if goal is None else goal, self.goal, self.size)
+
+    def views(self, goal: Board | None = None) -> SumViews:
+        """The same as kernels take it. Raises `GoalError`."""
+        return self._views_of(self.goal if goal is None else goal)
+
+    def _make_views(self, goal: Board) -> SumViews:
+        return sum_views(self.size, self.header.partition, self.mappings(goal))
+
+    def check_size(self, size: BoardSize) -> None:
+        """Raise `TableMismatchError` where the tables are not for boards of that size."""
+        if size != self.size:
+            raise TableMismatchError(
+                f"{self.path} holds tables for {self.size} boards, this board is {size}; "
+                f"build one with pdb build ... --size {size}"
+            )
+
+    def table(self, index: int) -> npt.NDArray[np.uint8]:
+        """The table of the pattern at `index` in the partition: uint8[n_entries], read-only, no copy.
+
+        Entry `PatternIndex.rank(cells)` holds the distance. Raises `IndexError`, and `ValueError` where the database is
+        closed.
+        """
+        entry = self.header.patterns[index]
+        tables = self.lookup_tables
+        start = int(tables.table_start[index])
+        return tables.memory[start : start + entry.n_entries]
+
+    def index(self, index: int) -> PatternIndex:
+        """The index function of the pattern at `index`: `rank` and `unrank`. Raises `IndexError`."""
+        return PatternIndex(self.size, self.header.patterns[index].pattern.n_tiles)
+
+    def probe(self, board: Sequence[int], goal: Board | None = None) -> Probe:
+        """What the tables say of one board.
+
+        Raises `BoardError` where it is no board of this size, `UnsolvableError` where it cannot be solved, `GoalError`
+        where the tables cannot serve `goal`.
+        """
+        checked = check_board(board, self.size)
+        wanted = self.goal if goal is None else goal
+        if not is_solvable(checked, wanted, self.size):
+            raise UnsolvableError(
+                f"board {format_board(checked)} cannot be solved: {why_unsolvable(checked, wanted, self.size)}"
+            )
+        batch = self.probe_batch(np.array([checked], dtype=np.uint8), goal)
+        return Probe(
+            tuple(tuple(int(value) for value in values) for values in batch.values[0]),
+            tuple(int(total) for total in batch.sums[0]),
+            int(batch.maximum[0]),
+        )
+
+    def get(self, board: Sequence[int], default: Default, goal: Board | None = None) -> Probe | Default:
+        """Like `probe`, but `default` where it would raise `BoardError` or `UnsolvableError`."""
+        try:
+            return self.probe(board, goal)
+        except (BoardError, UnsolvableError):
+            return default
+
+    def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None) -> BatchProbe:
+        """What the tables say of many boards, an array of shape (m, n_cells) of integers.
+
+        Raises `BoardError` for the first row that is no board, `GoalError` where the tables cannot serve `goal`. Boards
+        that cannot be solved are no error: their `maximum` is -1.
+        """
+        tables, views = self.lookup_tables, self.views(goal)
+        rows = self._as_rows(boards)
+        verdicts = self._verdicts(rows, self.goal if goal is None else goal)
+        bad = np.flatnonzero(verdicts < 0)
+        if len(bad):
+            try:
+                check_board(rows[bad[0]].tolist(), self.size)
+            except BoardError as error:
+                raise BoardError(f"row {bad[0]}: {error}") from None
+        n_sums, n_patterns = len(views.cell_maps), len(tables.table_start)
+        values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
+        scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
+        probe_boards(rows, tables, views, scratch[0], scratch[1], values)
+        sums = values.sum(axis=2, dtype=np.int16)
+        maximum = np.where(verdicts == 1, sums.max(axis=1, initial=0), np.int16(-1))
+        return BatchProbe(values, sums, maximum)
+
+    def _as_rows(self, boards: npt.ArrayLike) -> npt.NDArray[np.uint8]:
+        given = np.asarray(boards)
+        if given.ndim != 2 or given.shape[1] != self.size.n_cells:
+            raise BoardError(f"boards must be an array of shape (m, {self.size.n_cells}), not {given.shape}")
+        if given.dtype.kind not in "iu":
+            raise BoardError(f"boards must be integers, not {given.dtype}")
+        if given.dtype != np.uint8:
+            # A number that a byte cannot hold must not be taken for another one: 255 is on no board.
+            given = np.where((given >= 0) & (given < 255), given, 255)
+        return np.ascontiguousarray(given, dtype=np.uint8)
+
+    def _verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
+        n_cells = self.size.n_cells
+        goal_places = np.argsort(np.array(goal, dtype=np.int64))
+        is_dark = np.array([self.size.is_dark(cell) for cell in range(n_cells)], dtype=np.uint8)
+        verdicts = np.empty(len(rows), dtype=np.int8)
+        check_boards(rows, goal_places, is_dark, np.empty(n_cells, dtype=np.uint8), verdicts)
+        return verdicts
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Compare every table with its digest and its histogram; calls `progress(bytes done, bytes in all)`.
+
+        Raises `TableFileDamagedError` where they differ. (The header's own digest is checked when the file is opened.)
+        """
+        done, total = 0, sum(entry.n_entries for entry in self.header.patterns)
+        for index, entry in enumerate(self.header.patterns):
+            table = self.table(index)
+            digest = hashlib.sha256()
+            counts = np.zeros(256, dtype=np.int64)
+            for start in range(0, len(table), _VERIFY_BYTES):
+                piece = table[start : start + _VERIFY_BYTES]
+                digest.update(piece.data)
+                counts += np.bincount(piece, minlength=256)
+                done += len(piece)
+                if progress is not None:
+                    progress(done, total)
+            what = f"{self.path} is damaged: the table of pattern {entry.pattern} does not match its"
+            if digest.hexdigest() != entry.sha256:
+                raise TableFileDamagedError(f"{what} digest; build it again")
+            expected = np.zeros(256, dtype=np.int64)
+            expected[: len(entry.histogram)] = entry.histogram
+            expected[255] += entry.n_unreached
+            if (counts != expected).any():
+                raise TableFileDamagedError(f"{what} histogram; build it again")
+
+
+def open_database(path: str | Path, *, load: LoadMode = "map") -> Database:
+    """Open a table file; `load` is `map` (shared, opens in milliseconds) or `copy` (in memory, faster lookups).
+
+    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`.
+    """
+    return Database(load_table_file(Path(path), load))

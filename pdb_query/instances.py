@@ -1,0 +1,139 @@
+"""Instance sets: boards to query and to solve, by name, from a file, or from standard input."""
+
+import csv
+import difflib
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TextIO
+
+from pdb_core.errors import BoardError, InstanceError
+from pdb_core.puzzle import Board, BoardSize, parse_board
+
+# In a wheel the sets lie beside this file; in a checkout they are data/instances.
+_PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
+_MAX_LINE = 10_000
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A board to solve. `goal` is as written in the file, a name or a board; None where the file says nothing."""
+
+    id: str
+    board: Board
+    size: BoardSize
+    goal: str | None
+    optimal_length: int | None
+
+
+@lru_cache(maxsize=1)
+def instance_sets() -> dict[str, Path]:
+    """The named sets and their files."""
+    for place in _PLACES:
+        if place.is_dir():
+            return {path.stem: path for path in sorted(place.glob("*.csv"))}
+    return {}
+
+
+def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None = None) -> Iterator[Instance]:
+    """Boards of a set by name, of a file by its path, or of standard input (`-`), one by one as they are read.
+
+    The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`, others being
+    ignored), or plain lines of one board each. Blank lines and lines that start with `#` are passed over. `size` is
+    that of boards which do not tell their own, as in `parse_board`.
+
+    Raises `InstanceError` where there is no such set or file, or it cannot be read, `BoardError` for a line that holds
+    no board; both name the file and the line.
+    """
+    if source == STANDARD_INPUT:
+        yield from _parse(stdin or sys.stdin, "standard input", size)
+        return
+    path = instance_sets().get(source) or Path(source)
+    try:
+        with path.open(encoding="utf-8-sig", newline=None) as file:
+            yield from _parse(file, str(path) if path == Path(source) else source, size)
+    except FileNotFoundError:
+        raise InstanceError(f"there is no file and no instance set {source!r}; {_known_sets(source)}") from None
+    except OSError as error:
+        raise InstanceError(f"cannot read {path}: {error.strerror}; name a text file of boards") from None
+    except ValueError as error:  # a NUL byte in the path
+        if isinstance(error, InstanceError | BoardError):
+            raise
+        raise InstanceError(f"cannot read {source!r}: {error}; name a text file of boards") from None
+
+
+def _known_sets(source: str) -> str:
+    near = difflib.get_close_matches(source, instance_sets(), n=1)
+    guess = f"did you mean {near[0]}? " if near else ""
+    return f"{guess}the sets are {', '.join(instance_sets())}"
+
+
+def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instance]:
+    columns: list[str] | None = None
+    is_first = True
+    for number, line in _numbered_lines(lines, name):
+        where = f"{name} line {number}"
+        if is_first:
+            is_first = False
+            names = [field.strip().lower() for field in line.split(",")]
+            if "board" in names:
+                columns = names
+                continue
+        yield (
+            _parse_plain(line, number, where, size)
+            if columns is None
+            else _parse_row(line, columns, number, where, size)
+        )
+
+
+def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
+    """Lines that hold something, with their numbers."""
+    number = 0
+    try:
+        while line := lines.readline(_MAX_LINE + 1):
+            number += 1
+            if len(line) > _MAX_LINE:
+                raise InstanceError(
+                    f"{name} line {number} is longer than {_MAX_LINE} characters; is this a file of boards?"
+                )
+            text = line.lstrip("\ufeff").strip()
+            if text and not text.startswith("#"):
+                yield number, text
+    except UnicodeDecodeError:
+        raise InstanceError(f"{name} line {number + 1} is not text in UTF-8; name a text file of boards") from None
+
+
+def _parse_plain(line: str, number: int, where: str, size: BoardSize | None) -> Instance:
+    board, board_size = _parse_board(line, where, size)
+    return Instance(str(number), board, board_size, None, None)
+
+
+def _parse_row(line: str, columns: list[str], number: int, where: str, size: BoardSize | None) -> Instance:
+    try:
+        fields = next(iter(csv.reader([line], strict=True)))
+    except (csv.Error, StopIteration) as error:
+        raise InstanceError(f"{where} is not a row of CSV: {error}") from None
+    if len(fields) != len(columns):
+        raise InstanceError(
+            f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
+        )
+    row = {column: field.strip() for column, field in zip(columns, fields, strict=True)}
+    board, board_size = _parse_board(row["board"], where, size)
+    length = row.get("optimal_length", "")
+    if length and not (length.isascii() and length.isdigit() and len(length) <= 6):
+        raise InstanceError(
+            f"{where}: optimal_length {length[:20]!r} is not a number of moves; leave it empty if unknown"
+        )
+    return Instance(
+        row.get("id") or str(number), board, board_size, row.get("goal") or None, int(length) if length else None
+    )
+
+
+def _parse_board(text: str, where: str, size: BoardSize | None) -> tuple[Board, BoardSize]:
+    try:
+        return parse_board(text, size)
+    except BoardError as error:
+        raise BoardError(f"{where}: {error}") from None

@@ -1,0 +1,40 @@
+"""Statistics of a database over random boards."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pdb_core.puzzle import random_boards
+from pdb_query.database import Database
+
+_BOARDS_AT_A_TIME = 100_000
+
+
+@dataclass(frozen=True)
+class RandomBoardStatistics:
+    """Mean lower bounds over uniformly random solvable boards, each with the standard error of the mean.
+
+    `sums` has the mean of each sum, the database's own first; `maximum` that of the largest.
+    """
+
+    n_boards: int
+    seed: int
+    sums: tuple[tuple[float, float], ...]
+    maximum: tuple[float, float]
+
+
+def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
+    """Sample `n_boards` (at least 2) random boards; the same for the same seed."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for start in range(0, n_boards, _BOARDS_AT_A_TIME):
+        n_now = min(_BOARDS_AT_A_TIME, n_boards - start)
+        boards = random_boards(database.size, database.goal, n_now, int(generator.integers(1 << 62)))
+        probe = database.probe_batch(boards)
+        rows.append(np.column_stack([probe.sums, probe.maximum]))
+    values = np.concatenate(rows)
+    means = values.mean(axis=0)
+    errors = values.std(axis=0, ddof=1) / math.sqrt(n_boards)
+    pairs = tuple((float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
+    return RandomBoardStatistics(n_boards, seed, pairs[:-1], pairs[-1])

@@ -1,0 +1,31 @@
+# Sourced by the scripts beside it: a virtual environment of this checkout, made when it is not there.
+# PYTHON chooses the interpreter, VENV the folder of the environment.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+VENV="${VENV:-.venv}"
+
+find_python() {
+  for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3; do
+    if [ -n "$candidate" ] && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      echo "$candidate"
+      return
+    fi
+  done
+  echo "Python 3.11 or newer is needed and was not found; set PYTHON to one" >&2
+  return 1
+}
+
+# install EXTRAS: the project, editable, with the given extras ("" for none), into the environment.
+install() {
+  if [ ! -x "$VENV/bin/python" ]; then
+    local python
+    python="$(find_python)"
+    if ! "$python" -m venv "$VENV" 2>"$VENV.log"; then
+      cat "$VENV.log" >&2
+      echo "cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2
+      return 1
+    fi
+    rm -f "$VENV.log"
+  fi
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$1"
+}

@@ -1,0 +1,155 @@
+"""IDA* with additive databases: thresholds from the root's h upwards, each searched by the kernel in slices.
+
+Between slices Python is in charge: that is when limits are checked, progress is told and Ctrl-C is heard.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pdb_core.lookup import LookupTables, SumViews
+from pdb_core.lookup_kernels import place_units, probe_boards
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.ida_star_kernels import FOUND, PAUSED, search_below_threshold, start_at_root
+from solver.search_tables import (
+    EXPANDED,
+    FOUND_DEPTH,
+    FOUND_LANE,
+    GENERATED,
+    NODE_FIELDS,
+    TILE,
+    VALUE_SHIFT,
+    Lanes,
+    empty_lanes,
+    search_tables,
+)
+
+# Nodes between two looks at the clock: 20 to 50 ms.
+_SLICE_NODES = 500_000
+# Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
+_THRESHOLD_ROOM = 24
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up: seconds of search, generated nodes; None for no limit."""
+
+    seconds: float | None = None
+    nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One threshold of IDA*, or where it stands."""
+
+    threshold: int
+    generated: int
+    expanded: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What IDA* found. `tiles` are the tiles moved, in order; None where a limit was reached first."""
+
+    tiles: tuple[int, ...] | None
+    h: int
+    iterations: tuple[Iteration, ...]
+    seconds: float
+
+    @property
+    def generated(self) -> int:
+        return sum(iteration.generated for iteration in self.iterations)
+
+    @property
+    def expanded(self) -> int:
+        return sum(iteration.expanded for iteration in self.iterations)
+
+
+Report = Callable[[Iteration], None]
+
+
+class IdaStar:
+    """IDA* over the tables of one database and one goal. Any number of threads may call `search` at the same time."""
+
+    def __init__(self, size: BoardSize, tables: LookupTables, views: SumViews) -> None:
+        self._size = size
+        self._lookup = tables
+        self._views = views
+        self._tables = search_tables(size, tables, views)
+
+    def search(self, board: Board, limits: Limits | None = None, report: Report | None = None) -> SearchResult:
+        """A shortest solution of `board`, which must be solvable; `report` is called after every slice of a
+        threshold.
+        """
+        start = time.perf_counter()
+        limits = limits or Limits()
+        words, sums = self._root(board)
+        threshold = h = int(sums.max())
+        if h == 0:
+            return SearchResult((), 0, (), time.perf_counter() - start)
+        lanes = empty_lanes(self._tables, threshold + _THRESHOLD_ROOM)
+        finished: list[Iteration] = []
+        while True:
+            if threshold + 2 > lanes.n_rows:
+                lanes = empty_lanes(self._tables, threshold + _THRESHOLD_ROOM)
+            lanes.boards[: self._size.n_cells] = board
+            lanes.words[: len(words)] = words
+            lanes.sums[: len(sums)] = sums
+            start_at_root(self._tables, lanes, board.index(BLANK))
+            iteration, status = self._search_threshold(lanes, threshold, limits, finished, start, report)
+            finished.append(iteration)
+            if status in (FOUND, PAUSED):
+                tiles = _path(lanes) if status == FOUND else None
+                return SearchResult(tiles, h, tuple(finished), time.perf_counter() - start)
+            # All solutions of a board have the same parity, and so have its sums; so has the next threshold.
+            threshold += 2
+
+    def _search_threshold(
+        self,
+        lanes: Lanes,
+        threshold: int,
+        limits: Limits,
+        finished: list[Iteration],
+        start: float,
+        report: Report | None,
+    ) -> tuple[Iteration, int]:
+        """Search one threshold slice by slice; PAUSED means that a limit was reached."""
+        before = sum(iteration.generated for iteration in finished)
+        started = time.perf_counter()
+        while True:
+            n_nodes = int(lanes.counters[GENERATED]) + _SLICE_NODES
+            if limits.nodes is not None:
+                n_nodes = min(n_nodes, limits.nodes - before)
+            status = search_below_threshold(self._tables, lanes, threshold, n_nodes)
+            now = time.perf_counter()
+            generated, expanded = int(lanes.counters[GENERATED]), int(lanes.counters[EXPANDED])
+            iteration = Iteration(threshold, generated, expanded, now - started)
+            if report is not None:
+                report(iteration)
+            if status != PAUSED:
+                return iteration, status
+            out_of_nodes = limits.nodes is not None and before + generated >= limits.nodes
+            if out_of_nodes or (limits.seconds is not None and now - start >= limits.seconds):
+                return iteration, PAUSED
+
+    def _root(self, board: Board) -> "tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]":
+        """The words of all units at `board`, and the sums."""
+        shape = self._tables.n_sums, self._tables.n_units // self._tables.n_sums
+        masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        values = np.zeros((1, *shape), dtype=np.uint8)
+        rows = np.array([board], dtype=np.uint8)
+        probe_boards(rows, self._lookup, self._views, masks, labels, values)
+        place_units(rows[0], self._lookup, self._views, masks, labels)
+        distances = values[0].astype(np.int64)
+        words = masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)
+        return words.reshape(-1), distances.sum(axis=1)
+
+
+def _path(lanes: Lanes) -> tuple[int, ...]:
+    """The tiles moved on the way to the goal that was found."""
+    first_row = int(lanes.counters[FOUND_LANE]) * lanes.n_rows
+    rows = range(first_row + 1, first_row + int(lanes.counters[FOUND_DEPTH]) + 1)
+    return tuple(int(lanes.nodes[row * NODE_FIELDS + TILE]) for row in rows)

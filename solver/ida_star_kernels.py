@@ -1,0 +1,323 @@
+"""The inner loop of IDA* over additive databases (Korf 1985; Korf and Felner 2002).
+
+A search is split into lanes, depth-first searches of disjoint subtrees that take turns. A turn ends when a lookup has
+been prefetched; by the lane's next turn the value has arrived. A lane that has finished its subtree takes over the
+shallowest untried child of another. One lane alone is the textbook's depth-first search. A threshold that is searched
+to its end has the same nodes however many lanes there are.
+
+Indices are cast to unsigned, which spares numba its test for negative ones; that halves the time of a node.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_core.bit_kernels import popcount, prefetch
+from pdb_core.jit import kernel
+from solver.search_tables import (
+    BASE,
+    BLANK,
+    BLANK_BEFORE,
+    BOTH_CELLS,
+    CELLS_BELOW,
+    CELLS_BETWEEN,
+    CHILD_FIELDS,
+    DEPTH,
+    EDGE_FIELDS,
+    EXPANDED,
+    FOUND_DEPTH,
+    FOUND_LANE,
+    GENERATED,
+    H_OR_ADDRESS,
+    HIGH,
+    IDLE,
+    IS_UPWARD,
+    LABEL_BITS,
+    LANE_FIELDS,
+    LOW,
+    MAX_CHILDREN,
+    N_CANDIDATES,
+    N_LEFT,
+    NODE_FIELDS,
+    PHASE,
+    PREFIX,
+    PREFIX_BITS,
+    SHALLOWEST,
+    STATE_MASK,
+    SUFFIX,
+    TABLE,
+    TILE,
+    UNIT_FIELDS,
+    VALUE_SHIFT,
+    WORD,
+)
+
+# What `search_below_threshold` returns.
+EXHAUSTED, FOUND, PAUSED = 0, 1, 2
+
+_at = np.uint64
+
+
+@kernel
+def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
+    """The state of a unit after a tile of it has moved along an edge; its value is left out.
+
+    The tile jumps over those on the cells between; their labels and its own rotate by one place, as in
+    `ranking_kernels.move_label`.
+    """
+    label_bits = tables.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
+    word &= STATE_MASK
+    shift = label_bits * popcount(word & tables.edges[_at(edge_row + CELLS_BELOW)]) + tables.n_cells
+    length = label_bits * (popcount(word & tables.edges[_at(edge_row + CELLS_BETWEEN)]) + 1)
+    segment_mask = (1 << length) - 1
+    segment = (word >> shift) & segment_mask
+    right = label_bits if tables.edges[_at(edge_row + IS_UPWARD)] != 0 else length - label_bits
+    rotated = ((segment >> right) | (segment << (length - right))) & segment_mask
+    return word ^ ((segment ^ rotated) << shift) ^ tables.edges[_at(edge_row + BOTH_CELLS)]  # type: ignore[no-any-return]
+
+
+@kernel
+def unit_address(tables: Any, word: int, unit: int) -> int:
+    """Where the distance of a unit's state lies in `tables.memory`."""
+    row = unit * UNIT_FIELDS
+    lower = word & ((1 << tables.low_bits) - 1)
+    upper = (word >> tables.low_bits) & ((1 << tables.high_bits) - 1)
+    labels = word >> tables.n_cells
+    prefix_bits = tables.units[_at(row + PREFIX_BITS)]
+    return (  # type: ignore[no-any-return]
+        tables.units[_at(row + TABLE)]
+        + tables.set_ranks[_at(tables.units[_at(row + LOW)] + lower)]
+        + tables.set_ranks[_at(tables.units[_at(row + HIGH)] + ((popcount(lower) << tables.high_bits) | upper))]
+        + tables.order_ranks[_at(tables.units[_at(row + PREFIX)] + (labels & ((1 << prefix_bits) - 1)))]
+        + tables.order_ranks[_at(tables.units[_at(row + SUFFIX)] + (labels >> prefix_bits))]
+    )
+
+
+@kernel
+def ask_for_child(tables: Any, lanes: Any, row: int, place: int, s: int) -> None:
+    """Work out what the move to a child makes of sum `s`, and prefetch the distance of the unit that changes."""
+    edge = lanes.edges[_at(row * MAX_CHILDREN + place)]
+    tile = lanes.boards[_at(row * tables.n_cells + tables.edge_cells[_at(edge)])]
+    unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
+    edge_row = (s * tables.edge_cells.shape[0] + edge) * EDGE_FIELDS
+    word = move_unit(tables, lanes.words[_at(row * tables.n_units + unit)], unit, edge_row)
+    address = unit_address(tables, word, unit)
+    prefetch(tables.memory, address)
+    child = ((row * MAX_CHILDREN + place) * tables.n_sums + s) * CHILD_FIELDS
+    lanes.children[_at(child + WORD)] = word
+    lanes.children[_at(child + H_OR_ADDRESS)] = address
+
+
+@kernel
+def expand(tables: Any, lanes: Any, row: int) -> int:
+    """Generate the children of the node in `row`: every move but the one that undoes its parent's. Returns how many."""
+    blank = lanes.nodes[_at(row * NODE_FIELDS + BLANK)]
+    blank_before = lanes.nodes[_at(row * NODE_FIELDS + BLANK_BEFORE)]
+    n_children = 0
+    for edge in range(tables.first_edge[_at(blank)], tables.first_edge[_at(blank + 1)]):
+        if tables.edge_cells[_at(edge)] != blank_before:
+            lanes.edges[_at(row * MAX_CHILDREN + n_children)] = edge
+            lanes.candidates[_at(row * MAX_CHILDREN + n_children)] = n_children
+            ask_for_child(tables, lanes, row, n_children, 0)
+            n_children += 1
+    lanes.nodes[_at(row * NODE_FIELDS + N_CANDIDATES)] = n_children
+    return n_children
+
+
+@kernel
+def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> int:
+    """Drop the candidates whose h in sum `s` exceeds `h_limit`. Returns how many are left, or -1 - (a child that is the
+    goal).
+
+    A sum of 0 is the goal: every tile is in its place.
+    """
+    n_left = 0
+    h_before = lanes.sums[_at(row * tables.n_sums + s)]
+    for i in range(lanes.nodes[_at(row * NODE_FIELDS + N_CANDIDATES)]):
+        place = lanes.candidates[_at(row * MAX_CHILDREN + i)]
+        edge = lanes.edges[_at(row * MAX_CHILDREN + place)]
+        tile = lanes.boards[_at(row * tables.n_cells + tables.edge_cells[_at(edge)])]
+        unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
+        value_before = (lanes.words[_at(row * tables.n_units + unit)] >> VALUE_SHIFT) & 255
+        child = ((row * MAX_CHILDREN + place) * tables.n_sums + s) * CHILD_FIELDS
+        value = np.int64(tables.memory[_at(lanes.children[_at(child + H_OR_ADDRESS)])])
+        h = h_before + value - value_before
+        lanes.children[_at(child + WORD)] |= value << VALUE_SHIFT
+        lanes.children[_at(child + H_OR_ADDRESS)] = h
+        lanes.candidates[_at(row * MAX_CHILDREN + n_left)] = place
+        if h <= h_limit:
+            n_left += 1
+            if h == 0:
+                return -1 - place  # type: ignore[no-any-return]
+    return n_left
+
+
+@kernel
+def enter_child(tables: Any, lanes: Any, row: int, place: int) -> None:
+    """Fill the row after `row` with its child at `place`."""
+    n_cells, n_units, n_sums = tables.n_cells, tables.n_units, tables.n_sums
+    cell = tables.edge_cells[_at(lanes.edges[_at(row * MAX_CHILDREN + place)])]
+    blank = lanes.nodes[_at(row * NODE_FIELDS + BLANK)]
+    tile = lanes.boards[_at(row * n_cells + cell)]
+    new = row + 1
+    for i in range(n_cells):
+        lanes.boards[_at(new * n_cells + i)] = lanes.boards[_at(row * n_cells + i)]
+    lanes.boards[_at(new * n_cells + cell)] = 0
+    lanes.boards[_at(new * n_cells + blank)] = tile
+    for i in range(n_units):
+        lanes.words[_at(new * n_units + i)] = lanes.words[_at(row * n_units + i)]
+    for s in range(n_sums):
+        child = ((row * MAX_CHILDREN + place) * n_sums + s) * CHILD_FIELDS
+        unit = tables.unit_of_tile[_at(s * n_cells + tile)]
+        lanes.words[_at(new * n_units + unit)] = lanes.children[_at(child + WORD)]
+        lanes.sums[_at(new * n_sums + s)] = lanes.children[_at(child + H_OR_ADDRESS)]
+    lanes.nodes[_at(new * NODE_FIELDS + BLANK)] = cell
+    lanes.nodes[_at(new * NODE_FIELDS + BLANK_BEFORE)] = blank
+    lanes.nodes[_at(new * NODE_FIELDS + TILE)] = tile
+    lanes.nodes[_at(new * NODE_FIELDS + N_LEFT)] = 0
+
+
+@kernel
+def find_work(tables: Any, lanes: Any) -> int:
+    """The lane with the untried child nearest to the root, or -1. Its SHALLOWEST is the depth of that child's
+    parent.
+    """
+    best_lane, best_depth = -1, lanes.n_rows
+    for lane in range(tables.n_lanes):
+        lane_row = lane * LANE_FIELDS
+        if lanes.lanes[lane_row + PHASE] == IDLE:
+            continue
+        # Untried children above this depth are never added, so the place where to look only goes down.
+        depth = lanes.lanes[lane_row + SHALLOWEST]
+        while (
+            depth < lanes.lanes[lane_row + DEPTH]
+            and lanes.nodes[(lane * lanes.n_rows + depth) * NODE_FIELDS + N_LEFT] == 0
+        ):
+            depth += 1
+        lanes.lanes[lane_row + SHALLOWEST] = depth
+        if depth < lanes.lanes[lane_row + DEPTH] and depth < best_depth:
+            best_lane, best_depth = lane, depth
+    return best_lane
+
+
+@kernel
+def take_over(tables: Any, lanes: Any, idle_lane: int, busy_lane: int) -> int:
+    """Give an idle lane the last untried child of the shallowest node of a busy one. Returns the depth of the child's
+    parent.
+    """
+    depth = lanes.lanes[busy_lane * LANE_FIELDS + SHALLOWEST]
+    row, source = idle_lane * lanes.n_rows + depth, busy_lane * lanes.n_rows + depth
+    for d in range(1, depth + 1):
+        tile = lanes.nodes[(busy_lane * lanes.n_rows + d) * NODE_FIELDS + TILE]
+        lanes.nodes[(idle_lane * lanes.n_rows + d) * NODE_FIELDS + TILE] = tile
+    n_left = lanes.nodes[source * NODE_FIELDS + N_LEFT] - 1
+    lanes.nodes[source * NODE_FIELDS + N_LEFT] = n_left
+    place = lanes.candidates[source * MAX_CHILDREN + n_left]
+    for i in range(tables.n_cells):
+        lanes.boards[row * tables.n_cells + i] = lanes.boards[source * tables.n_cells + i]
+    for i in range(tables.n_units):
+        lanes.words[row * tables.n_units + i] = lanes.words[source * tables.n_units + i]
+    fields = tables.n_sums * CHILD_FIELDS
+    for i in range(fields):
+        lanes.children[row * MAX_CHILDREN * fields + i] = lanes.children[(source * MAX_CHILDREN + place) * fields + i]
+    lanes.edges[row * MAX_CHILDREN] = lanes.edges[source * MAX_CHILDREN + place]
+    lanes.candidates[row * MAX_CHILDREN] = 0
+    lanes.nodes[row * NODE_FIELDS + BLANK] = lanes.nodes[source * NODE_FIELDS + BLANK]
+    lanes.nodes[row * NODE_FIELDS + N_LEFT] = 1
+    lanes.lanes[idle_lane * LANE_FIELDS + BASE] = depth
+    lanes.lanes[idle_lane * LANE_FIELDS + SHALLOWEST] = depth
+    return depth  # type: ignore[no-any-return]
+
+
+@kernel
+def start_at_root(tables: Any, lanes: Any, blank: int) -> None:
+    """Begin a threshold: lane 0 at the root, whose board, words and sums are in row 0; the others idle."""
+    for lane in range(tables.n_lanes):
+        lanes.lanes[lane * LANE_FIELDS + PHASE] = IDLE
+        lanes.lanes[lane * LANE_FIELDS + DEPTH] = 0
+        lanes.lanes[lane * LANE_FIELDS + BASE] = 0
+        lanes.lanes[lane * LANE_FIELDS + SHALLOWEST] = 0
+    lanes.lanes[PHASE] = 0
+    lanes.nodes[BLANK] = blank
+    lanes.nodes[BLANK_BEFORE] = -1
+    lanes.nodes[N_LEFT] = 0
+    lanes.counters[GENERATED] = expand(tables, lanes, 0)
+    lanes.counters[EXPANDED] = 1
+
+
+@kernel
+def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int) -> int:
+    """Search for the goal among the nodes with f = g + h up to `threshold`; h is the largest of all sums.
+
+    tables     `SearchTables`
+    lanes      `Lanes`, mutated; begun by `start_at_root`; a call that returns PAUSED is continued by the next one
+    n_nodes    return PAUSED once the counter GENERATED has reached this
+
+    Returns FOUND (the tiles moved are in the nodes of lane FOUND_LANE, depths 1 to FOUND_DEPTH), EXHAUSTED or PAUSED. A
+    child that one sum prunes is not looked up in the next.
+    """
+    generated = lanes.counters[GENERATED]
+    expanded = lanes.counters[EXPANDED]
+    status = PAUSED
+    while status == PAUSED and generated < n_nodes:
+        n_idle = 0
+        for lane in range(tables.n_lanes):
+            lane_row = lane * LANE_FIELDS
+            phase = lanes.lanes[_at(lane_row + PHASE)]
+            depth = lanes.lanes[_at(lane_row + DEPTH)]
+            row = lane * lanes.n_rows + depth
+            n_left = 0
+
+            # Step 1. The values that were prefetched at the last turn are here: judge the children of the current node.
+            if phase != IDLE:
+                n_left = judge_children(tables, lanes, row, phase, threshold - depth - 1)
+                if n_left < 0:
+                    edge = lanes.edges[row * MAX_CHILDREN + (-1 - n_left)]
+                    tile = lanes.boards[row * tables.n_cells + tables.edge_cells[edge]]
+                    lanes.nodes[(row + 1) * NODE_FIELDS + TILE] = tile
+                    lanes.counters[FOUND_DEPTH] = depth + 1
+                    lanes.counters[FOUND_LANE] = lane
+                    status = FOUND
+                    break
+
+                # Step 2. Ask the next sum about those that are left, and let the other lanes work meanwhile.
+                phase += 1
+                if n_left > 0 and phase < tables.n_sums:
+                    for i in range(n_left):
+                        ask_for_child(tables, lanes, row, lanes.candidates[_at(row * MAX_CHILDREN + i)], phase)
+                    lanes.nodes[_at(row * NODE_FIELDS + N_CANDIDATES)] = n_left
+                    lanes.lanes[_at(lane_row + PHASE)] = phase
+                    continue
+
+                # Step 3. Go back to the deepest node of this subtree that has an untried child.
+                lanes.nodes[_at(row * NODE_FIELDS + N_LEFT)] = n_left
+                base = lanes.lanes[_at(lane_row + BASE)]
+                while n_left == 0 and depth > base:
+                    depth -= 1
+                    row -= 1
+                    n_left = lanes.nodes[_at(row * NODE_FIELDS + N_LEFT)]
+
+            # Step 4. Nothing left in this subtree: take over a part of another one.
+            if n_left == 0:
+                lanes.lanes[lane_row + PHASE] = IDLE
+                busy_lane = find_work(tables, lanes)
+                if busy_lane < 0:
+                    n_idle += 1
+                    continue
+                depth = take_over(tables, lanes, lane, busy_lane)
+                row = lane * lanes.n_rows + depth
+                n_left = 1
+
+            # Step 5. Enter the last untried child, and ask for its children's distances in the first sum.
+            n_left -= 1
+            lanes.nodes[_at(row * NODE_FIELDS + N_LEFT)] = n_left
+            enter_child(tables, lanes, row, lanes.candidates[_at(row * MAX_CHILDREN + n_left)])
+            generated += expand(tables, lanes, row + 1)
+            expanded += 1
+            lanes.lanes[_at(lane_row + DEPTH)] = depth + 1
+            lanes.lanes[_at(lane_row + PHASE)] = 0
+        if n_idle == tables.n_lanes:
+            status = EXHAUSTED
+    lanes.counters[GENERATED] = generated
+    lanes.counters[EXPANDED] = expanded
+    return status

@@ -1,0 +1,160 @@
+"""The arrays that the IDA* kernel works on: what never changes during a search, and the stacks that do.
+
+Everything is flat and one-dimensional: one row of numbers for each edge, unit or node.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.lookup import Int64s, LookupTables, SumViews
+from pdb_core.puzzle import BoardSize
+
+# A row of `SearchTables.units`: where the parts of this unit's pattern start, and how its labels are packed.
+UNIT_FIELDS = 8
+TABLE, LOW, HIGH, PREFIX, SUFFIX, LABEL_BITS, PREFIX_BITS = range(7)
+# A row of `SearchTables.edges`, one for each sum and edge: masks of cells in the board of that sum.
+EDGE_FIELDS = 4
+BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD = range(4)
+# A row of `Lanes.nodes`.
+NODE_FIELDS = 8
+BLANK, BLANK_BEFORE, TILE, N_LEFT, N_CANDIDATES = range(5)
+# A row of `Lanes.children`, one for each node, child and sum. H_OR_ADDRESS is the address until the value has been
+# read.
+CHILD_FIELDS = 2
+WORD, H_OR_ADDRESS = range(2)
+MAX_CHILDREN = 4
+# A row of `Lanes.lanes`.
+LANE_FIELDS = 4
+PHASE, DEPTH, BASE, SHALLOWEST = range(4)
+IDLE = -1
+# `Lanes.counters`.
+GENERATED, EXPANDED, FOUND_DEPTH, FOUND_LANE = range(4)
+
+# A unit's state in one word: cell set below, packed labels above it, and its distance in the uppermost byte. Every
+# table that fits a memory fits the word too: 36 cells and 6 labels of 3 bits, 25 and 8, 16 and 10 labels of 4 bits.
+VALUE_SHIFT = 56
+STATE_MASK = (1 << VALUE_SHIFT) - 1
+
+# Tables up to this size stay in the processor's caches: nothing to wait for, and a second lane would only cost.
+_CACHED_TABLE_BYTES = 16_000_000
+_N_LANES = 4
+
+
+class SearchTables(NamedTuple):
+    """What never changes during a search.
+
+    memory        uint8          read-only; all tables
+    set_ranks     int64          the lower and upper parts of all cell-set ranks
+    order_ranks   int32          the prefix and suffix parts of all arrangement ranks
+    units         int64[u * UNIT_FIELDS]
+    edges         int64[s * e * EDGE_FIELDS]
+    first_edge    int64[n_cells + 1]   the edges of a blank on cell c are first_edge[c] .. first_edge[c+1]-1
+    edge_cells    int64[e]             the cell that the tile comes from
+    unit_of_tile  int64[s * n_cells]
+    """
+
+    memory: npt.NDArray[np.uint8]
+    set_ranks: Int64s
+    order_ranks: npt.NDArray[np.int32]
+    units: Int64s
+    edges: Int64s
+    first_edge: Int64s
+    edge_cells: Int64s
+    unit_of_tile: Int64s
+    n_cells: int
+    low_bits: int
+    high_bits: int
+    n_sums: int
+    n_units: int
+    n_lanes: int
+
+
+class Lanes(NamedTuple):
+    """The stacks. A *lane* is a depth-first search of one subtree; the lanes take turns, so that while one waits for
+    memory the others work. Lane l at depth d uses row l * n_rows + d.
+
+    boards      uint8[rows * n_cells]
+    words       int64[rows * u]               the state of each unit
+    sums        int64[rows * s]               h of each sum
+    nodes       int64[rows * NODE_FIELDS]
+    children    int64[rows * MAX_CHILDREN * s * CHILD_FIELDS]
+    edges       int64[rows * MAX_CHILDREN]    the edge of each child's move
+    candidates  int64[rows * MAX_CHILDREN]    the children not pruned so far
+    lanes       int64[l * LANE_FIELDS]
+    counters    int64[4]
+    """
+
+    boards: npt.NDArray[np.uint8]
+    words: Int64s
+    sums: Int64s
+    nodes: Int64s
+    children: Int64s
+    edges: Int64s
+    candidates: Int64s
+    lanes: Int64s
+    counters: Int64s
+    n_rows: int
+
+
+def search_tables(size: BoardSize, tables: LookupTables, views: SumViews) -> SearchTables:
+    """Arrange the tables of a database and the views of a goal for the kernel."""
+    n_sums, n_patterns = len(views.cell_maps), len(tables.table_start)
+    edges = [(blank, cell) for blank in range(size.n_cells) for cell in size.neighbours[blank]]
+    blanks, cells = np.array(edges, dtype=np.int64).T
+    target, source = views.cell_maps[:, blanks], views.cell_maps[:, cells]
+    lower, upper = np.minimum(target, source), np.maximum(target, source)
+    one = np.int64(1)
+    edge_rows = np.stack(
+        [(one << lower) | (one << upper), (one << upper) - (2 * one << lower), (one << lower) - one, target > source],
+        axis=2,
+    )
+    unit_rows = np.zeros((n_patterns, UNIT_FIELDS), dtype=np.int64)
+    unit_rows[:, TABLE] = tables.table_start
+    unit_rows[:, LOW] = tables.low_start
+    unit_rows[:, HIGH] = len(tables.low) + tables.high_start
+    unit_rows[:, PREFIX] = tables.prefix_start
+    unit_rows[:, SUFFIX] = len(tables.prefix) + tables.suffix_start
+    unit_rows[:, LABEL_BITS] = tables.label_bits
+    unit_rows[:, PREFIX_BITS] = tables.prefix_bits
+    unit_of_tile = np.arange(n_sums)[:, None] * n_patterns + np.maximum(views.tile_patterns, 0)
+    return SearchTables(
+        memory=tables.memory,
+        set_ranks=np.concatenate([tables.low, tables.high]),
+        order_ranks=np.concatenate([tables.prefix, tables.suffix]),
+        units=np.tile(unit_rows, (n_sums, 1)).reshape(-1),
+        edges=edge_rows.astype(np.int64).reshape(-1),
+        first_edge=np.cumsum([0, *(len(near) for near in size.neighbours)], dtype=np.int64),
+        edge_cells=cells.copy(),
+        unit_of_tile=unit_of_tile.reshape(-1),
+        n_cells=size.n_cells,
+        low_bits=tables.low_bits,
+        high_bits=tables.high_bits,
+        n_sums=n_sums,
+        n_units=n_sums * n_patterns,
+        n_lanes=1 if len(tables.memory) <= _CACHED_TABLE_BYTES else _N_LANES,
+    )
+
+
+def empty_lanes(tables: SearchTables, max_depth: int) -> Lanes:
+    """Stacks for paths of up to `max_depth` moves."""
+    # One row for the root, and one more for the last move, which is written before it is known to be the last.
+    n_rows = max_depth + 2
+    total = tables.n_lanes * n_rows
+    return Lanes(
+        boards=np.zeros(total * tables.n_cells, dtype=np.uint8),
+        words=_zeros(total * tables.n_units),
+        sums=_zeros(total * tables.n_sums),
+        nodes=_zeros(total * NODE_FIELDS),
+        children=_zeros(total * MAX_CHILDREN * tables.n_sums * CHILD_FIELDS),
+        edges=_zeros(total * MAX_CHILDREN),
+        candidates=_zeros(total * MAX_CHILDREN),
+        lanes=_zeros(tables.n_lanes * LANE_FIELDS),
+        counters=_zeros(4),
+        n_rows=n_rows,
+    )
+
+
+def _zeros(n: int) -> Int64s:
+    return np.zeros(n, dtype=np.int64)

@@ -1,0 +1,171 @@
+"""Solving boards with a database. Read this first.
+
+look       is it a board, can it be solved                      pdb_core.puzzle
+translate  to the goal of the tables, by a symmetry             pdb_core.symmetry
+search     IDA* with the largest of the database's sums         ida_star.py, ida_star_kernels.py
+replay     move by move to the goal, before anyone is told      solution.py
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from threading import Event
+from typing import TypeVar
+
+from pdb_core.errors import LimitReachedError, UnsolvableError
+from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_query import Database
+from solver.ida_star import IdaStar, Iteration, Limits
+from solver.solution import replay
+
+Item = TypeVar("Item")
+Outcome = TypeVar("Outcome")
+
+# How often the main thread looks up from waiting, in seconds: Ctrl-C is heard at once, but only by the main thread.
+_WAIT_S = 0.1
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What is known of a board after the search.
+
+    length, tiles   of a shortest solution; None where a limit was reached first
+    is_optimal      whether `length` is proved to be the shortest
+    h               the lower bound at the root
+    lower_bound     what is proved of the length: equal to it, or the threshold that the search was at
+    generated, expanded  nodes over all thresholds, see docs/glossary.md
+    seconds         of the search
+    iterations      one for each threshold
+    """
+
+    board: Board
+    goal: Board
+    length: int | None
+    tiles: tuple[int, ...] | None
+    is_optimal: bool
+    h: int
+    lower_bound: int
+    generated: int
+    expanded: int
+    seconds: float
+    iterations: tuple[Iteration, ...]
+
+
+class Solver:
+    """Finds shortest solutions with the tables of a database. Any number of threads may use one at the same time.
+
+    >>> with open_database("data/663.h5") as database:  # doctest: +SKIP
+    ...     Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15)).tiles
+    (15,)
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # Boards are searched in the database's own terms, so that one set of moves and views serves every goal.
+        self._ida_star = IdaStar(database.size, database.lookup_tables, database.views())
+        # Load or compile the kernels now: the first board's seconds are then those of its search.
+        self._ida_star.search(_one_move_away(database.goal, database.size))
+
+    def solve(
+        self,
+        board: Board,
+        goal: Board | None = None,
+        *,
+        limits: Limits | None = None,
+        report: Callable[[Iteration], None] | None = None,
+    ) -> Solution:
+        """A shortest solution of `board`, for the database's goal or any other it can serve.
+
+        `report` is called every fraction of a second with the threshold being searched; what it raises ends the search.
+        Where a limit is reached the solution has no length.
+
+        Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` should the answer fail its replay.
+        """
+        size = self._database.size
+        board = check_board(board, size)
+        goal = self._database.goal if goal is None else check_board(goal, size)
+        mapping = self._database.mappings(goal)[0]
+        if not is_solvable(board, goal, size):
+            raise UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
+        result = self._ida_star.search(mapping.apply(board), limits, report)
+        tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
+        if tiles is not None:
+            replay(board, tiles, goal, size)
+        return Solution(
+            board=board,
+            goal=goal,
+            length=None if tiles is None else len(tiles),
+            tiles=tiles,
+            is_optimal=tiles is not None,
+            h=result.h,
+            lower_bound=result.iterations[-1].threshold if result.iterations else result.h,
+            generated=result.generated,
+            expanded=result.expanded,
+            seconds=result.seconds,
+            iterations=result.iterations,
+        )
+
+
+def _one_move_away(goal: Board, size: BoardSize) -> Board:
+    cells = list(goal)
+    blank = cells.index(BLANK)
+    cell = size.neighbours[blank][0]
+    cells[blank], cells[cell] = cells[cell], cells[blank]
+    return tuple(cells)
+
+
+class _CancelledError(LimitReachedError):
+    """The batch was given up while this board was searched."""
+
+
+def in_parallel(
+    items: Iterable[Item],
+    work: Callable[[Item, Callable[[Iteration], None]], Outcome],
+    *,
+    n_threads: int,
+    report: Callable[[Item, Iteration], None] | None = None,
+) -> Iterator[Outcome]:
+    """Do `work(item, report)` for each item, `n_threads` at a time, and yield the outcomes in the order of the items.
+
+    Items are taken as they are needed. What `work` raises is raised here; leaving the iteration early, by an error or
+    Ctrl-C, stops the searches that are under way within a fraction of a second. `report` is called from the working
+    threads.
+    """
+    give_up = Event()
+
+    def run(item: Item) -> Outcome:
+        def checked_report(iteration: Iteration) -> None:
+            if give_up.is_set():
+                raise _CancelledError("cancelled")
+            if report is not None:
+                report(item, iteration)
+
+        return work(item, checked_report)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        waiting: list[Future[Outcome]] = []
+        source = iter(items)
+        try:
+            exhausted = False
+            most_waiting = 1 if n_threads == 1 else 64 * n_threads
+            while True:
+                # A few more than there are threads, so that a hard board at the head does not leave a core idle. With
+                # one thread an item is taken only when the one before is answered: items may come from someone who
+                # waits for that.
+                while not exhausted and len(waiting) < most_waiting:
+                    if sum(not task.done() for task in waiting) >= 2 * n_threads:
+                        break
+                    try:
+                        waiting.append(pool.submit(run, next(source)))
+                    except StopIteration:
+                        exhausted = True
+                if not waiting:
+                    return
+                if waiting[0].done():
+                    yield waiting.pop(0).result()
+                else:
+                    wait([task for task in waiting if not task.done()], timeout=_WAIT_S, return_when=FIRST_COMPLETED)
+        finally:
+            give_up.set()
+            for task in waiting:
+                task.cancel()
