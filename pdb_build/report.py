@@ -32,7 +32,14 @@ def write_report(result: "BuildResult", plan: BuildPlan) -> None:
     """Write the report of a build. Raises `DiskFullError`, `OutputError`."""
     path = report_path(result.path)
     with writing_errors(path):
-        path.write_text(json.dumps(_content(result, plan), indent=2) + "\n", encoding="utf-8")
+        path.write_text(_readable(_content(result, plan)), encoding="utf-8")
+
+
+def _readable(content: dict[str, Any]) -> str:
+    """JSON with a line for each key, and one for each table."""
+    tables = ",\n".join(f"    {json.dumps(table)}" for table in content["tables"])
+    rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items() if key != "tables"]
+    return "{\n" + ",\n".join([*rows, f'  "tables": [\n{tables}\n  ]']) + "\n}\n"
 
 
 def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:

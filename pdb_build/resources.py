@@ -12,7 +12,7 @@ _NO_LIMIT = 1 << 60
 
 def available_memory() -> int:
     """Bytes a process may still take: the least of what the kernel calls available, the cgroup limits and RLIMIT_AS."""
-    offers = [_meminfo_available(), *_cgroup_offers()]
+    offers = [_kilobytes(Path("/proc/meminfo"), "MemAvailable:"), *_cgroup_offers()]
     soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
         offers.append(soft - _address_space())
@@ -34,16 +34,19 @@ def available_cores() -> int:
 
 def peak_memory() -> int:
     """Most memory this process ever held, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not ru_maxrss where it can be helped: that starts with the size of the process that started this one.
+    held = _kilobytes(Path("/proc/self/status"), "VmHWM:")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if held is None else held
 
 
-def _meminfo_available(path: Path = Path("/proc/meminfo")) -> int | None:
+def _kilobytes(path: Path, field: str) -> int | None:
+    """A field of a file of /proc that is stated in kB, in bytes; None where there is none."""
     try:
-        lines = path.read_text(encoding="ascii").splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except OSError:
         return None
     for line in lines:
-        if line.startswith("MemAvailable:"):
+        if line.startswith(field):
             return int(line.split()[1]) * 1024
     return None
 

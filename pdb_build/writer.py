@@ -66,8 +66,12 @@ class TableFileWriter:
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
         self._size, self._goal, self._partition = size, goal, partition
         self._written: dict[int, _Written] = {}
-        with writing_errors(path):
-            self._lay_out()
+        try:
+            with writing_errors(path):
+                self._lay_out()
+        except BaseException:
+            self._temporary.unlink(missing_ok=True)
+            raise
 
     def __enter__(self) -> "TableFileWriter":
         return self

@@ -92,7 +92,7 @@ def _measure(
         for name in sets:
             instances = [
                 (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
-                for instance in read_instances(name, database.size)
+                for instance in read_instances(name, None)
                 if instance.size == database.size
             ]
             yield _measure_searches(f"{partition}: {name}", solver, instances)

@@ -54,6 +54,18 @@ def parse_optional_size(text: str | None) -> "BoardSize | None":
     return None if text is None else parse_size(text)
 
 
+def size_hint(db: "Path | None", size: str | None) -> "BoardSize | None":
+    """The size of boards that do not tell theirs: that of --size, else that of the tables. Raises `TableFileError`."""
+    given = parse_optional_size(size)
+    if given is not None or db is None:
+        return given
+    from pdb_query import read_table_header
+
+    # Squares tell their size themselves, and a board of another size then gets a better message.
+    tables = read_table_header(db).size
+    return None if tables.width == tables.height else tables
+
+
 def boards_asked_for(boards: list[str] | None, instances: str | None, size: "BoardSize | None") -> "Iterator[Instance]":
     """The boards of the command line, then those of the instance set. Raises `BoardError`, `InstanceError`."""
     from pdb_core.puzzle import parse_board

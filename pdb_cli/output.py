@@ -70,7 +70,8 @@ def write_records(
     blanks.
     """
     if output is Format.json:
-        print(json.dumps(list(records), indent=2))
+        # One record a line: to be read by people too.
+        print("[" + ",\n ".join(json.dumps(record) for record in records) + "]")
     elif output is Format.ndjson:
         for record in records:
             print(json.dumps(record), flush=True)
@@ -88,7 +89,10 @@ def write_records(
 def _csv_field(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        plain = all(isinstance(item, int | str) for item in value)
+        return " ".join(map(str, value)) if plain else json.dumps(value)
+    return value
 
 
 def on_terminal() -> bool:
@@ -130,7 +134,7 @@ def prepare() -> None:
     warnings.showwarning = lambda text, *_args, **_kwargs: message(f"pdb: warning: {text}")
     from pdb_core import jit
 
-    jit.announce_compilation(lambda: message("pdb: compiling kernels, once after each update (about 20 s in all) ..."))
+    jit.announce_compilation(lambda: message("pdb: compiling kernels: some seconds, once after each update ..."))
 
 
 def count(n: int) -> str:

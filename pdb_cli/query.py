@@ -15,6 +15,7 @@ from pdb_cli.options import (
     check_load,
     goal_of,
     parse_optional_size,
+    size_hint,
     standard_table,
 )
 from pdb_cli.output import Format, Record, command, message, prepare, write_records
@@ -46,7 +47,7 @@ def query(
     if db is None:
         db = standard_table(_first_size(boards, size))
     with open_database(db, load=load) as database:  # type: ignore[arg-type]
-        asked = boards_asked_for(boards, instances, parse_optional_size(size) or database.size)
+        asked = boards_asked_for(boards, instances, size_hint(db, size))
         answers = _Answers(database, goal)
         write_records((answers.record(instance) for instance in asked), output, columns=_COLUMNS, text=_text)
     if answers.first_error is not None:

@@ -20,7 +20,7 @@ from pdb_cli.options import (
     boards_asked_for,
     check_load,
     goal_of,
-    parse_optional_size,
+    size_hint,
     standard_table,
 )
 from pdb_cli.output import Format, ProgressLine, Record, command, count, message, plural, prepare, write_records
@@ -68,7 +68,7 @@ def solve(
     prepare()
     if not boards and instances is None:
         instances = _default_instances(db)
-    asked = boards_asked_for(boards, instances, _size_hint(db, size))
+    asked = boards_asked_for(boards, instances, size_hint(db, size))
     with _Databases(db, load) as databases:
         batch = _Batch(databases, goal, time_limit, max_nodes)
         n_threads = threads or (1 if instances == "-" else _cores())
@@ -89,18 +89,6 @@ def _default_instances(db: "Path | None") -> str:
             raise InputError(f"give a board: the hardest boards are known for 4x4, the tables in {db} are for {size}")
     message("pdb: no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the most there is")
     return "hardest80"
-
-
-def _size_hint(db: "Path | None", size: str | None) -> "BoardSize | None":
-    """The size of boards that do not tell theirs: that of --size, else that of the tables."""
-    given = parse_optional_size(size)
-    if given is not None or db is None:
-        return given
-    from pdb_query import read_table_header
-
-    # Squares tell their size themselves, and a board of another size then gets a better message.
-    tables = read_table_header(db).size
-    return None if tables.width == tables.height else tables
 
 
 def _cores() -> int:
@@ -291,7 +279,7 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
             )
         else:
             yield (
-                f"{record['id']}: {record['length']} moves, the shortest; h {record['h']}, "
+                f"{record['id']}: {plural(record['length'], 'move')}, the shortest; h {record['h']}, "
                 f"{count(record['generated'])} nodes, "
                 f"{record['seconds']:.2f} s"
             )

@@ -20,7 +20,7 @@ from pdb_core.errors import (
     TableFileVersionError,
 )
 from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, check_board, format_board
+from pdb_core.puzzle import Board, BoardSize, check_board
 from pdb_core.ranking import INDEX_FUNCTION
 
 FORMAT = "tile-pdb"
@@ -232,8 +232,3 @@ def _integers(values: Iterable[Any]) -> list[int]:
 
 def _text(value: Any) -> str:
     return value.decode("utf-8") if isinstance(value, bytes) else str(value)
-
-
-def describe(header: Header) -> str:
-    """The table in a few words, for messages: partition, size, goal."""
-    return f"{header.partition.name} for {header.size}, goal {format_board(header.goal)}"

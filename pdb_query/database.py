@@ -23,7 +23,7 @@ from pdb_query.table_file import LoadMode, TableFile, load_table_file
 Default = TypeVar("Default")
 
 # Bytes digested between two calls of `progress`.
-_VERIFY_BYTES = 32 * 1024 * 1024
+_VERIFY_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,7 @@ class Database:
         """
         checked = check_board(board, self.size)
         wanted = self.goal if goal is None else goal
+        self.views(wanted)
         if not is_solvable(checked, wanted, self.size):
             raise UnsolvableError(
                 f"board {format_board(checked)} cannot be solved: {why_unsolvable(checked, wanted, self.size)}"

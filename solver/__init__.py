@@ -1,7 +1,7 @@
 """Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`."""
 
 from solver.ida_star import Iteration, Limits
-from solver.solution import Replay, replay
+from solver.solution import replay
 from solver.solve import Solution, Solver
 
-__all__ = ["Iteration", "Limits", "Replay", "Solution", "Solver", "replay"]
+__all__ = ["Iteration", "Limits", "Solution", "Solver", "replay"]

@@ -1,23 +1,15 @@
 """Solutions as sequences of moves, and the proof that one is a solution: replaying it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize, format_board
 
 
-@dataclass(frozen=True)
-class Replay:
-    """Every board on the way, the first and the last included."""
+def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> tuple[Board, ...]:
+    """Move `tiles` one after another; every board on the way, the first and the last included.
 
-    boards: tuple[Board, ...]
-
-
-def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> Replay:
-    """Move `tiles` one after another, and see that each can move and that the last board is `goal`.
-
-    Raises `WrongAnswerError` otherwise.
+    Raises `WrongAnswerError` where a tile is not next to the blank at its turn, or the last board is not `goal`.
     """
     cells = list(board)
     boards = [board]
@@ -36,4 +28,4 @@ def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> 
             f"the solution of {format_board(board)} ends at {format_board(boards[-1])}, not at the goal; please "
             "report this board"
         )
-    return Replay(tuple(boards))
+    return tuple(boards)

@@ -1,0 +1,158 @@
+"""Slow, obviously right twins of the clever functions: tuples, dictionaries, no kernels."""
+
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable
+
+from pdb_core.puzzle import Board, BoardSize
+
+UNREACHED = 255
+Placement = tuple[int, ...]
+
+
+def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
+    row, column = divmod(cell, size.width)
+    near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
+    return [r * size.width + c for r, c in near if 0 <= r < size.height and 0 <= c < size.width]
+
+
+def naive_moves(board: Board, size: BoardSize) -> list[tuple[int, Board]]:
+    """Every legal move: the tile that moves, and the board after it."""
+    blank = board.index(0)
+    result = []
+    for cell in naive_neighbours(blank, size):
+        cells = list(board)
+        cells[blank], cells[cell] = cells[cell], 0
+        result.append((board[cell], tuple(cells)))
+    return result
+
+
+def naive_distances(size: BoardSize, goal: Board) -> dict[Board, int]:
+    """The distance of every board that can be solved, by breadth-first search from the goal."""
+    distances = {goal: 0}
+    queue = deque([goal])
+    while queue:
+        board = queue.popleft()
+        for _tile, near in naive_moves(board, size):
+            if near not in distances:
+                distances[near] = distances[board] + 1
+                queue.append(near)
+    return distances
+
+
+def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
+    """The distance of two boards, by breadth-first search from both."""
+    if board == goal:
+        return 0
+    seen = ({board: 0}, {goal: 0})
+    layers = ([board], [goal])
+    for depth in itertools.count(1):
+        side = 0 if len(layers[0]) <= len(layers[1]) else 1
+        following = []
+        for at in layers[side]:
+            for _tile, near in naive_moves(at, size):
+                if near not in seen[side]:
+                    seen[side][near] = seen[side][at] + 1
+                    following.append(near)
+        meeting = [seen[0][at] + seen[1][at] for at in following if at in seen[1 - side]]
+        if meeting:
+            return min(meeting)
+        layers = (following, layers[1]) if side == 0 else (layers[0], following)
+        assert depth < 200
+    raise AssertionError
+
+
+def naive_cell_set_rank(cells: Placement, n_cells: int) -> int:
+    """Place of a set of cells among all of its size, in lexicographic order."""
+    return list(itertools.combinations(range(n_cells), len(cells))).index(tuple(sorted(cells)))
+
+
+def naive_arrangement(cells: Placement) -> tuple[int, ...]:
+    """The labels 0 .. k-1 of tiles on `cells`, read along the ascending cells."""
+    return tuple(sorted(range(len(cells)), key=lambda label: cells[label]))
+
+
+def naive_rank(cells: Placement, n_cells: int) -> int:
+    """The entry of tiles on `cells`, the tiles ascending."""
+    k = len(cells)
+    arrangements = list(itertools.permutations(range(k)))
+    return naive_cell_set_rank(cells, n_cells) * math.factorial(k) + arrangements.index(naive_arrangement(cells))
+
+
+def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
+    """All placements in the order of their entries."""
+    result = []
+    for cell_set in itertools.combinations(range(n_cells), n_tiles):
+        for labels in itertools.permutations(range(n_tiles)):
+            cells = [0] * n_tiles
+            for cell, label in zip(cell_set, labels, strict=True):
+                cells[label] = cell
+            result.append(tuple(cells))
+    return result
+
+
+def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int]:
+    """The cells that the blank reaches without moving a tile of the pattern."""
+    region, to_do = {blank}, [blank]
+    while to_do:
+        for near in naive_neighbours(to_do.pop(), size):
+            if near not in region and near not in cells:
+                region.add(near)
+                to_do.append(near)
+    return frozenset(region)
+
+
+def naive_pattern_distances(
+    size: BoardSize, goal: Board, tiles: tuple[int, ...]
+) -> dict[tuple[Placement, frozenset[int]], int]:
+    """Blank-aware distances: of each placement and blank region, where only moves of the pattern's tiles count."""
+    cells = tuple(goal.index(tile) for tile in tiles)
+    start = (cells, naive_region(goal.index(0), cells, size))
+    distances = {start: 0}
+    queue = deque([start])
+    while queue:
+        at, region = queue.popleft()
+        for label, cell in enumerate(at):
+            for target in naive_neighbours(cell, size):
+                if target in region:
+                    moved = (*at[:label], target, *at[label + 1 :])
+                    near = (moved, naive_region(cell, moved, size))
+                    if near not in distances:
+                        distances[near] = distances[at, region] + 1
+                        queue.append(near)
+    return distances
+
+
+def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> list[int]:
+    """The table of a pattern: the least distance over the blank regions, `UNREACHED` where there is none."""
+    least: dict[Placement, int] = {}
+    for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
+        least[cells] = min(distance, least.get(cells, UNREACHED))
+    return [least.get(cells, UNREACHED) for cells in naive_placements(size.n_cells, len(tiles))]
+
+
+def naive_thresholds(
+    board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]
+) -> list[tuple[int, int, int]]:
+    """IDA* as in the textbook: (threshold, generated, expanded) of each iteration, the last one up to the goal."""
+
+    def search(at: Board, before: Board | None, g: int, threshold: int, counts: list[int]) -> bool:
+        counts[1] += 1
+        children = [near for _tile, near in naive_moves(at, size) if near != before]
+        counts[0] += len(children)
+        for near in children:
+            if near == goal:
+                return True
+            if g + 1 + h(near) <= threshold and search(near, at, g + 1, threshold, counts):
+                return True
+        return False
+
+    result = []
+    for threshold in itertools.count(h(board), 2):
+        counts = [0, 0]
+        found = search(board, None, 0, threshold, counts)
+        result.append((threshold, counts[0], counts[1]))
+        if found:
+            return result
+    raise AssertionError

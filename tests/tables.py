@@ -1,0 +1,25 @@
+"""Tables that several tests share, built once a session."""
+
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from pdb_build import build_database, plan_build
+from pdb_core.pattern import parse_partition
+from pdb_core.puzzle import blank_last, parse_goal, parse_size
+
+
+@lru_cache(maxsize=1)
+def _folder() -> Path:
+    return Path(mkdtemp(prefix="tile-pdb-tests-"))
+
+
+@lru_cache(maxsize=64)
+def table_file(partition: str, size_text: str, goal_text: str = "blank-last") -> Path:
+    """The table file of a partition, built at the first call."""
+    size = parse_size(size_text)
+    goal = blank_last(size) if goal_text == "blank-last" else parse_goal(goal_text, size)
+    name = f"{partition}-{size_text}-{goal_text}".replace(",", "_").replace("/", "-").replace(" ", "_")
+    path = _folder() / f"{name[:120]}.h5"
+    build_database(plan_build(size, goal, parse_partition(partition, size, goal), path))
+    return path
