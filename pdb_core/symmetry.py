@@ -46,8 +46,8 @@ def symmetries(size: BoardSize) -> tuple[Symmetry, ...]:
     flips = [
         ("identity", False, False, False),
         ("reflection", True, False, False),
-        ("anti-reflection", True, True, True),
         ("rotation by 180", False, True, True),
+        ("anti-reflection", True, True, True),
         ("left-right flip", False, False, True),
         ("top-bottom flip", False, True, False),
         ("rotation by 90", True, False, True),

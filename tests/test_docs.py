@@ -1,0 +1,86 @@
+"""The pages say what the code does."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pdb_core import errors
+from pdb_core.pattern import named_partitions
+from pdb_query import instance_sets
+from tests.tables import table_file
+
+ROOT = Path(__file__).parent.parent
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.tiny
+def test_exit_codes_page_lists_the_codes_and_their_exceptions() -> None:
+    rows = re.findall(r"^\| (\d+) \|[^|]*\|([^|]*)\|$", page("docs/exit-codes.md"), re.MULTILINE)
+    documented = {int(code): set(re.findall(r"`(\w+)`", names)) for code, names in rows}
+    classes = [item for item in vars(errors).values() if isinstance(item, type)]
+    expected: dict[int, set[str]] = {0: set(), 130: set()}
+    for item in classes:
+        expected.setdefault(item.exit_code, set()).add(item.__name__)
+    assert documented == expected
+
+
+@pytest.mark.tiny
+def test_readme_names_every_set_and_command() -> None:
+    text = page("README.md")
+    for name in instance_sets():
+        assert f"`{name}`" in text
+        assert f"`{name}`" in page("data/README.md")
+    for command in ("build", "solve", "query", "info", "stats", "verify", "bench", "doctor"):
+        assert f"pdb {command}" in text
+    for name in ("663", "78", "555", "8", "6666"):
+        assert name in named_partitions()
+        assert name in text
+
+
+@pytest.mark.tiny
+def test_links_lead_somewhere() -> None:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (path.parent / target).exists(), f"{path}: {target}"
+
+
+def test_readme_commands_run_and_print_what_is_shown(tmp_path: Path) -> None:
+    """The console block of the first screen; figures of time may differ."""
+    block = re.search(r"```console\n(.*?)```", page("README.md"), re.DOTALL)
+    assert block is not None
+    shown: list[tuple[str, list[str]]] = []
+    for line in block[1].splitlines():
+        if line.startswith("$ "):
+            shown.append((line[2:], []))
+        elif line:
+            shown[-1][1].append(line)
+    assert len(shown) == 2
+    python = f'"{sys.executable}" -c "from pdb_cli.main import run; run()"'
+    for command, expected in shown:
+        assert command.startswith("pdb ")
+        result = subprocess.run(
+            f"{python} {command[4:]}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert [untimed(line) for line in result.stdout.splitlines()] == [untimed(line) for line in expected]
+
+
+def untimed(line: str) -> str:
+    return re.sub(r"\d+\.\d\d s", "T s", line)
+
+
+def test_readme_python_runs(tmp_path: Path) -> None:
+    code = re.search(r"```python\n(.*?)```", page("README.md"), re.DOTALL)
+    assert code is not None
+    (tmp_path / "663.h5").symlink_to(table_file("663", "4x4"))
+    result = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, check=True)
+    sums, tiles, values = result.stdout.splitlines()
+    assert re.fullmatch(r"\(\d+, \d+\)", sums)
+    assert tiles == "(12,)"
+    assert values == "[0]"

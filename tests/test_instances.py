@@ -1,0 +1,124 @@
+"""Instance sets: the published boards, and every way a file can be wrong."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdb_core.errors import BoardError, InstanceError, PdbError
+from pdb_core.puzzle import BoardSize, is_solvable, parse_goal
+from pdb_query import Instance, instance_sets, read_instances
+
+pytestmark = pytest.mark.tiny
+
+
+def read_text(text: str) -> list[Instance]:
+    return list(read_instances("-", None, stdin=io.StringIO(text)))
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "lengths"),
+    [
+        ("hardest80", 17, {80}),
+        ("korf100", 100, range(41, 67)),
+        ("korf50-24puzzle", 50, range(75, 115)),
+        ("classic", 13, range(31, 71)),
+        ("worst-for-78", 10, range(70, 79)),
+    ],
+)
+def test_sets_hold_the_published_boards(name: str, n: int, lengths: "set[int] | range") -> None:
+    instances = list(read_instances(name, None))
+    assert len(instances) == n
+    assert len({instance.id for instance in instances}) == n
+    for instance in instances:
+        assert instance.optimal_length in lengths
+        assert instance.goal is not None
+        assert is_solvable(instance.board, parse_goal(instance.goal, instance.size), instance.size)
+
+
+def test_korfs_first_board_is_korfs() -> None:
+    first = next(read_instances("korf100", None))
+    assert first == Instance(
+        "1", (14, 13, 15, 7, 11, 12, 9, 5, 6, 0, 2, 1, 4, 8, 10, 3), BoardSize(4, 4), "blank-first", 57
+    )
+
+
+def test_every_set_says_where_it_comes_from() -> None:
+    assert list(instance_sets()) == sorted(instance_sets())
+    for path in instance_sets().values():
+        assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_plain_lines_are_boards() -> None:
+    found = read_text("\ufeff# a comment\r\n\r\n1 2 3/4 5 6/7 0 8\r\n1,2,3,4,5,6,7,8,0\r\n")
+    assert [(instance.id, instance.board[-1], instance.goal) for instance in found] == [("3", 8, None), ("4", 0, None)]
+
+
+def test_columns_may_come_in_any_order_and_number() -> None:
+    found = read_text('note,board,ID\nx,"1,2,3,0",a\n,1 2 0 3,\n')
+    assert [(instance.id, instance.board) for instance in found] == [("a", (1, 2, 3, 0)), ("3", (1, 2, 0, 3))]
+
+
+def test_standard_input_is_read_as_it_comes() -> None:
+    taken = []
+
+    class Slow(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:
+            taken.append(1)
+            return super().readline(-1 if size is None else size)
+
+    source: Iterator[Instance] = read_instances("-", None, stdin=Slow("1 2 3 0\n" * 5))
+    next(source)
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "match"),
+    [
+        ("1 2 3 0\n1 2 3\n", BoardError, "standard input line 2: board '1 2 3'"),
+        ("id,board\na\n", InstanceError, "line 2 has 1 fields where the header has 2"),
+        ('id,board\na,"1 2\n', InstanceError, "not a row of CSV"),
+        ("board,optimal_length\n1 2 3 0,many\n", InstanceError, "optimal_length 'many' is not a number"),
+        ("board,optimal_length\n1 2 3 0,-1\n", InstanceError, "not a number"),
+        ("1 " * 6000, InstanceError, "longer than 10000"),
+        ("id,goal\na,b\n", BoardError, "line 1"),
+    ],
+)
+def test_bad_text_is_refused_with_the_line(text: str, error: type[PdbError], match: str) -> None:
+    with pytest.raises(error, match=match):
+        read_text(text)
+
+
+def test_unknown_set_gets_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(InstanceError, match=r"did you mean korf100\?"):
+        list(read_instances("korf10", None))
+    with pytest.raises(InstanceError, match="the sets are classic"):
+        list(read_instances(str(tmp_path / "no.csv"), None))
+
+
+def test_folder_and_binary_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InstanceError, match="Is a directory"):
+        list(read_instances(str(tmp_path), None))
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"\x80\xff\x00\x01")
+    with pytest.raises(InstanceError, match="not text"):
+        list(read_instances(str(path), None))
+    with pytest.raises(InstanceError):
+        list(read_instances("a\0b", None))
+
+
+def test_empty_file_holds_no_boards() -> None:
+    assert read_text("") == []
+    assert read_text("id,board\n") == []
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        found = read_text(text)
+    except PdbError:
+        return
+    assert all(sorted(instance.board) == list(range(instance.size.n_cells)) for instance in found)

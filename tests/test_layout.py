@@ -1,0 +1,108 @@
+"""The layout of the state space: regions and transitions, against naive ones."""
+
+import math
+
+import numpy as np
+import pytest
+
+from pdb_core.layout import NO_JUMP, pattern_layout
+from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.ranking import PatternIndex
+from tests import naive
+
+SMALL = [
+    (BoardSize(2, 2), 1), (BoardSize(2, 2), 3), (BoardSize(2, 3), 2), (BoardSize(3, 2), 3), (BoardSize(3, 3), 1),
+    (BoardSize(3, 3), 3), (BoardSize(3, 3), 5), (BoardSize(2, 5), 4), (BoardSize(4, 3), 3),
+]  # fmt: skip
+
+
+def cells_of(mask: int) -> tuple[int, ...]:
+    return tuple(cell for cell in range(36) if mask >> cell & 1)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
+def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> None:
+    layout = pattern_layout(size, n_tiles)
+    assert layout.n_sets == math.comb(size.n_cells, n_tiles)
+    for s, mask in enumerate(layout.cell_sets.tolist()):
+        occupied = cells_of(mask)
+        expected = {naive.naive_region(c, occupied, size) for c in range(size.n_cells) if c not in occupied}
+        regions = [
+            cells_of(region) for region in layout.regions[layout.first_block[s] : layout.first_block[s + 1]].tolist()
+        ]
+        assert {frozenset(region) for region in regions} == expected
+        assert regions == sorted(regions)
+        for region in regions:
+            for cell in region:
+                assert layout.regions[layout.block_of(mask, cell)] == sum(1 << c for c in region)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
+def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
+    """Every move of a tile into the blank's region, from state to state."""
+    layout = pattern_layout(size, n_tiles)
+    n_orders = layout.n_orders
+    index = PatternIndex(size, n_tiles)
+    listed = set()
+    for block in range(layout.n_blocks):
+        for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
+            jump = int(layout.jumps[t])
+            before, after = (0, 0) if jump == NO_JUMP else layout.jump_positions[jump]
+            listed.add((int(layout.sources[t]), block, before, after))
+    expected = set()
+    for s, mask in enumerate(layout.cell_sets.tolist()):
+        # One arrangement stands for all: tiles in the order of the cells.
+        cells = tuple(index.unrank(np.array([s * n_orders]))[0].tolist())
+        for block in range(layout.first_block[s], layout.first_block[s + 1]):
+            region = cells_of(int(layout.regions[block]))
+            for label, cell in enumerate(cells):
+                for target in naive.naive_neighbours(cell, size):
+                    if target in region:
+                        moved = (*cells[:label], target, *cells[label + 1 :])
+                        position = sorted(moved).index(target)
+                        new_mask = mask ^ (1 << cell) ^ (1 << target)
+                        jump = (label, position) if label != position else (0, 0)
+                        expected.add((block, layout.block_of(new_mask, cell), *jump))
+    assert listed == expected
+    assert len(layout.sources) == layout.first_transition[-1]
+
+
+@pytest.mark.parametrize(
+    ("size", "n_tiles", "n_sets", "n_blocks"),
+    [
+        (BoardSize(4, 4), 6, 8_008, 16_412),
+        (BoardSize(4, 4), 7, 11_440, 27_748),
+        (BoardSize(4, 4), 8, 12_870, 35_347),
+        (BoardSize(4, 4), 9, 11_440, 34_012),
+        (BoardSize(5, 5), 6, 177_100, 251_400),
+    ],
+    ids=str,
+)
+def test_blocks_are_as_many_as_known(size: BoardSize, n_tiles: int, n_sets: int, n_blocks: int) -> None:
+    layout = pattern_layout(size, n_tiles)
+    assert (layout.n_sets, layout.n_blocks) == (n_sets, n_blocks)
+
+
+def test_laying_out_a_24_puzzle_pattern_takes_well_under_a_second() -> None:
+    import time
+
+    pattern_layout(BoardSize(4, 4), 6)  # compiles
+    pattern_layout.cache_clear()
+    start = time.perf_counter()
+    pattern_layout(BoardSize(5, 5), 6)
+    assert time.perf_counter() - start < 1.0
+
+
+@pytest.mark.tiny
+def test_goal_state_is_where_the_tiles_are() -> None:
+    size = BoardSize(3, 3)
+    for goal in (blank_last(size), (8, 7, 6, 5, 0, 4, 3, 2, 1)):
+        for tiles in ((1, 2, 3), (2, 5, 8), (4, 6)):
+            layout = pattern_layout(size, len(tiles))
+            block, rank = layout.goal_state(goal, tiles)
+            s = int(np.searchsorted(layout.first_block, block, side="right")) - 1
+            cells = PatternIndex(size, len(tiles)).unrank(np.array([s * layout.n_orders + rank]))[0]
+            assert cells.tolist() == [goal.index(tile) for tile in tiles]
+            assert layout.regions[block] >> goal.index(0) & 1

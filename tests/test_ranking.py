@@ -1,0 +1,138 @@
+"""The index function against lists of all placements."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdb_core.layout import jump_permutation
+from pdb_core.puzzle import BoardSize
+from pdb_core.ranking import PatternIndex, arrangement_ranks, lexicographic_arrangements, lexicographic_cell_sets
+from pdb_core.ranking_kernels import cells_mask, move_label, pack_labels
+from tests import naive
+
+SMALL = [
+    (BoardSize(2, 2), 1), (BoardSize(2, 2), 2), (BoardSize(2, 2), 3), (BoardSize(2, 3), 4), (BoardSize(3, 2), 5),
+    (BoardSize(3, 3), 1), (BoardSize(3, 3), 3), (BoardSize(3, 3), 5), (BoardSize(2, 4), 6), (BoardSize(4, 4), 3),
+    (BoardSize(5, 5), 3), (BoardSize(6, 6), 2), (BoardSize(5, 3), 4),
+]  # fmt: skip
+LARGE = [
+    (BoardSize(4, 4), 6), (BoardSize(4, 4), 7), (BoardSize(4, 4), 8), (BoardSize(4, 4), 9), (BoardSize(4, 3), 10),
+    (BoardSize(5, 5), 6), (BoardSize(5, 5), 7), (BoardSize(6, 6), 5), (BoardSize(5, 6), 6),
+]  # fmt: skip
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
+def test_ranks_number_all_placements_in_naive_order(size: BoardSize, n_tiles: int) -> None:
+    placements = np.array(naive.naive_placements(size.n_cells, n_tiles), dtype=np.uint8)
+    index = PatternIndex(size, n_tiles)
+    assert index.n_entries == len(placements)
+    assert index.rank(placements).tolist() == list(range(len(placements)))
+    assert index.unrank(np.arange(len(placements))).tolist() == placements.tolist()
+
+
+@pytest.mark.tiny
+def test_naive_rank_is_the_place_in_the_naive_list() -> None:
+    for place, cells in enumerate(naive.naive_placements(6, 3)):
+        assert naive.naive_rank(cells, 6) == place
+
+
+@pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_large_ranks_go_round(size: BoardSize, n_tiles: int, seed: int) -> None:
+    index = PatternIndex(size, n_tiles)
+    ranks = np.random.default_rng(seed).integers(0, index.n_entries, 50)
+    ranks[:2] = 0, index.n_entries - 1
+    cells = index.unrank(ranks)
+    assert (np.sort(cells, axis=1)[:, 1:] != np.sort(cells, axis=1)[:, :-1]).all()
+    assert cells.max() < size.n_cells
+    assert (index.rank(cells) == ranks).all()
+
+
+@pytest.mark.parametrize(("size", "n_tiles"), [(BoardSize(4, 4), 5), (BoardSize(5, 5), 4)], ids=str)
+def test_order_of_large_ranks_is_lexicographic(size: BoardSize, n_tiles: int) -> None:
+    """Within neighbouring ranks: first by the cells occupied, then by the order of the labels along them."""
+    index = PatternIndex(size, n_tiles)
+    ranks = np.random.default_rng(1).integers(0, index.n_entries - 1, 2000)
+    for before, after in zip(index.unrank(ranks).tolist(), index.unrank(ranks + 1).tolist(), strict=True):
+        assert (sorted(before), naive.naive_arrangement(tuple(before))) < (
+            sorted(after),
+            naive.naive_arrangement(tuple(after)),
+        )
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [1, 2, 3, 5, 6])
+def test_arrangements_and_cell_sets_are_in_lexicographic_order(n_tiles: int) -> None:
+    orders = [tuple(order) for order in lexicographic_arrangements(n_tiles).tolist()]
+    assert orders == sorted(set(orders))
+    masks = lexicographic_cell_sets(9, n_tiles).tolist()
+    sets = [tuple(cell for cell in range(9) if mask >> cell & 1) for mask in masks]
+    assert sets == sorted(set(sets))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 3), BoardSize(4, 2), BoardSize(2, 4)], ids=str)
+@pytest.mark.parametrize("n_tiles", [1, 2, 3])
+def test_moved_labels_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+    for cells in naive.naive_placements(size.n_cells, n_tiles):
+        assert_moves_agree(size, cells)
+
+
+@pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
+def test_moved_labels_of_large_patterns_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+    index = PatternIndex(size, n_tiles)
+    for cells in index.unrank(np.random.default_rng(2).integers(0, index.n_entries, 300)).tolist():
+        assert_moves_agree(size, tuple(cells))
+
+
+def assert_moves_agree(size: BoardSize, cells: tuple[int, ...]) -> None:
+    label_bits = arrangement_ranks(len(cells)).label_bits
+    mask = cells_mask(np.array(cells, dtype=np.uint8))
+    labels = pack_labels(np.array(cells, dtype=np.uint8), mask, label_bits)
+    for label, cell in enumerate(cells):
+        for target in naive.naive_neighbours(cell, size):
+            if target not in cells:
+                moved = np.array((*cells[:label], target, *cells[label + 1 :]), dtype=np.uint8)
+                assert move_label(labels, mask, cell, target, label_bits) == pack_labels(
+                    moved, cells_mask(moved), label_bits
+                )
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [2, 3, 4, 5])
+def test_jump_permutation_equals_naive(n_tiles: int) -> None:
+    orders = [tuple(order) for order in lexicographic_arrangements(n_tiles).tolist()]
+    for before in range(n_tiles):
+        for after in range(n_tiles):
+            permutation = jump_permutation(n_tiles, before, after)
+            for rank, order in enumerate(orders):
+                moved = list(order)
+                moved.insert(after, moved.pop(before))
+                assert permutation[rank] == orders.index(tuple(moved))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    "cells",
+    [[[0, 1, 9]], [[0, 1, -1]], [[0, 1, 1]], [[0, 1]], [0, 1, 2]],
+    ids=["off the board", "negative", "twice", "too few", "one-dimensional"],
+)
+def test_rank_refuses_what_is_no_placement(cells: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="cell"):
+        PatternIndex(BoardSize(3, 3), 3).rank(cells)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("ranks", [[-1], [504], [[0]]])
+def test_unrank_refuses_what_is_no_entry(ranks: list[int]) -> None:
+    with pytest.raises(ValueError, match="entries"):
+        PatternIndex(BoardSize(3, 3), 3).unrank(ranks)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [0, 11, -1])
+def test_pattern_sizes_are_limited(n_tiles: int) -> None:
+    with pytest.raises(ValueError, match="1 to 10 tiles"):
+        PatternIndex(BoardSize(4, 4), n_tiles)
