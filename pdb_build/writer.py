@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -70,7 +70,7 @@ class TableFileWriter:
             with writing_errors(path):
                 self._lay_out()
         except BaseException:
-            self._temporary.unlink(missing_ok=True)
+            self._remove_temporary()
             raise
 
     def __enter__(self) -> "TableFileWriter":
@@ -79,7 +79,11 @@ class TableFileWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._temporary.unlink(missing_ok=True)
+        self._remove_temporary()
+
+    def _remove_temporary(self) -> None:
+        with suppress(OSError):  # what cannot be removed must not hide why
+            self._temporary.unlink(missing_ok=True)
 
     def _lay_out(self) -> None:
         """Make the file with all datasets at their places, contiguous and on whole pages, and nothing in them yet."""

@@ -85,10 +85,11 @@ def _measure(
     yield _measure_build(partition, path, repeats)
     with open_database(path, load=load) as database:  # type: ignore[arg-type]
         solver = Solver(database)
+        plain = Solver(database, plain=True)
         sample = random_boards(database.size, database.goal, n_boards, seed)
-        yield _measure_searches(
-            f"{partition}: {n_boards} random boards", solver, [(tuple(board.tolist()), None) for board in sample]
-        )
+        random = [(tuple(board.tolist()), None) for board in sample]
+        yield _measure_searches(f"{partition}: {n_boards} random boards, --plain", plain, random)
+        yield _measure_searches(f"{partition}: {n_boards} random boards", solver, random)
         for name in sets:
             instances = [
                 (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
@@ -147,12 +148,12 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         if "boards" in record:
             yield (
-                f"{record['measurement']:<28} {record['seconds']:8.2f} s, {record['mean_ms']:9.2f} ms a board, "
+                f"{record['measurement']:<40} {record['seconds']:8.2f} s, {record['mean_ms']:9.2f} ms a board, "
                 f"mean h {record['mean_h']:.2f}, {count(round(record['mean_generated']))} nodes, "
                 f"{record['nodes_per_second'] / 1e6:.1f} million/s"
             )
         else:
             yield (
-                f"{record['measurement']:<28} {record['seconds']:8.2f} s (median of {len(record['all_seconds'])}), "
+                f"{record['measurement']:<40} {record['seconds']:8.2f} s (median of {len(record['all_seconds'])}), "
                 f"{record['peak_memory_bytes'] / 1e6:.0f} MB"
             )

@@ -56,6 +56,12 @@ def solve(
         int | None,
         typer.Option("--max-nodes", min=1, metavar="N", help="Give a board up after so many generated nodes."),
     ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain", help="The textbook's IDA*, without pruning of duplicate moves, to compare node counts."
+        ),
+    ] = False,
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
@@ -69,7 +75,7 @@ def solve(
     if not boards and instances is None:
         instances = _default_instances(db)
     asked = boards_asked_for(boards, instances, size_hint(db, size))
-    with _Databases(db, load) as databases:
+    with _Databases(db, load, plain) as databases:
         batch = _Batch(databases, goal, time_limit, max_nodes)
         n_threads = threads or (1 if instances == "-" else _cores())
         write_records(batch.records(asked, n_threads), output, columns=_COLUMNS, text=_text)
@@ -100,8 +106,8 @@ def _cores() -> int:
 class _Databases:
     """The database of --db, or the standard one of each board size, opened when a board asks for it."""
 
-    def __init__(self, path: "Path | None", load: str) -> None:
-        self._path, self._load = path, load
+    def __init__(self, path: "Path | None", load: str, plain: bool) -> None:
+        self._path, self._load, self._plain = path, load, plain
         self._open: dict[Any, tuple[Database, Solver]] = {}
         self._lock = threading.Lock()
 
@@ -133,7 +139,7 @@ class _Databases:
         from solver import Solver
 
         database = open_database(path, load=self._load)  # type: ignore[arg-type]
-        return database, Solver(database)
+        return database, Solver(database, plain=self._plain)
 
 
 class _Batch:

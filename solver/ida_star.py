@@ -13,6 +13,7 @@ from pdb_core.lookup import LookupTables, SumViews
 from pdb_core.lookup_kernels import place_units, probe_boards
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.ida_star_kernels import FOUND, PAUSED, search_below_threshold, start_at_root
+from solver.move_pruning import MoveMachine
 from solver.search_tables import (
     EXPANDED,
     FOUND_DEPTH,
@@ -74,11 +75,13 @@ Report = Callable[[Iteration], None]
 class IdaStar:
     """IDA* over the tables of one database and one goal. Any number of threads may call `search` at the same time."""
 
-    def __init__(self, size: BoardSize, tables: LookupTables, views: SumViews) -> None:
+    def __init__(
+        self, size: BoardSize, tables: LookupTables, views: SumViews, machine: MoveMachine, *, orders_children: bool
+    ) -> None:
         self._size = size
         self._lookup = tables
         self._views = views
-        self._tables = search_tables(size, tables, views)
+        self._tables = search_tables(size, tables, views, machine, orders_children=orders_children)
 
     def search(self, board: Board, limits: Limits | None = None, report: Report | None = None) -> SearchResult:
         """A shortest solution of `board`, which must be solvable; `report` is called after every slice of a

@@ -17,7 +17,6 @@ from pdb_core.jit import kernel
 from solver.search_tables import (
     BASE,
     BLANK,
-    BLANK_BEFORE,
     BOTH_CELLS,
     CELLS_BELOW,
     CELLS_BETWEEN,
@@ -35,6 +34,7 @@ from solver.search_tables import (
     LABEL_BITS,
     LANE_FIELDS,
     LOW,
+    MACHINE_STATE,
     MAX_CHILDREN,
     N_CANDIDATES,
     N_LEFT,
@@ -97,7 +97,7 @@ def unit_address(tables: Any, word: int, unit: int) -> int:
 def ask_for_child(tables: Any, lanes: Any, row: int, place: int, s: int) -> None:
     """Work out what the move to a child makes of sum `s`, and prefetch the distance of the unit that changes."""
     edge = lanes.edges[_at(row * MAX_CHILDREN + place)]
-    tile = lanes.boards[_at(row * tables.n_cells + tables.edge_cells[_at(edge)])]
+    tile = lanes.boards[_at(row * 8 * tables.board_words + tables.edge_cells[_at(edge)])]
     unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
     edge_row = (s * tables.edge_cells.shape[0] + edge) * EDGE_FIELDS
     word = move_unit(tables, lanes.words[_at(row * tables.n_units + unit)], unit, edge_row)
@@ -110,12 +110,12 @@ def ask_for_child(tables: Any, lanes: Any, row: int, place: int, s: int) -> None
 
 @kernel
 def expand(tables: Any, lanes: Any, row: int) -> int:
-    """Generate the children of the node in `row`: every move but the one that undoes its parent's. Returns how many."""
+    """Generate the children of the node in `row`: every move that the machine does not refuse. Returns how many."""
     blank = lanes.nodes[_at(row * NODE_FIELDS + BLANK)]
-    blank_before = lanes.nodes[_at(row * NODE_FIELDS + BLANK_BEFORE)]
+    state = lanes.nodes[_at(row * NODE_FIELDS + MACHINE_STATE)]
     n_children = 0
     for edge in range(tables.first_edge[_at(blank)], tables.first_edge[_at(blank + 1)]):
-        if tables.edge_cells[_at(edge)] != blank_before:
+        if tables.successors[_at(state * 4 + tables.edge_moves[_at(edge)])] >= 0:
             lanes.edges[_at(row * MAX_CHILDREN + n_children)] = edge
             lanes.candidates[_at(row * MAX_CHILDREN + n_children)] = n_children
             ask_for_child(tables, lanes, row, n_children, 0)
@@ -136,7 +136,7 @@ def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> i
     for i in range(lanes.nodes[_at(row * NODE_FIELDS + N_CANDIDATES)]):
         place = lanes.candidates[_at(row * MAX_CHILDREN + i)]
         edge = lanes.edges[_at(row * MAX_CHILDREN + place)]
-        tile = lanes.boards[_at(row * tables.n_cells + tables.edge_cells[_at(edge)])]
+        tile = lanes.boards[_at(row * 8 * tables.board_words + tables.edge_cells[_at(edge)])]
         unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
         value_before = (lanes.words[_at(row * tables.n_units + unit)] >> VALUE_SHIFT) & 255
         child = ((row * MAX_CHILDREN + place) * tables.n_sums + s) * CHILD_FIELDS
@@ -153,17 +153,39 @@ def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> i
 
 
 @kernel
+def move_best_candidate_last(tables: Any, lanes: Any, row: int, n_left: int) -> None:
+    """Exchange the last candidate, which is searched first, with the one whose sums add up to the least.
+
+    That changes nothing in a threshold that is searched to its end, and finds the goal earlier in the last one.
+    """
+    best, best_h = 0, 1 << 30
+    for i in range(n_left):
+        place = lanes.candidates[_at(row * MAX_CHILDREN + i)]
+        h = 0
+        for s in range(tables.n_sums):
+            child = ((row * MAX_CHILDREN + place) * tables.n_sums + s) * CHILD_FIELDS
+            h += lanes.children[_at(child + H_OR_ADDRESS)]
+        if h <= best_h:
+            best, best_h = i, h
+    last = row * MAX_CHILDREN + n_left - 1
+    place = lanes.candidates[_at(last)]
+    lanes.candidates[_at(last)] = lanes.candidates[_at(row * MAX_CHILDREN + best)]
+    lanes.candidates[_at(row * MAX_CHILDREN + best)] = place
+
+
+@kernel
 def enter_child(tables: Any, lanes: Any, row: int, place: int) -> None:
     """Fill the row after `row` with its child at `place`."""
-    n_cells, n_units, n_sums = tables.n_cells, tables.n_units, tables.n_sums
-    cell = tables.edge_cells[_at(lanes.edges[_at(row * MAX_CHILDREN + place)])]
+    n_cells, board_words, n_units, n_sums = tables.n_cells, tables.board_words, tables.n_units, tables.n_sums
+    edge = lanes.edges[_at(row * MAX_CHILDREN + place)]
+    cell = tables.edge_cells[_at(edge)]
     blank = lanes.nodes[_at(row * NODE_FIELDS + BLANK)]
-    tile = lanes.boards[_at(row * n_cells + cell)]
+    tile = lanes.boards[_at(row * 8 * board_words + cell)]
     new = row + 1
-    for i in range(n_cells):
-        lanes.boards[_at(new * n_cells + i)] = lanes.boards[_at(row * n_cells + i)]
-    lanes.boards[_at(new * n_cells + cell)] = 0
-    lanes.boards[_at(new * n_cells + blank)] = tile
+    for i in range(board_words):
+        lanes.boards_64[_at(new * board_words + i)] = lanes.boards_64[_at(row * board_words + i)]
+    lanes.boards[_at(new * 8 * board_words + cell)] = 0
+    lanes.boards[_at(new * 8 * board_words + blank)] = tile
     for i in range(n_units):
         lanes.words[_at(new * n_units + i)] = lanes.words[_at(row * n_units + i)]
     for s in range(n_sums):
@@ -172,7 +194,10 @@ def enter_child(tables: Any, lanes: Any, row: int, place: int) -> None:
         lanes.words[_at(new * n_units + unit)] = lanes.children[_at(child + WORD)]
         lanes.sums[_at(new * n_sums + s)] = lanes.children[_at(child + H_OR_ADDRESS)]
     lanes.nodes[_at(new * NODE_FIELDS + BLANK)] = cell
-    lanes.nodes[_at(new * NODE_FIELDS + BLANK_BEFORE)] = blank
+    state = lanes.nodes[_at(row * NODE_FIELDS + MACHINE_STATE)]
+    lanes.nodes[_at(new * NODE_FIELDS + MACHINE_STATE)] = tables.successors[
+        _at(state * 4 + tables.edge_moves[_at(edge)])
+    ]
     lanes.nodes[_at(new * NODE_FIELDS + TILE)] = tile
     lanes.nodes[_at(new * NODE_FIELDS + N_LEFT)] = 0
 
@@ -213,8 +238,8 @@ def take_over(tables: Any, lanes: Any, idle_lane: int, busy_lane: int) -> int:
     n_left = lanes.nodes[source * NODE_FIELDS + N_LEFT] - 1
     lanes.nodes[source * NODE_FIELDS + N_LEFT] = n_left
     place = lanes.candidates[source * MAX_CHILDREN + n_left]
-    for i in range(tables.n_cells):
-        lanes.boards[row * tables.n_cells + i] = lanes.boards[source * tables.n_cells + i]
+    for i in range(tables.board_words):
+        lanes.boards_64[row * tables.board_words + i] = lanes.boards_64[source * tables.board_words + i]
     for i in range(tables.n_units):
         lanes.words[row * tables.n_units + i] = lanes.words[source * tables.n_units + i]
     fields = tables.n_sums * CHILD_FIELDS
@@ -223,6 +248,7 @@ def take_over(tables: Any, lanes: Any, idle_lane: int, busy_lane: int) -> int:
     lanes.edges[row * MAX_CHILDREN] = lanes.edges[source * MAX_CHILDREN + place]
     lanes.candidates[row * MAX_CHILDREN] = 0
     lanes.nodes[row * NODE_FIELDS + BLANK] = lanes.nodes[source * NODE_FIELDS + BLANK]
+    lanes.nodes[row * NODE_FIELDS + MACHINE_STATE] = lanes.nodes[source * NODE_FIELDS + MACHINE_STATE]
     lanes.nodes[row * NODE_FIELDS + N_LEFT] = 1
     lanes.lanes[idle_lane * LANE_FIELDS + BASE] = depth
     lanes.lanes[idle_lane * LANE_FIELDS + SHALLOWEST] = depth
@@ -239,7 +265,7 @@ def start_at_root(tables: Any, lanes: Any, blank: int) -> None:
         lanes.lanes[lane * LANE_FIELDS + SHALLOWEST] = 0
     lanes.lanes[PHASE] = 0
     lanes.nodes[BLANK] = blank
-    lanes.nodes[BLANK_BEFORE] = -1
+    lanes.nodes[MACHINE_STATE] = 0
     lanes.nodes[N_LEFT] = 0
     lanes.counters[GENERATED] = expand(tables, lanes, 0)
     lanes.counters[EXPANDED] = 1
@@ -273,7 +299,7 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
                 n_left = judge_children(tables, lanes, row, phase, threshold - depth - 1)
                 if n_left < 0:
                     edge = lanes.edges[row * MAX_CHILDREN + (-1 - n_left)]
-                    tile = lanes.boards[row * tables.n_cells + tables.edge_cells[edge]]
+                    tile = lanes.boards[row * 8 * tables.board_words + tables.edge_cells[edge]]
                     lanes.nodes[(row + 1) * NODE_FIELDS + TILE] = tile
                     lanes.counters[FOUND_DEPTH] = depth + 1
                     lanes.counters[FOUND_LANE] = lane
@@ -290,6 +316,8 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
                     continue
 
                 # Step 3. Go back to the deepest node of this subtree that has an untried child.
+                if n_left > 1 and tables.orders_children != 0:
+                    move_best_candidate_last(tables, lanes, row, n_left)
                 lanes.nodes[_at(row * NODE_FIELDS + N_LEFT)] = n_left
                 base = lanes.lanes[_at(lane_row + BASE)]
                 while n_left == 0 and depth > base:

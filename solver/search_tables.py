@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s, LookupTables, SumViews
 from pdb_core.puzzle import BoardSize
+from solver.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
 
 # A row of `SearchTables.units`: where the parts of this unit's pattern start, and how its labels are packed.
 UNIT_FIELDS = 8
@@ -19,7 +20,7 @@ EDGE_FIELDS = 4
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD = range(4)
 # A row of `Lanes.nodes`.
 NODE_FIELDS = 8
-BLANK, BLANK_BEFORE, TILE, N_LEFT, N_CANDIDATES = range(5)
+BLANK, MACHINE_STATE, TILE, N_LEFT, N_CANDIDATES = range(5)
 # A row of `Lanes.children`, one for each node, child and sum. H_OR_ADDRESS is the address until the value has been
 # read.
 CHILD_FIELDS = 2
@@ -37,6 +38,8 @@ GENERATED, EXPANDED, FOUND_DEPTH, FOUND_LANE = range(4)
 VALUE_SHIFT = 56
 STATE_MASK = (1 << VALUE_SHIFT) - 1
 
+_DIRECTIONS = {(-1, False): UP, (-1, True): LEFT, (1, True): RIGHT, (1, False): DOWN}
+
 # Tables up to this size stay in the processor's caches: nothing to wait for, and a second lane would only cost.
 _CACHED_TABLE_BYTES = 16_000_000
 _N_LANES = 4
@@ -52,7 +55,9 @@ class SearchTables(NamedTuple):
     edges         int64[s * e * EDGE_FIELDS]
     first_edge    int64[n_cells + 1]   the edges of a blank on cell c are first_edge[c] .. first_edge[c+1]-1
     edge_cells    int64[e]             the cell that the tile comes from
+    edge_moves    int64[e]             the direction that the blank takes, as in `move_pruning`
     unit_of_tile  int64[s * n_cells]
+    successors    int16[states * 4]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
     """
 
     memory: npt.NDArray[np.uint8]
@@ -62,20 +67,25 @@ class SearchTables(NamedTuple):
     edges: Int64s
     first_edge: Int64s
     edge_cells: Int64s
+    edge_moves: Int64s
     unit_of_tile: Int64s
+    successors: npt.NDArray[np.int16]
     n_cells: int
+    board_words: int
     low_bits: int
     high_bits: int
     n_sums: int
     n_units: int
     n_lanes: int
+    orders_children: int
 
 
 class Lanes(NamedTuple):
     """The stacks. A *lane* is a depth-first search of one subtree; the lanes take turns, so that while one waits for
     memory the others work. Lane l at depth d uses row l * n_rows + d.
 
-    boards      uint8[rows * n_cells]
+    boards      uint8[rows * 8 * board_words]   rows are whole 64-bit integers, so that they are copied as such
+    boards_64   int64[rows * board_words]       the same memory
     words       int64[rows * u]               the state of each unit
     sums        int64[rows * s]               h of each sum
     nodes       int64[rows * NODE_FIELDS]
@@ -87,6 +97,7 @@ class Lanes(NamedTuple):
     """
 
     boards: npt.NDArray[np.uint8]
+    boards_64: Int64s
     words: Int64s
     sums: Int64s
     nodes: Int64s
@@ -98,8 +109,13 @@ class Lanes(NamedTuple):
     n_rows: int
 
 
-def search_tables(size: BoardSize, tables: LookupTables, views: SumViews) -> SearchTables:
-    """Arrange the tables of a database and the views of a goal for the kernel."""
+def search_tables(
+    size: BoardSize, tables: LookupTables, views: SumViews, machine: MoveMachine, *, orders_children: bool
+) -> SearchTables:
+    """Arrange the tables of a database, the views of a goal and the machine that prunes moves for the kernel.
+
+    `orders_children`: whether the child with the least sums is searched first, or the one of the last edge.
+    """
     n_sums, n_patterns = len(views.cell_maps), len(tables.table_start)
     edges = [(blank, cell) for blank in range(size.n_cells) for cell in size.neighbours[blank]]
     blanks, cells = np.array(edges, dtype=np.int64).T
@@ -127,12 +143,16 @@ def search_tables(size: BoardSize, tables: LookupTables, views: SumViews) -> Sea
         edges=edge_rows.astype(np.int64).reshape(-1),
         first_edge=np.cumsum([0, *(len(near) for near in size.neighbours)], dtype=np.int64),
         edge_cells=cells.copy(),
+        edge_moves=np.array([_DIRECTIONS[np.sign(cell - blank), abs(cell - blank) == 1] for blank, cell in edges]),
         unit_of_tile=unit_of_tile.reshape(-1),
+        successors=machine.successors.reshape(-1),
         n_cells=size.n_cells,
+        board_words=-(-size.n_cells // 8),
         low_bits=tables.low_bits,
         high_bits=tables.high_bits,
         n_sums=n_sums,
         n_units=n_sums * n_patterns,
+        orders_children=int(orders_children),
         n_lanes=1 if len(tables.memory) <= _CACHED_TABLE_BYTES else _N_LANES,
     )
 
@@ -142,8 +162,10 @@ def empty_lanes(tables: SearchTables, max_depth: int) -> Lanes:
     # One row for the root, and one more for the last move, which is written before it is known to be the last.
     n_rows = max_depth + 2
     total = tables.n_lanes * n_rows
+    boards = _zeros(total * tables.board_words)
     return Lanes(
-        boards=np.zeros(total * tables.n_cells, dtype=np.uint8),
+        boards=boards.view(np.uint8),
+        boards_64=boards,
         words=_zeros(total * tables.n_units),
         sums=_zeros(total * tables.n_sums),
         nodes=_zeros(total * NODE_FIELDS),

@@ -16,6 +16,7 @@ from pdb_core.errors import LimitReachedError, UnsolvableError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_query import Database
 from solver.ida_star import IdaStar, Iteration, Limits
+from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.solution import replay
 
 Item = TypeVar("Item")
@@ -54,15 +55,21 @@ class Solution:
 class Solver:
     """Finds shortest solutions with the tables of a database. Any number of threads may use one at the same time.
 
+    It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
+    that is the textbook's IDA*, for node counts to be compared with published ones.
+
     >>> with open_database("data/663.h5") as database:  # doctest: +SKIP
     ...     Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15)).tiles
     (15,)
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, plain: bool = False) -> None:
         self._database = database
         # Boards are searched in the database's own terms, so that one set of moves and views serves every goal.
-        self._ida_star = IdaStar(database.size, database.lookup_tables, database.views())
+        machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH)
+        self._ida_star = IdaStar(
+            database.size, database.lookup_tables, database.views(), machine, orders_children=not plain
+        )
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.search(_one_move_away(database.goal, database.size))
 

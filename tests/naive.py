@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pdb_core.puzzle import Board, BoardSize
 
@@ -132,26 +132,76 @@ def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> 
     return [least.get(cells, UNREACHED) for cells in naive_placements(size.n_cells, len(tiles))]
 
 
-def naive_thresholds(
-    board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]
-) -> list[tuple[int, int, int]]:
-    """IDA* as in the textbook: (threshold, generated, expanded) of each iteration, the last one up to the goal."""
+Effect = tuple[tuple[tuple[int, int], tuple[int, int]], ...]
 
-    def search(at: Board, before: Board | None, g: int, threshold: int, counts: list[int]) -> bool:
+
+def naive_effect(word: str) -> tuple[Effect, tuple[int, int, int, int]]:
+    """What a sequence of moves of the blank (letters ULRD) does: which piece ends where; and the rows and columns
+    visited.
+    """
+    steps = {"U": (-1, 0), "L": (0, -1), "R": (0, 1), "D": (1, 0)}
+    blank, pieces, visited = (0, 0), {}, [(0, 0)]
+    for letter in word:
+        target = (blank[0] + steps[letter][0], blank[1] + steps[letter][1])
+        pieces[blank], pieces[target] = pieces.get(target, target), pieces.get(blank, blank)
+        blank = target
+        visited.append(blank)
+    rows, columns = [row for row, _ in visited], [column for _, column in visited]
+    effect = tuple(sorted((piece, place) for place, piece in pieces.items() if piece != place))
+    return effect, (min(rows), max(rows), min(columns), max(columns))
+
+
+def naive_duplicates(max_length: int) -> list[str]:
+    """Sequences that an earlier one with the same effect, inside the same rectangle, replaces; none holds another."""
+    known: dict[Effect, list[tuple[int, int, int, int]]] = {}
+    duplicates: list[str] = []
+    for length in range(max_length + 1):
+        for letters in itertools.product("ULRD", repeat=length):
+            word = "".join(letters)
+            if any(duplicate in word for duplicate in duplicates):
+                continue
+            effect, box = naive_effect(word)
+            earlier = known.setdefault(effect, [])
+            if any(o[0] >= box[0] and o[1] <= box[1] and o[2] >= box[2] and o[3] <= box[3] for o in earlier):
+                duplicates.append(word)
+            else:
+                earlier.append(box)
+    return duplicates
+
+
+def naive_letter(before: Board, after: Board) -> str:
+    """The move of the blank between two boards."""
+    change = after.index(0) - before.index(0)
+    return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"
+
+
+def naive_thresholds(
+    board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int], duplicates: Iterable[str]
+) -> list[tuple[int, int, int]]:
+    """IDA* as in the textbook: (threshold, generated, expanded) of each iteration, the last one up to the goal.
+
+    No path holds one of `duplicates`.
+    """
+
+    def search(at: Board, path: str, g: int, threshold: int, counts: list[int]) -> bool:
         counts[1] += 1
-        children = [near for _tile, near in naive_moves(at, size) if near != before]
+        children = []
+        for _tile, near in naive_moves(at, size):
+            longer = path + naive_letter(at, near)
+            if not longer.endswith(tuple(duplicates)):
+                children.append((near, longer))
         counts[0] += len(children)
-        for near in children:
+        for near, longer in children:
             if near == goal:
                 return True
-            if g + 1 + h(near) <= threshold and search(near, at, g + 1, threshold, counts):
+            if g + 1 + h(near) <= threshold and search(near, longer, g + 1, threshold, counts):
                 return True
         return False
 
     result = []
     for threshold in itertools.count(h(board), 2):
         counts = [0, 0]
-        found = search(board, None, 0, threshold, counts)
+        found = search(board, "", 0, threshold, counts)
         result.append((threshold, counts[0], counts[1]))
         if found:
             return result

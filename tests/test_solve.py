@@ -16,7 +16,7 @@ from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goa
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Limits, Solver, replay
 from solver.ida_star import IdaStar
-from solver.search_tables import search_tables
+from solver.move_pruning import move_machine
 from solver.solve import in_parallel
 from tests import naive
 from tests.tables import table_file
@@ -200,20 +200,23 @@ def test_length_is_the_same_through_every_symmetry(cells: list[int], corner: int
 # Lanes: however many there are, thresholds that are searched to their end have the nodes of a plain depth-first search.
 
 
-def with_lanes(database: Database, n_lanes: int) -> IdaStar:
-    search = IdaStar(database.size, database.lookup_tables, database.views())
-    search._tables = search_tables(database.size, database.lookup_tables, database.views())._replace(n_lanes=n_lanes)
+def with_lanes(database: Database, n_lanes: int, max_duplicate: int = 12) -> IdaStar:
+    parts = database.size, database.lookup_tables, database.views(), move_machine(max_duplicate)
+    search = IdaStar(*parts, orders_children=n_lanes % 2 == 0)
+    search._tables = search._tables._replace(n_lanes=n_lanes)
     return search
 
 
 @pytest.mark.tiny
-def test_finished_thresholds_have_the_nodes_of_naive_ida_star() -> None:
+@pytest.mark.parametrize("max_duplicate", [2, 8])
+def test_finished_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int) -> None:
+    duplicates = naive.naive_duplicates(max_duplicate)
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         for board in solvable_boards(S3, goal, 4, 9):
-            expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum)
+            expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
             for n_lanes in (1, 2, 4, 7):
-                result = with_lanes(database, n_lanes).search(board)
+                result = with_lanes(database, n_lanes, max_duplicate).search(board)
                 assert result.tiles is not None
                 found = [(i.threshold, i.generated, i.expanded) for i in result.iterations]
                 assert found[:-1] == expected[:-1]

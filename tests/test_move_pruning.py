@@ -1,0 +1,147 @@
+"""The machine that prunes duplicate moves: its duplicates are the naive ones, and it loses no board."""
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
+from solver import move_pruning
+from solver.move_pruning import REFUSED, START, find_duplicates, move_machine
+from tests import naive
+
+LETTERS = "ULRD"
+
+
+def words_of(duplicates: dict[int, np.ndarray]) -> list[str]:
+    return [
+        "".join(LETTERS[(code >> (2 * step)) & 3] for step in range(length - 1, -1, -1))
+        for length, codes in duplicates.items()
+        for code in codes.tolist()
+    ]
+
+
+def accepts(machine: move_pruning.MoveMachine, word: str) -> bool:
+    state = START
+    for letter in word:
+        state = int(machine.successors[state, LETTERS.index(letter)])
+        if state == REFUSED:
+            return False
+    return True
+
+
+@pytest.mark.tiny
+def test_duplicates_equal_naive_ones() -> None:
+    assert words_of(find_duplicates(8)) == naive.naive_duplicates(8)
+
+
+def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box() -> None:
+    """Exact, where the search for duplicates compares random keys: no two effects were taken for one."""
+    kept: dict[object, list[tuple[str, tuple[int, int, int, int]]]] = {}
+    words = words_of(find_duplicates(10))
+    refused = set(words)
+    machine = move_machine(10)
+    paths = [""]
+    for _length in range(1, 11):
+        paths = [path + letter for path in paths for letter in LETTERS if accepts(machine, path + letter)]
+        for path in paths:
+            effect, box = naive.naive_effect(path)
+            kept.setdefault(effect, []).append((path, box))
+    kept.setdefault((), []).append(("", (0, 0, 0, 0)))
+    for word in refused:
+        effect, box = naive.naive_effect(word)
+        assert any(
+            (len(other), other) < (len(word), word)
+            or (len(other) == len(word) and [LETTERS.index(c) for c in other] < [LETTERS.index(c) for c in word])
+            for other, inner in kept[effect]
+            if inner[0] >= box[0] and inner[1] <= box[1] and inner[2] >= box[2] and inner[3] <= box[3]
+        ), word
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8])
+def test_machine_refuses_exactly_the_sequences_that_hold_a_duplicate(max_length: int) -> None:
+    machine = move_machine(max_length)
+    duplicates = naive.naive_duplicates(max_length)
+    for length in range(8):
+        for letters in itertools.product(LETTERS, repeat=length):
+            word = "".join(letters)
+            assert accepts(machine, word) == (not any(duplicate in word for duplicate in duplicates)), word
+
+
+@pytest.mark.tiny
+def test_machine_is_minimal() -> None:
+    """No two states refuse the same continuations of up to 9 moves."""
+    machine = move_machine(8)
+
+    def continuations(state: int, depth: int) -> object:
+        if depth == 0:
+            return ()
+        following = [int(s) for s in machine.successors[state]]
+        return tuple(None if s == REFUSED else continuations_of(s, depth - 1) for s in following)
+
+    known: dict[tuple[int, int], object] = {}
+
+    def continuations_of(state: int, depth: int) -> object:
+        if (state, depth) not in known:
+            known[state, depth] = hash(continuations(state, depth))
+        return known[state, depth]
+
+    assert len({continuations_of(state, 9) for state in range(machine.n_states)}) == machine.n_states
+
+
+def boards_reached(size: BoardSize, max_length: int) -> dict[Board, int]:
+    """Depths at which a breadth-first search that moves only as the machine allows comes to each board first.
+
+    A board is entered with every state of the machine that a shortest way to it ends in.
+    """
+    successors = move_machine(max_length).successors.tolist()
+    depths = {blank_last(size): 0}
+    layer = {(blank_last(size), START)}
+    for depth in itertools.count(1):
+        following = set()
+        for board, state in layer:
+            for _tile, near in naive.naive_moves(board, size):
+                new = successors[state][LETTERS.index(naive.naive_letter(board, near))]
+                if new != REFUSED and depths.setdefault(near, depth) == depth:
+                    following.add((near, new))
+        if not following:
+            return depths
+        layer = following
+    raise AssertionError
+
+
+@pytest.mark.parametrize("size", ["2x2", "2x3", "3x2", "3x3", "2x4", "4x2"])
+def test_no_board_is_lost_and_none_is_found_later(size: str) -> None:
+    board_size = parse_size(size)
+    assert boards_reached(board_size, 12) == naive.naive_distances(board_size, blank_last(board_size))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["2x5", "5x2"])
+def test_no_board_of_larger_sizes_is_lost(size: str) -> None:
+    board_size = parse_size(size)
+    assert boards_reached(board_size, 12) == naive.naive_distances(board_size, blank_last(board_size))
+
+
+def test_machine_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
+    move_machine.cache_clear()
+    first = move_machine(8)
+    (kept,) = (tmp_path / "machines").iterdir()
+    content = kept.read_bytes()
+    kept.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    move_machine.cache_clear()
+    assert (move_machine(8).successors == first.successors).all()
+    assert kept.read_bytes() == content
+    move_machine.cache_clear()
+    assert (move_machine(8).successors == first.successors).all()
+    move_machine.cache_clear()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("length", [-1, 0, 1, 13])
+def test_other_lengths_are_refused(length: int) -> None:
+    with pytest.raises(ValueError, match="2 to 12"):
+        move_machine(length)
