@@ -51,29 +51,41 @@ def build_database(plan: BuildPlan, *, progress: Callable[[BuildProgress], None]
     """
     check_plan(plan)
     start = time.perf_counter()
-    searches: list[PatternTable] = []
-    with (
-        TableFileWriter(plan.out, plan.size, plan.goal, plan.partition) as writer,
-        ThreadPoolExecutor(1) as background,
-    ):
-        writing: Future[None] | None = None
-        for index, pattern in enumerate(plan.partition.patterns):
-
-            def report_depth(depth: int, n_reached: int, n_states: int, at: int = index, of: Pattern = pattern) -> None:
-                if progress is not None:
-                    progress(BuildProgress(at, of, depth, n_reached, n_states))
-
-            table = search_pattern(plan.size, plan.goal, pattern, n_threads=plan.n_threads, progress=report_depth)
-            if writing is not None:
-                writing.result()
-            writing = background.submit(writer.write, index, table)
-            searches.append(table.without_entries())
-            del table
-        if writing is not None:
-            writing.result()
+    with TableFileWriter(plan.out, plan.size, plan.goal, plan.partition) as writer:
+        searches = _search_and_write(plan, writer, progress)
         header = writer.close()
     result = BuildResult(
         plan.out, report_path(plan.out), header, tuple(searches), time.perf_counter() - start, peak_memory()
     )
     write_report(result, plan)
     return result
+
+
+def _search_and_write(
+    plan: BuildPlan, writer: TableFileWriter, progress: Callable[[BuildProgress], None] | None
+) -> list[PatternTable]:
+    """Search the patterns one after another; each table is written while the next pattern is searched."""
+    searches: list[PatternTable] = []
+    writing: Future[None] | None = None
+    with ThreadPoolExecutor(1) as background:
+        try:
+            for index, pattern in enumerate(plan.partition.patterns):
+
+                def report_depth(
+                    depth: int, n_reached: int, n_states: int, at: int = index, of: Pattern = pattern
+                ) -> None:
+                    if progress is not None:
+                        progress(BuildProgress(at, of, depth, n_reached, n_states))
+
+                table = search_pattern(plan.size, plan.goal, pattern, n_threads=plan.n_threads, progress=report_depth)
+                if writing is not None:
+                    writing.result()
+                writing = background.submit(writer.write, index, table)
+                searches.append(table.without_entries())
+                del table
+            if writing is not None:
+                writing.result()
+        except BaseException:
+            writer.cancel()
+            raise
+    return searches

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 
 import h5py
@@ -27,6 +28,8 @@ from pdb_core.schema import (
 )
 
 _READ_BYTES = 16 * 1024 * 1024
+# Written and synced at a time: a fraction of a second, after which a cancelled build is heard of.
+_WRITE_BYTES = 64 * 1024 * 1024
 
 
 @contextmanager
@@ -66,6 +69,7 @@ class TableFileWriter:
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
         self._size, self._goal, self._partition = size, goal, partition
         self._written: dict[int, _Written] = {}
+        self._cancelled = Event()
         try:
             with writing_errors(path):
                 self._lay_out()
@@ -107,18 +111,30 @@ class TableFileWriter:
                 self._offsets.append(dataset.get_offset())
 
     def write(self, index: int, table: PatternTable) -> None:
-        """Write and sync the table of the pattern at `index`. Raises `DiskFullError` and `OutputError`."""
+        """Write and sync the table of the pattern at `index`, or a part of it where `cancel` is called meanwhile.
+
+        Raises `DiskFullError` and `OutputError`.
+        """
         offset = self._offsets[index]
+        digest = hashlib.sha256()
         with writing_errors(self.path):
             descriptor = os.open(self._temporary, os.O_WRONLY)
             try:
-                _write_all(descriptor, table.table, offset)
-                os.fsync(descriptor)
+                for start in range(0, table.n_entries, _WRITE_BYTES):
+                    if self._cancelled.is_set():
+                        return
+                    piece = table.table[start : start + _WRITE_BYTES]
+                    _write_all(descriptor, piece, offset + start)
+                    os.fsync(descriptor)
+                    digest.update(piece.data)
             finally:
                 os.close(descriptor)
-        digest = hashlib.sha256(table.table.data).hexdigest()
         # The table itself is not kept: the next search wants its memory.
-        self._written[index] = _Written(table.without_entries(), offset, digest)
+        self._written[index] = _Written(table.without_entries(), offset, digest.hexdigest())
+
+    def cancel(self) -> None:
+        """Let a `write` in another thread end soon: the file will not be wanted."""
+        self._cancelled.set()
 
     def close(self) -> Header:
         """Write the header, sync, read every table back, and give the file its name.
@@ -161,7 +177,7 @@ def _write_all(descriptor: int, table: Table, offset: int) -> None:
     view = table.data
     done = 0
     while done < len(view):
-        done += os.pwrite(descriptor, view[done : done + (1 << 30)], offset + done)
+        done += os.pwrite(descriptor, view[done:], offset + done)
 
 
 def _digest_of(descriptor: int, offset: int, n_bytes: int) -> str:

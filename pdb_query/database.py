@@ -60,7 +60,7 @@ class Database:
 
     Any number of threads may ask at the same time; lookups release the GIL. Use it as a context manager, or `close` it.
 
-    >>> with open_database("data/8.h5") as database:  # doctest: +SKIP
+    >>> with open_database("data/8.h5") as database:
     ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).maximum
     31
     """

@@ -15,6 +15,7 @@ from pdb_core.puzzle import Board, BoardSize, parse_board
 # In a wheel the sets lie beside this file; in a checkout they are data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
 _MAX_LINE = 10_000
+_COLUMNS = ("id", "goal", "optimal_length", "board")
 STANDARD_INPUT = "-"
 
 
@@ -49,11 +50,15 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
     no board; both name the file and the line.
     """
     if source == STANDARD_INPUT:
-        yield from _parse(stdin or sys.stdin, "standard input", size)
+        lines = stdin or sys.stdin
+        if lines is None:  # a process started without one
+            raise InstanceError("there is no standard input; name a file or a set of boards instead of -")
+        yield from _parse(lines, "standard input", size)
         return
     path = instance_sets().get(source) or Path(source)
     try:
-        with path.open(encoding="utf-8-sig", newline=None) as file:
+        # A strict decoder fails a buffer ahead of the line; escaped bytes are refused where they stand.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as file:
             yield from _parse(file, str(path) if path == Path(source) else source, size)
     except FileNotFoundError:
         raise InstanceError(f"there is no file and no instance set {source!r}; {_known_sets(source)}") from None
@@ -78,9 +83,8 @@ def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instanc
         where = f"{name} line {number}"
         if is_first:
             is_first = False
-            names = [field.strip().lower() for field in line.split(",")]
-            if "board" in names:
-                columns = names
+            columns = _parse_header(line, where)
+            if columns is not None:
                 continue
         yield (
             _parse_plain(line, number, where, size)
@@ -93,9 +97,11 @@ def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
     """Lines that hold something, with their numbers."""
     number = 0
     try:
-        while line := lines.readline(_MAX_LINE + 1):
+        while line := lines.readline(_MAX_LINE + 2):  # the longest line, its end, and one more to notice
             number += 1
-            if len(line) > _MAX_LINE:
+            if not _is_unicode(line):
+                raise InstanceError(f"{name} line {number} is not text in UTF-8; name a text file of boards")
+            if len(line.rstrip("\r\n")) > _MAX_LINE:
                 raise InstanceError(
                     f"{name} line {number} is longer than {_MAX_LINE} characters; is this a file of boards?"
                 )
@@ -103,7 +109,29 @@ def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
             if text and not text.startswith("#"):
                 yield number, text
     except UnicodeDecodeError:
-        raise InstanceError(f"{name} line {number + 1} is not text in UTF-8; name a text file of boards") from None
+        # From a strict decoder, which reads ahead: all that is known is that the lines so far were sound.
+        raise InstanceError(
+            f"{name} is not text in UTF-8, on line {number + 1} or after it; name a text file of boards"
+        ) from None
+
+
+def _is_unicode(line: str) -> bool:
+    """Whether `line` holds no bytes that could not be decoded."""
+    return line.isascii() or not any("\ud800" <= character <= "\udfff" for character in line)
+
+
+def _parse_header(line: str, where: str) -> list[str] | None:
+    """The names of the columns where `line` is a header, None where it is not: then it should be a board."""
+    try:
+        columns = [field.strip().lower() for field in next(iter(csv.reader([line], strict=True)))]
+    except (csv.Error, StopIteration):
+        return None
+    if "board" not in columns:
+        return None
+    for name in _COLUMNS:
+        if columns.count(name) > 1:
+            raise InstanceError(f"{where}: the header names the column {name} twice; keep one of them")
+    return columns
 
 
 def _parse_plain(line: str, number: int, where: str, size: BoardSize | None) -> Instance:

@@ -58,7 +58,8 @@ class Solver:
     It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
     that is the textbook's IDA*, for node counts to be compared with published ones.
 
-    >>> with open_database("data/663.h5") as database:  # doctest: +SKIP
+    >>> from pdb_query import open_database
+    >>> with open_database("data/663.h5") as database:
     ...     Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15)).tiles
     (15,)
     """

@@ -193,13 +193,14 @@ def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["8.h5", "first.build.json", "first.h5"]
 
 
-@pytest.mark.parametrize("delay", [0.6, 1.2])
+@pytest.mark.parametrize("delay", [0.6, 1.2, 2.0, 3.0, 3.5])
 def test_interrupted_build_ends_within_a_second_and_leaves_nothing(tmp_path: Path, delay: float) -> None:
     process = subprocess.Popen([*PROGRAM, "build", "78"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     time.sleep(delay)
-    process.send_signal(signal.SIGINT)
     start = time.perf_counter()
+    process.send_signal(signal.SIGINT)
     _out, err = process.communicate(timeout=20)
+    # 1 s is promised; on a busy disk a sync may take longer.
     assert time.perf_counter() - start < 2.0
     assert process.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in err or delay < 1.0  # before our code runs Python answers by itself

@@ -1,5 +1,7 @@
 """The pages say what the code does."""
 
+import doctest
+import importlib
 import re
 import subprocess
 import sys
@@ -73,6 +75,19 @@ def test_readme_commands_run_and_print_what_is_shown(tmp_path: Path) -> None:
 
 def untimed(line: str) -> str:
     return re.sub(r"\d+\.\d\d s", "T s", line)
+
+
+@pytest.mark.parametrize(
+    "module", ["pdb_core.puzzle", "pdb_core.ranking", "pdb_query.database", "solver.solve"], ids=str
+)
+def test_examples_in_docstrings_run(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "8.h5").symlink_to(table_file("8", "3x3"))
+    (tmp_path / "data" / "663.h5").symlink_to(table_file("663", "4x4"))
+    monkeypatch.chdir(tmp_path)
+    result = doctest.testmod(importlib.import_module(module))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def test_readme_python_runs(tmp_path: Path) -> None:

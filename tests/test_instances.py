@@ -46,6 +46,13 @@ def test_korfs_first_board_is_korfs() -> None:
     )
 
 
+def test_korfs_last_board_is_korfs() -> None:
+    *_, last = read_instances("korf100", None)
+    assert last == Instance(
+        "100", (11, 4, 0, 8, 6, 10, 5, 13, 12, 7, 14, 3, 1, 2, 9, 15), BoardSize(4, 4), "blank-first", 54
+    )
+
+
 def test_every_set_says_where_it_comes_from() -> None:
     assert list(instance_sets()) == sorted(instance_sets())
     for path in instance_sets().values():
@@ -60,6 +67,30 @@ def test_plain_lines_are_boards() -> None:
 def test_columns_may_come_in_any_order_and_number() -> None:
     found = read_text('note,board,ID\nx,"1,2,3,0",a\n,1 2 0 3,\n')
     assert [(instance.id, instance.board) for instance in found] == [("a", (1, 2, 3, 0)), ("3", (1, 2, 0, 3))]
+
+
+def test_quoted_header_is_a_header() -> None:
+    assert [instance.id for instance in read_text('"id","board"\n"a","1 2 3 0"\n')] == ["a"]
+
+
+def test_longest_line_is_read_with_any_line_end(tmp_path: Path) -> None:
+    longest = "1 2 3 0".ljust(10_000)
+    path = tmp_path / "boards.txt"
+    for end in ("", "\n", "\r\n"):
+        path.write_bytes((longest + end).encode())
+        assert len(list(read_instances(str(path), None))) == 1
+        path.write_bytes((longest + " " + end).encode())
+        with pytest.raises(InstanceError, match="line 1 is longer than 10000"):
+            list(read_instances(str(path), None))
+
+
+def test_file_may_have_a_mark_comments_and_foreign_line_ends(tmp_path: Path) -> None:
+    path = tmp_path / "boards.csv"
+    path.write_bytes(b"\xef\xbb\xbf# a comment\r\n\r\nid,board\r\na,1 2 3 0\r\n# another\r\n\xc3\xa4,1 2 0 3\r\n")
+    assert [(instance.id, instance.board) for instance in read_instances(str(path), None)] == [
+        ("a", (1, 2, 3, 0)),
+        ("\u00e4", (1, 2, 0, 3)),
+    ]
 
 
 def test_standard_input_is_read_as_it_comes() -> None:
@@ -83,6 +114,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ('id,board\na,"1 2\n', InstanceError, "not a row of CSV"),
         ("board,optimal_length\n1 2 3 0,many\n", InstanceError, "optimal_length 'many' is not a number"),
         ("board,optimal_length\n1 2 3 0,-1\n", InstanceError, "not a number"),
+        ("board,goal,board\n1 2 3 0,,1 2 3 0\n", InstanceError, "line 1: the header names the column board twice"),
         ("1 " * 6000, InstanceError, "longer than 10000"),
         ("id,goal\na,b\n", BoardError, "line 1"),
     ],
@@ -110,6 +142,27 @@ def test_folder_and_binary_file_are_refused(tmp_path: Path) -> None:
         list(read_instances("a\0b", None))
 
 
+def test_bytes_that_are_not_text_are_refused_at_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_bytes(b"1 2 3 0\n" * 3000 + b"\xff\n")
+    instances = read_instances(str(path), None)
+    assert [next(instances).id for _ in range(3000)] == [str(number) for number in range(1, 3001)]
+    with pytest.raises(InstanceError, match="line 3001 is not text"):
+        next(instances)
+
+
+def test_bytes_that_are_not_text_are_refused_on_standard_input() -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(b"1 2 3 0\n\xff\n"), encoding="utf-8")
+    with pytest.raises(InstanceError, match="standard input is not text in UTF-8"):
+        list(read_instances("-", None, stdin=stdin))
+
+
+def test_missing_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(InstanceError, match="there is no standard input"):
+        list(read_instances("-", None))
+
+
 def test_empty_file_holds_no_boards() -> None:
     assert read_text("") == []
     assert read_text("id,board\n") == []
@@ -119,6 +172,17 @@ def test_empty_file_holds_no_boards() -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         found = read_text(text)
+    except PdbError:
+        return
+    assert all(sorted(instance.board) == list(range(instance.size.n_cells)) for instance in found)
+
+
+@given(st.binary(max_size=300))
+def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any"
+    path.write_bytes(content)
+    try:
+        found = list(read_instances(str(path), None))
     except PdbError:
         return
     assert all(sorted(instance.board) == list(range(instance.size.n_cells)) for instance in found)
