@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_cli.output import Format, message
+from pdb_cli.output import Format
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Board, BoardSize
+    from pdb_core.puzzle import BoardSize
     from pdb_query import Instance
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How results are written to stdout.")]
@@ -81,47 +81,7 @@ def boards_asked_for(boards: list[str] | None, instances: str | None, size: "Boa
         yield from read_instances(instances, size)
 
 
-def goal_of(instance: "Instance", goal: str | None) -> "Board":
-    """The goal of a board: its own, else that of --goal, else blank-last. Raises `GoalError`."""
-    from pdb_core.puzzle import blank_last, parse_goal
-
-    wanted = instance.goal if instance.goal is not None else goal
-    return blank_last(instance.size) if wanted is None else parse_goal(wanted, instance.size)
-
-
 def check_load(load: str) -> None:
     """Raise a usage error where --load is neither map nor copy."""
     if load not in ("map", "copy"):
         raise typer.BadParameter(f"{load!r} is neither map nor copy", param_hint="--load")
-
-
-def standard_table(size: "BoardSize", goal: "Board | None" = None) -> Path:
-    """The table file that is used where none is named, in the user's cache folder; built there the first time.
-
-    The default for 4x4 is 663, for 5x5 55554, for 3x3 the complete table, for others a partition that builds quickly.
-    Raises what a build raises.
-    """
-    from pdb_build import build_database, plan_build
-    from pdb_core.errors import TableFileError
-    from pdb_core.jit import cache_home
-    from pdb_core.pattern import parse_partition
-    from pdb_core.puzzle import BLANK, blank_last
-    from pdb_query import read_table_header
-
-    goal = blank_last(size) if goal is None else goal
-    in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
-    # One file serves every goal with the blank in a corner.
-    goal = blank_last(size) if in_corner else goal
-    named = {"3x3": "8", "4x4": "663", "5x5": "55554"}
-    partition = parse_partition(named.get(str(size), "auto") if in_corner else "auto", size, goal)
-    place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
-    path = cache_home() / "tables" / f"{size}-{place}.h5"
-    try:
-        if read_table_header(path).goal == goal or in_corner:
-            return path
-    except TableFileError:
-        pass
-    message(f"pdb: no --db given: building {partition.name} for {size} once, in {path}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    build_database(plan_build(size, goal, partition, path))
-    return path

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardsArgument,
     DatabaseOption,
@@ -13,16 +14,13 @@ from pdb_cli.options import (
     SizeOption,
     boards_asked_for,
     check_load,
-    goal_of,
-    parse_optional_size,
     size_hint,
-    standard_table,
 )
 from pdb_cli.output import Format, Record, command, message, prepare, write_records
 from pdb_core.errors import PdbError, UnsolvableError
 
 if TYPE_CHECKING:
-    from pdb_query import Database, Instance
+    from pdb_query import Instance
 
 _COLUMNS = ("id", "board", "goal", "solvable", "h", "sums", "values")
 
@@ -40,42 +38,28 @@ def query(
     """Look boards up: h of each pattern, their sum, the sum through each symmetry, and the maximum."""
     check_load(load)
     prepare()
-    from pdb_query import open_database
-
     if not boards and instances is None:
         instances = "-"
-    if db is None:
-        db = standard_table(_first_size(boards, size))
-    with open_database(db, load=load) as database:  # type: ignore[arg-type]
-        asked = boards_asked_for(boards, instances, size_hint(db, size))
-        answers = _Answers(database, goal)
+    asked = boards_asked_for(boards, instances, size_hint(db, size))
+    with OpenDatabases(db, load) as databases:
+        answers = _Answers(databases, goal)
         write_records((answers.record(instance) for instance in asked), output, columns=_COLUMNS, text=_text)
     if answers.first_error is not None:
         raise answers.first_error
 
 
-def _first_size(boards: list[str] | None, size: str | None) -> Any:
-    from pdb_core.puzzle import BoardSize, parse_board
-
-    given = parse_optional_size(size)
-    if given is not None:
-        return given
-    return parse_board(boards[0])[1] if boards else BoardSize(4, 4)
-
-
 class _Answers:
     """Looks boards up one by one; boards that cannot be solved do not stop the others."""
 
-    def __init__(self, database: "Database", goal: str | None) -> None:
-        self._database = database
+    def __init__(self, databases: OpenDatabases, goal: str | None) -> None:
+        self._databases = databases
         self._goal = goal
         self.first_error: PdbError | None = None
 
     def record(self, instance: "Instance") -> dict[str, Any]:
         """The answer for one board. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
-        database = self._database
-        database.check_size(instance.size)
-        goal = goal_of(instance, self._goal) if (instance.goal or self._goal) else database.goal
+        goal = self._databases.goal_of(instance, self._goal)
+        database = self._databases.database_for(instance.size, goal)
         record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
         try:
             probe = database.probe(instance.board, goal)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardsArgument,
     DatabaseOption,
@@ -19,9 +20,7 @@ from pdb_cli.options import (
     ThreadsOption,
     boards_asked_for,
     check_load,
-    goal_of,
     size_hint,
-    standard_table,
 )
 from pdb_cli.output import Format, ProgressLine, Record, command, count, message, plural, prepare, write_records
 from pdb_core.errors import InputError, LimitReachedError, PdbError, UnsolvableError, WrongAnswerError
@@ -29,7 +28,7 @@ from pdb_core.errors import InputError, LimitReachedError, PdbError, UnsolvableE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pdb_core.puzzle import Board, BoardSize
+    from pdb_core.puzzle import Board
     from pdb_query import Database, Instance
     from solver import Iteration, Limits, Solution, Solver
 
@@ -75,8 +74,8 @@ def solve(
     if not boards and instances is None:
         instances = _default_instances(db)
     asked = boards_asked_for(boards, instances, size_hint(db, size))
-    with _Databases(db, load, plain) as databases:
-        batch = _Batch(databases, goal, time_limit, max_nodes)
+    with OpenDatabases(db, load) as databases:
+        batch = _Batch(databases, goal, plain, time_limit, max_nodes)
         n_threads = threads or (1 if instances == "-" else _cores())
         write_records(batch.records(asked, n_threads), output, columns=_COLUMNS, text=_text)
     batch.tell_summary()
@@ -103,52 +102,20 @@ def _cores() -> int:
     return available_cores()
 
 
-class _Databases:
-    """The database of --db, or the standard one of each board size, opened when a board asks for it."""
-
-    def __init__(self, path: "Path | None", load: str, plain: bool) -> None:
-        self._path, self._load, self._plain = path, load, plain
-        self._open: dict[Any, tuple[Database, Solver]] = {}
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> "_Databases":
-        if self._path is not None:
-            self._open[None] = self._open_file(self._path)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for database, _solver in self._open.values():
-            database.close()
-
-    def solver_for(self, size: "BoardSize", goal: "Board") -> "Solver":
-        """The solver for boards of that size and goal. Raises `TableMismatchError`, `GoalError`, and what a build
-        raises.
-        """
-        with self._lock:
-            if self._path is not None:
-                database, solver = self._open[None]
-                database.check_size(size)
-                return solver
-            key = size, goal.index(0)
-            if key not in self._open:
-                self._open[key] = self._open_file(standard_table(size, goal))
-            return self._open[key][1]
-
-    def _open_file(self, path: "Path") -> "tuple[Database, Solver]":
-        from pdb_query import open_database
-        from solver import Solver
-
-        database = open_database(path, load=self._load)  # type: ignore[arg-type]
-        return database, Solver(database, plain=self._plain)
-
-
 class _Batch:
     """Solves boards and remembers the worst that happened: a board that cannot be solved does not stop the others."""
 
     def __init__(
-        self, databases: _Databases, goal: str | None, time_limit: float | None, max_nodes: int | None
+        self,
+        databases: OpenDatabases,
+        goal: str | None,
+        plain: bool,
+        time_limit: float | None,
+        max_nodes: int | None,
     ) -> None:
-        self._databases, self._goal = databases, goal
+        self._databases, self._goal, self._plain = databases, goal, plain
+        self._solvers: dict[Database, Solver] = {}
+        self._lock = threading.Lock()
         self._time_limit, self._max_nodes = time_limit, max_nodes
         self._display = _SearchDisplay()
         self._start = time.perf_counter()
@@ -173,12 +140,20 @@ class _Batch:
     def _solve(
         self, instance: "Instance", report: "Callable[[Iteration], None]"
     ) -> "tuple[Instance, Board, Solution | UnsolvableError]":
-        goal = goal_of(instance, self._goal)
-        solver = self._databases.solver_for(instance.size, goal)
+        goal = self._databases.goal_of(instance, self._goal)
+        solver = self._solver_of(self._databases.database_for(instance.size, goal))
         try:
             return instance, goal, solver.solve(instance.board, goal, limits=self._limits(), report=report)
         except UnsolvableError as error:
             return instance, goal, error
+
+    def _solver_of(self, database: "Database") -> "Solver":
+        from solver import Solver
+
+        with self._lock:
+            if database not in self._solvers:
+                self._solvers[database] = Solver(database, plain=self._plain)
+            return self._solvers[database]
 
     def _record(self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError") -> dict[str, Any]:
         self._n_boards += 1

@@ -327,6 +327,22 @@ def test_solve_takes_goals(small: str, goal: str, own_cache: str) -> None:
     assert refused_or_solved.returncode == (0 if goal == "blank-first" else 2)
 
 
+def test_goal_of_the_tables_is_the_default(tmp_path: Path) -> None:
+    assert (
+        pdb("build", "1,2,3,4/5,6,7,8", "--goal", "snail", "--size", "3x3", "--out", "s.h5", cwd=tmp_path).returncode
+        == 0
+    )
+    for command in ("solve", "query"):
+        result = pdb(command, "--db", "s.h5", "1 2 3/8 4 0/7 6 5", "--format", "ndjson", cwd=tmp_path)
+        assert json.loads(result.stdout)["h"] == 1, result.stderr
+
+
+def test_query_without_table_takes_boards_of_several_sizes(own_cache: str) -> None:
+    result = pdb("query", "--instances", "classic", "--format", "ndjson", TILE_PDB_CACHE=own_cache)
+    assert result.returncode == 0, result.stderr
+    assert {len(json.loads(line)["board"]) for line in result.stdout.splitlines()} == {9, 16}
+
+
 def test_solve_without_table_builds_the_standard_one_once(own_cache: str) -> None:
     first = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
     second = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)

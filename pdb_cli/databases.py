@@ -1,0 +1,90 @@
+"""Which tables answer for a board: those of --db, or the standard ones of its size."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pdb_cli.output import message
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board, BoardSize
+    from pdb_query import Database, Instance
+
+
+class OpenDatabases:
+    """The database of --db, or the standard one of each board size, opened when a board asks for it. Thread-safe."""
+
+    def __init__(self, path: Path | None, load: str) -> None:
+        self._path, self._load = path, load
+        self._open: dict[Any, Database] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "OpenDatabases":
+        if self._path is not None:
+            self._open[None] = self._open_file(self._path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for database in self._open.values():
+            database.close()
+
+    def goal_of(self, instance: "Instance", goal: str | None) -> "Board":
+        """The goal of a board: its own, else that of --goal, else that of the tables of --db, else blank-last.
+
+        Raises `GoalError`.
+        """
+        from pdb_core.puzzle import blank_last, parse_goal
+
+        wanted = instance.goal if instance.goal is not None else goal
+        if wanted is not None:
+            return parse_goal(wanted, instance.size)
+        if self._path is not None and self._open[None].size == instance.size:
+            return self._open[None].goal
+        return blank_last(instance.size)
+
+    def database_for(self, size: "BoardSize", goal: "Board") -> "Database":
+        """The tables for boards of that size and goal. Raises `TableMismatchError`, and what a build raises."""
+        with self._lock:
+            if self._path is not None:
+                self._open[None].check_size(size)
+                return self._open[None]
+            key = size, goal.index(0)
+            if key not in self._open:
+                self._open[key] = self._open_file(_standard_table(size, goal))
+            return self._open[key]
+
+    def _open_file(self, path: Path) -> "Database":
+        from pdb_query import open_database
+
+        return open_database(path, load=self._load)  # type: ignore[arg-type]
+
+
+def _standard_table(size: "BoardSize", goal: "Board") -> Path:
+    """The table file that is used where none is named, in the user's cache folder; built there the first time.
+
+    The default for 4x4 is 663, for 5x5 55554, for 3x3 the complete table, for others a partition that builds quickly.
+    Raises what a build raises.
+    """
+    from pdb_build import build_database, plan_build
+    from pdb_core.errors import TableFileError
+    from pdb_core.jit import cache_home
+    from pdb_core.pattern import parse_partition
+    from pdb_core.puzzle import BLANK, blank_last
+    from pdb_query import read_table_header
+
+    in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
+    # One file serves every goal with the blank in a corner.
+    goal = blank_last(size) if in_corner else goal
+    named = {"3x3": "8", "4x4": "663", "5x5": "55554"}
+    partition = parse_partition(named.get(str(size), "auto") if in_corner else "auto", size, goal)
+    place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
+    path = cache_home() / "tables" / f"{size}-{place}.h5"
+    try:
+        if read_table_header(path).goal == goal or in_corner:
+            return path
+    except TableFileError:
+        pass
+    message(f"pdb: no --db given: building {partition.name} for {size} once, in {path}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    build_database(plan_build(size, goal, partition, path))
+    return path
