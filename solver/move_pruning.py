@@ -100,7 +100,7 @@ def _save(path: Path, successors: npt.NDArray[np.int16]) -> None:
 
 def find_duplicates(max_length: int) -> dict[int, Codes]:
     """The duplicates of each length that hold no shorter one, as codes of two bits a move, the first move highest."""
-    keys = np.random.default_rng(1).integers(0, 2**62, 2 * GRID * GRID) * 2 + 1
+    keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
     grid = np.arange(GRID * GRID, dtype=np.int64)
     kept = np.zeros(1, dtype=np.int64)
     # Sequences kept so far, in the order in which they come first: effect, box.

@@ -15,9 +15,10 @@ def play_sequences(codes: Any, length: int, keys: Any, grid: Any, effects: Any, 
 
     codes    int64[m]            two bits a move, the first move highest: 0 up, 1 left, 2 right, 3 down
     length   moves of each sequence
-    keys     int64[2 * GRID * GRID]  random odd numbers, for the cell a piece came from and the cell it is on
+    keys     int64[2 * GRID * GRID]  random numbers of 31 bits, for the cell a piece came from and the cell it is on
     grid     int64[GRID * GRID]  scratch; grid[c] = c before and after
-    effects  int64[m]            mutated: sum over the displaced pieces, the blank among them; equal for equal effects
+    effects  int64[m]            mutated: combined keys of the displaced pieces, the blank among them; equal for equal
+             effects
     boxes    int64[m, 4]         mutated: highest and lowest row, leftmost and rightmost column that the blank visits
     """
     start = MIDDLE * GRID + MIDDLE
@@ -39,6 +40,6 @@ def play_sequences(codes: Any, length: int, keys: Any, grid: Any, effects: Any, 
             for column in range(left, right + 1):
                 cell = row * GRID + column
                 if grid[cell] != cell:
-                    effect += keys[grid[cell]] * keys[GRID * GRID + cell]
+                    effect ^= keys[grid[cell]] * keys[GRID * GRID + cell]
                 grid[cell] = cell
         effects[i] = effect
