@@ -136,7 +136,9 @@ def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None
         raise PartitionError(
             f"partition {text[:80]!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
         )
-    patterns = tuple(Pattern(tuple(sorted(int(tile[:4]) for tile in part.split(",")))) for part in text.split("/"))
+    patterns = tuple(
+        Pattern(tuple(sorted(int(tile.strip()[:4]) for tile in part.split(",")))) for part in text.split("/")
+    )
     if size is None:
         size = _size_for_tiles(sum(pattern.n_tiles for pattern in patterns), text)
     return Partition("/".join(map(str, patterns)), patterns, size)

@@ -115,11 +115,12 @@ def expand(tables: Any, lanes: Any, row: int) -> int:
     state = lanes.nodes[_at(row * NODE_FIELDS + MACHINE_STATE)]
     n_children = 0
     for edge in range(tables.first_edge[_at(blank)], tables.first_edge[_at(blank + 1)]):
-        if tables.successors[_at(state * 4 + tables.edge_moves[_at(edge)])] >= 0:
-            lanes.edges[_at(row * MAX_CHILDREN + n_children)] = edge
-            lanes.candidates[_at(row * MAX_CHILDREN + n_children)] = n_children
-            ask_for_child(tables, lanes, row, n_children, 0)
-            n_children += 1
+        lanes.edges[_at(row * MAX_CHILDREN + n_children)] = edge
+        lanes.candidates[_at(row * MAX_CHILDREN + n_children)] = n_children
+        # No branch: whether a move is refused cannot be predicted.
+        n_children += 1 if tables.successors[_at(state * 4 + tables.edge_moves[_at(edge)])] >= 0 else 0
+    for place in range(n_children):
+        ask_for_child(tables, lanes, row, place, 0)
     lanes.nodes[_at(row * NODE_FIELDS + N_CANDIDATES)] = n_children
     return n_children
 
@@ -132,6 +133,7 @@ def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> i
     A sum of 0 is the goal: every tile is in its place.
     """
     n_left = 0
+    goal = -1
     h_before = lanes.sums[_at(row * tables.n_sums + s)]
     for i in range(lanes.nodes[_at(row * NODE_FIELDS + N_CANDIDATES)]):
         place = lanes.candidates[_at(row * MAX_CHILDREN + i)]
@@ -145,11 +147,10 @@ def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> i
         lanes.children[_at(child + WORD)] |= value << VALUE_SHIFT
         lanes.children[_at(child + H_OR_ADDRESS)] = h
         lanes.candidates[_at(row * MAX_CHILDREN + n_left)] = place
-        if h <= h_limit:
-            n_left += 1
-            if h == 0:
-                return -1 - place  # type: ignore[no-any-return]
-    return n_left
+        # No branches, for the same reason as in `expand`.
+        n_left += 1 if h <= h_limit else 0
+        goal = place if h == 0 else goal
+    return n_left if goal < 0 else -1 - goal
 
 
 @kernel

@@ -63,6 +63,70 @@ def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
     raise AssertionError
 
 
+def naive_ida_star(board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]) -> tuple[int, list[int]]:
+    """Length and moves (the tile moved) of a shortest solution; `h` never overestimates."""
+
+    def search(at: Board, moves: list[int], threshold: int) -> list[int] | None:
+        if len(moves) + h(at) > threshold:
+            return None
+        if at == goal:
+            return moves
+        for tile, near in naive_moves(at, size):
+            if moves[-1:] != [tile]:
+                solution = search(near, [*moves, tile], threshold)
+                if solution is not None:
+                    return solution
+        return None
+
+    for threshold in itertools.count(h(board)):
+        solution = search(board, [], threshold)
+        if solution is not None:
+            return len(solution), solution
+        assert threshold < 200
+    raise AssertionError
+
+
+def naive_manhattan(board: Board, goal: Board, size: BoardSize) -> int:
+    """Rows and columns between each tile and its place, summed."""
+    total = 0
+    for tile in board:
+        if tile != 0:
+            row, column = divmod(board.index(tile), size.width)
+            goal_row, goal_column = divmod(goal.index(tile), size.width)
+            total += abs(row - goal_row) + abs(column - goal_column)
+    return total
+
+
+def naive_turned_and_flipped(board: Board, size: BoardSize) -> list[Board]:
+    """The board turned by 0, 90, 180, 270 degrees, each as it is and in the mirror, where it keeps its shape."""
+    grid = [board[row * size.width : (row + 1) * size.width] for row in range(size.height)]
+    result = []
+    for _ in range(4):
+        if (len(grid[0]), len(grid)) == (size.width, size.height):
+            result.append(tuple(tile for row in grid for tile in row))
+            result.append(tuple(tile for row in grid for tile in reversed(row)))
+        grid = list(zip(*reversed(grid), strict=True))
+    return result
+
+
+def naive_reflect(board: Board, goal: Board, side: int) -> Board:
+    """A square board mirrored at the diagonal, its tiles renamed so that the goal becomes the goal again."""
+    mirrored_goal = [goal[column * side + row] for row in range(side) for column in range(side)]
+    names = dict(zip(mirrored_goal, goal, strict=True))
+    return tuple(names[board[column * side + row]] for row in range(side) for column in range(side))
+
+
+def naive_images(board: Board, goal: Board, other_goal: Board, size: BoardSize) -> list[Board]:
+    """The board turned and flipped in every way that takes the goal's blank to the other goal's, its tiles renamed."""
+    result = []
+    turned = zip(naive_turned_and_flipped(board, size), naive_turned_and_flipped(goal, size), strict=True)
+    for board_image, goal_image in turned:
+        if goal_image.index(0) == other_goal.index(0):
+            names = dict(zip(goal_image, other_goal, strict=True))
+            result.append(tuple(names[tile] for tile in board_image))
+    return result
+
+
 def naive_cell_set_rank(cells: Placement, n_cells: int) -> int:
     """Place of a set of cells among all of its size, in lexicographic order."""
     return list(itertools.combinations(range(n_cells), len(cells))).index(tuple(sorted(cells)))
@@ -78,6 +142,14 @@ def naive_rank(cells: Placement, n_cells: int) -> int:
     k = len(cells)
     arrangements = list(itertools.permutations(range(k)))
     return naive_cell_set_rank(cells, n_cells) * math.factorial(k) + arrangements.index(naive_arrangement(cells))
+
+
+def naive_unrank(rank: int, n_cells: int, n_tiles: int) -> Placement:
+    """The cells of the tiles, ascending, of an entry."""
+    set_rank, order = divmod(rank, math.factorial(n_tiles))
+    cell_set = list(itertools.combinations(range(n_cells), n_tiles))[set_rank]
+    labels = list(itertools.permutations(range(n_tiles)))[order]
+    return tuple(cell_set[labels.index(label)] for label in range(n_tiles))
 
 
 def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:

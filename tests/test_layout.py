@@ -1,18 +1,20 @@
 """The layout of the state space: regions and transitions, against naive ones."""
 
 import math
+from collections import deque
 
 import numpy as np
 import pytest
 
-from pdb_core.layout import NO_JUMP, pattern_layout
+from pdb_core.layout import NO_JUMP, jump_permutation, pattern_layout
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import PatternIndex
 from tests import naive
 
 SMALL = [
     (BoardSize(2, 2), 1), (BoardSize(2, 2), 3), (BoardSize(2, 3), 2), (BoardSize(3, 2), 3), (BoardSize(3, 3), 1),
-    (BoardSize(3, 3), 3), (BoardSize(3, 3), 5), (BoardSize(2, 5), 4), (BoardSize(4, 3), 3),
+    (BoardSize(3, 3), 2), (BoardSize(3, 3), 3), (BoardSize(3, 3), 4), (BoardSize(3, 3), 5), (BoardSize(2, 5), 4),
+    (BoardSize(5, 2), 4), (BoardSize(4, 3), 3), (BoardSize(3, 4), 4),
 ]  # fmt: skip
 
 
@@ -66,7 +68,50 @@ def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
                         jump = (label, position) if label != position else (0, 0)
                         expected.add((block, layout.block_of(new_mask, cell), *jump))
     assert listed == expected
-    assert len(layout.sources) == layout.first_transition[-1]
+    # Each is listed once.
+    assert len(layout.sources) == len(layout.jumps) == layout.first_transition[-1] == len(expected)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "goal", "tiles"),
+    [
+        (BoardSize(2, 3), (1, 2, 3, 4, 5, 0), (1, 2, 5)),
+        (BoardSize(3, 2), (0, 5, 4, 3, 2, 1), (2, 3, 4, 5)),
+        (BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5), (2, 3, 7)),
+        (BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), (1, 4, 7, 8)),
+        (BoardSize(4, 3), blank_last(BoardSize(4, 3)), (3, 6, 10)),
+    ],
+    ids=str,
+)
+def test_distances_along_the_transitions_equal_naive(
+    size: BoardSize, goal: tuple[int, ...], tiles: tuple[int, ...]
+) -> None:
+    """A search from the goal by blocks, jumps and arrangement ranks alone; each state it meets, and its distance."""
+    layout = pattern_layout(size, len(tiles))
+    permutations = [jump_permutation(len(tiles), *positions).tolist() for positions in layout.jump_positions]
+    moves: dict[int, list[tuple[int, int]]] = {}
+    for block in range(layout.n_blocks):
+        for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
+            moves.setdefault(int(layout.sources[t]), []).append((block, int(layout.jumps[t])))
+    start = layout.goal_state(goal, tiles)
+    distances = {start: 0}
+    queue = deque([start])
+    while queue:
+        block, rank = queue.popleft()
+        for target, jump in moves.get(block, []):
+            state = (target, rank if jump == NO_JUMP else permutations[jump][rank])
+            if state not in distances:
+                distances[state] = distances[block, rank] + 1
+                queue.append(state)
+
+    placements = naive.naive_placements(size.n_cells, len(tiles))
+    found = {}
+    for (block, rank), distance in distances.items():
+        cell_set = int(np.searchsorted(layout.first_block, block, side="right")) - 1
+        region = frozenset(cells_of(int(layout.regions[block])))
+        found[placements[cell_set * layout.n_orders + rank], region] = distance
+    assert found == naive.naive_pattern_distances(size, goal, tiles)
 
 
 @pytest.mark.parametrize(

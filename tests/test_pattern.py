@@ -62,11 +62,31 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
         ("663", "5x5", "one of a 4x4 board"),
         ("1,2,3/4,5", None, "no square board; give --size"),
         ("1,99999999999/2,3", "2x2", "not on the board"),
+        # Blanks before a tile must not hide its last digits: this was read as 2,1/3 once.
+        ("2,   10/3", "2x2", "tiles 10 are not on the board"),
+        ("2,     10/3", "2x2", "tiles 10 are not on the board"),
+        ("/1,2,3", "2x2", "neither a name"),
+        ("1,2,3/", "2x2", "neither a name"),
+        ("1,2\u0663/3", "2x2", "neither a name"),
+        ("auto", None, "neither a name"),
     ],
 )
 def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> None:
     with pytest.raises(PartitionError, match=match):
         parse_partition(text, None if size is None else parse_size(size))
+
+
+@given(st.sampled_from(SIZES), st.data())
+def test_partitions_written_out_are_read_back(size: BoardSize, data: st.DataObject) -> None:
+    """In any order of the tiles, cut anywhere, with any blanks between."""
+    tiles = data.draw(st.permutations(range(1, size.n_cells)))
+    n_each = data.draw(st.integers(1, min(10, len(tiles) - 1)))
+    blanks = data.draw(st.sampled_from(["", " ", "   ", "\t", " \n   "]))
+    groups = [tiles[start : start + n_each] for start in range(0, len(tiles), n_each)]
+    text = f"{blanks}/{blanks}".join(f"{blanks},{blanks}".join(map(str, group)) for group in groups)
+    partition = parse_partition(text, size)
+    assert [pattern.tiles for pattern in partition.patterns] == [tuple(sorted(group)) for group in groups]
+    assert partition.name == str(partition) == "/".join(",".join(map(str, sorted(group))) for group in groups)
 
 
 @given(st.text(alphabet="0123456789,/ x", max_size=40), st.sampled_from(SIZES))
@@ -80,9 +100,13 @@ def test_any_text_is_a_partition_or_a_partition_error(text: str, size: BoardSize
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_automatic_partition_covers_every_goal(size: BoardSize) -> None:
-    goals = [blank_last(size), blank_first(size), parse_goal("snail", size)]
-    for goal in goals:
+    tiles = tuple(range(1, size.n_cells))
+    # The blank on every cell: corners, edges and within.
+    goals = [(*tiles[:blank], 0, *tiles[blank:]) for blank in range(size.n_cells)]
+    for goal in (*goals, parse_goal("snail", size)):
         partition = automatic_partition(size, goal)
+        assert parse_partition("auto", size, goal) == partition
+        assert max(pattern.n_tiles for pattern in partition.patterns) <= 8
         assert sorted(t for pattern in partition.patterns for t in pattern.tiles) == list(range(1, size.n_cells))
         assert partition.n_entries() <= 150_000_000
         assert (len(partition.patterns) == 1) == (size.n_cells <= 9)
@@ -94,6 +118,35 @@ def test_partition_is_drawn_on_the_goal() -> None:
     goal = blank_first(size)
     # The same shape, turned by 180 degrees with the blank.
     assert parse_partition("663", size, goal).draw(goal) == ". B B A\nB B A A\nB B A A\nC C C A"
+
+
+def test_pattern_of_every_tile_on_its_own_is_drawn_with_a_letter_each() -> None:
+    size = BoardSize(6, 6)
+    singles = parse_partition("/".join(map(str, range(1, 36))), size)
+    letters = singles.draw(blank_last(size)).split()
+    assert letters == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghi", "."]
+
+
+@pytest.mark.parametrize("name", ["8", "555", "663", "78", "6666", "55554"])
+def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> None:
+    size = named_partitions()[name]
+    tiles = tuple(range(1, size.n_cells))
+    for blank in range(size.n_cells):
+        goal = (*tiles[:blank], 0, *tiles[blank:])
+        if len(size.neighbours[blank]) == 2:
+            assert parse_partition(name, size, goal).name == name
+        else:
+            with pytest.raises(PartitionError, match="shape for a blank in the corner"):
+                parse_partition(name, size, goal)
+
+
+def test_named_partitions_cover_the_known_sizes() -> None:
+    sizes = {
+        name: [p.n_tiles for p in parse_partition(name, size).patterns] for name, size in named_partitions().items()
+    }
+    assert sizes == {
+        "8": [8], "555": [5, 5, 5], "663": [6, 6, 3], "78": [8, 7], "6666": [6, 6, 6, 6], "55554": [5, 5, 5, 5, 4],
+    }  # fmt: skip
 
 
 def test_pattern_without_tiles_is_refused() -> None:

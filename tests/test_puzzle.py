@@ -30,6 +30,7 @@ from pdb_core.puzzle import (
 from tests import naive
 
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
+S3 = BoardSize(3, 3)
 sizes = st.sampled_from(SIZES)
 pytestmark = pytest.mark.tiny
 
@@ -84,18 +85,34 @@ def test_rows_tell_the_size() -> None:
     ("text", "size", "match"),
     [
         ("", None, "a number is missing"),
-        ("1 2 3", None, "no square"),
+        (" \t\n", None, "a number is missing"),
+        (",", None, "a number is missing"),
+        ("1 2 3/4 5 6/7 8 0/", None, "a number is missing"),
+        ("1 2 3", None, "has 3 numbers, which is no square"),
+        ("0", None, "has 1 numbers, which is no square"),
+        (" ".join(map(str, range(49))), None, "has 49 numbers, which is no square"),
+        ("1 2 3\n4 5 0", None, "has 6 numbers, which is no square"),
         ("1 2 3 4 5 6 7 8 9", None, "missing 0, twice or out of range 9"),
         ("1 1 3 4 5 6 7 8 0", None, "missing 2, twice or out of range 1"),
         ("1 2 3 4 5 6 7 8 -1", None, "'-1' is not a number"),
         ("1 2 3 4 5 6 7 8 x", None, "'x' is not a number"),
         ("1 2 3 4 5 6 7 8 99999", None, "'99999' is not a number"),
-        ("\u0661 2 3 4 5 6 7 8 0", None, "is not a number"),
+        ("1 2 3 4 5 6 7 8 " + "9" * 5000, None, "'99999999999999999999' is not a number"),
+        ("1 2 3 4 5 6 7 8 1000", None, "missing 0, twice or out of range 1000"),
+        ("\u0661 2 3 4 5 6 7 8 0", None, "'\u0661' is not a number"),
+        ("\uff11 2 3 4 5 6 7 8 0", None, "'\uff11' is not a number"),
+        ("1 \u00b2 3 4 5 6 7 8 0", None, "'\u00b2' is not a number"),
+        ("+1 2 3 4 5 6 7 8 0", None, r"'\+1' is not a number"),
+        ("1 2 3 4 5 6 7 0x8 0", None, "'0x8' is not a number"),
+        ("1 2 3 4 5 6 7 1_0 0", None, "'1_0' is not a number"),
+        ("1;2;3;0", None, "'1;2;3;0' is not a number"),
         ("1 2 3/4 5/6 7 8 0", None, "different lengths"),
         ("1 2 3//4 5 6", None, "a number is missing"),
         ("1 2 3 4 5 6 7 0/8 9 10 11 12 13 14 15", None, "not supported"),
         ("1 2 3 4 5 6 7 8 0", BoardSize(4, 4), "9 numbers where a 4x4 board has 16"),
-        ("1 2 3/4 5 0", BoardSize(2, 3), r"rows of \[3, 3\]"),
+        ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0", BoardSize(3, 3), "16 numbers where a 3x3 board has 9"),
+        ("1 2 3/4 5 0", BoardSize(2, 3), r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
+        ("1/2/3/0", None, "board size 1x4 is not supported"),
         ("1 2 3 4 5 6 7 8 0.5", None, "is not a number"),
     ],
 )
@@ -137,6 +154,8 @@ def test_square_sizes() -> None:
     [
         (BoardSize(4, 4), (1, 2, 3, 4, 12, 13, 14, 5, 11, 0, 15, 6, 10, 9, 8, 7)),
         (BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5)),
+        (BoardSize(3, 5), (1, 2, 3, 12, 13, 4, 11, 14, 5, 10, 0, 6, 9, 8, 7)),
+        (BoardSize(5, 3), (1, 2, 3, 4, 5, 12, 13, 14, 0, 6, 11, 10, 9, 8, 7)),
         (BoardSize(2, 2), (1, 2, 0, 3)),
         (BoardSize(3, 2), (1, 2, 3, 0, 5, 4)),
         (BoardSize(2, 3), (1, 2, 0, 3, 5, 4)),
@@ -169,6 +188,13 @@ def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
             assert is_solvable(board, goal, size) == (board in reached)
 
 
+@pytest.mark.parametrize("goal", [blank_last(S3), snail(S3)], ids=["corner", "centre"])
+def test_half_of_all_boards_are_solvable_and_they_are_those_reached(goal: tuple[int, ...]) -> None:
+    solvable = {board for board in itertools.permutations(range(9)) if is_solvable(board, goal, S3)}
+    assert len(solvable) == 181_440  # of 362,880
+    assert solvable == naive.naive_distances(S3, goal).keys()
+
+
 @given(boards(), st.integers(0, 60), st.randoms(use_true_random=False))
 def test_walks_stay_solvable_and_a_swap_of_tiles_does_not(
     given_board: tuple[BoardSize, tuple[int, ...]], n_moves: int, random: Random
@@ -194,6 +220,19 @@ def test_reason_speaks_of_odd_against_even(given_board: tuple[BoardSize, tuple[i
     assert is_solvable(tuple(cells), goal, size) == (permutation == moves)
 
 
+def test_reason_of_the_swapped_14_and_15_is_one_swap_and_no_way_to_go() -> None:
+    size = BoardSize(4, 4)
+    reason = why_unsolvable((*range(1, 14), 15, 14, 0), blank_last(size), size)
+    assert "the 16 pieces need an odd permutation" in reason
+    assert "takes an even number of moves" in reason
+
+
+def test_reason_of_a_swap_beside_one_move_is_two_swaps_and_one_step_to_go() -> None:
+    reason = why_unsolvable((2, 1, 0, 4, 5, 3), blank_last(BoardSize(3, 2)), BoardSize(3, 2))
+    assert "the 6 pieces need an even permutation" in reason
+    assert "takes an odd number of moves" in reason
+
+
 @pytest.mark.parametrize(
     "size", [BoardSize(2, 2), BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 3), BoardSize(6, 6)], ids=str
 )
@@ -210,6 +249,10 @@ def test_random_boards_are_solvable_and_repeatable(
         assert is_solvable(check_board(row, size), goal, size)
 
 
+def test_no_random_boards_are_an_empty_array() -> None:
+    assert random_boards(BoardSize(4, 4), blank_last(BoardSize(4, 4)), 0, seed=1).shape == (0, 16)
+
+
 def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
     size = BoardSize(2, 2)
     goal = blank_last(size)
@@ -218,3 +261,18 @@ def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
     assert sum(counts.values()) == 12_000
     # 12 boards, 1000 each, with a standard deviation of 30.
     assert all(abs(n - 1000) < 150 for n in counts.values())
+
+
+@pytest.mark.parametrize("goal", [blank_last(BoardSize(3, 2)), snail(BoardSize(3, 2))], ids=["corner", "edge"])
+def test_naive_searches_agree_with_each_other(goal: tuple[int, ...]) -> None:
+    """The twins the other tests lean on: breadth-first from the goal, from both ends, and IDA*."""
+    size = BoardSize(3, 2)
+    distances = naive.naive_distances(size, goal)
+    assert len(distances) == 360
+    assert max(distances.values()) == 21
+    for board in sorted(distances)[::12]:
+        length, moves = naive.naive_ida_star(board, goal, size, lambda at: naive.naive_manhattan(at, goal, size))
+        assert length == len(moves) == distances[board] == naive.naive_solution_length(board, goal, size)
+        for tile in moves:
+            board = dict(naive.naive_moves(board, size))[tile]
+        assert board == goal
