@@ -124,7 +124,7 @@ def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None
     """A partition by name (`663`) or written out (`1,2,5/3,4,6/7,8`).
 
     Without `size` it is taken from the name, or from the number of tiles. `goal` defaults to blank-last.
-    Raises `PartitionError`, and `GoalError` where a named shape does not fit the goal.
+    Raises `PartitionError`, also where a named shape does not fit the goal.
     """
     text = text.strip()
     if text in _NAMED:

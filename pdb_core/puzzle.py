@@ -5,6 +5,7 @@ way, 0 in the upper left corner.
 """
 
 import math
+import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -129,7 +130,12 @@ def _shorten(text: str) -> str:
 
 def check_board(board: Iterable[int], size: BoardSize) -> Board:
     """Return `board` as a tuple if it is a permutation of 0 .. cells-1. Raises `BoardError` otherwise."""
-    tiles = tuple(int(tile) for tile in board)
+    try:
+        tiles = tuple(operator.index(tile) for tile in board)
+    except TypeError:
+        raise BoardError(
+            f"a {size} board is {size.n_cells} integers, 0 for the blank; this holds something else"
+        ) from None
     if len(tiles) != size.n_cells:
         raise BoardError(
             f"board {format_board(tiles)!r} has {len(tiles)} numbers where a {size} board has {size.n_cells}"

@@ -158,6 +158,8 @@ class PatternIndex:
         given = np.asarray(cells)
         if given.ndim != 2 or given.shape[1] != self.n_tiles:
             raise ValueError(f"cells must have shape (m, {self.n_tiles}), not {given.shape}")
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"cells must be integers, not {given.dtype}")
         if given.size and not (given.min() >= 0 and given.max() < self.size.n_cells):
             raise ValueError(f"cells of a {self.size} board go from 0 to {self.size.n_cells - 1}")
         ordered = np.sort(given, axis=1)
@@ -173,7 +175,10 @@ class PatternIndex:
 
     def unrank(self, ranks: npt.ArrayLike) -> Cells:
         """The inverse of `rank`: int64[m] to uint8[m, k]. Raises `ValueError` where an entry is out of range."""
-        entries = np.asarray(ranks, dtype=np.int64)
+        given = np.asarray(ranks)
+        if given.size and given.dtype.kind not in "iu":
+            raise ValueError(f"entries must be integers, not {given.dtype}")
+        entries = given.astype(np.int64)
         if entries.ndim != 1 or (entries.size and not (entries.min() >= 0 and entries.max() < self.n_entries)):
             raise ValueError(f"entries must be one-dimensional, from 0 to {self.n_entries - 1}")
         n_orders = math.factorial(self.n_tiles)

@@ -139,6 +139,12 @@ def test_formatted_boards_are_read_back(given_board: tuple[BoardSize, tuple[int,
     assert check_board(np.array(board), size) == board
 
 
+@pytest.mark.parametrize("board", [[1.9, 2, 3, 0], ["x", 2, 3, 0], [None, 2, 3, 0]])
+def test_what_is_no_integer_is_on_no_board(board: list[int]) -> None:
+    with pytest.raises(BoardError, match="4 integers"):
+        check_board(board, BoardSize(2, 2))
+
+
 def test_board_is_drawn_in_columns() -> None:
     assert (
         draw_board((10, 2, 0, 1, 3, 4, 5, 6, 7, 8, 9, 11), BoardSize(4, 3)) == "10  2  .  1\n 3  4  5  6\n 7  8  9 11"

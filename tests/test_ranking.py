@@ -39,6 +39,15 @@ def test_ranks_number_all_placements_in_naive_order(size: BoardSize, n_tiles: in
 
 
 @pytest.mark.tiny
+def test_fractions_are_no_cells_and_no_entries() -> None:
+    index = PatternIndex(BoardSize(3, 3), 3)
+    with pytest.raises(ValueError, match="integers"):
+        index.rank([[0.2, 0.7, 2.0]])
+    with pytest.raises(ValueError, match="integers"):
+        index.unrank([10.7])
+
+
+@pytest.mark.tiny
 def test_naive_rank_is_the_place_in_the_naive_list() -> None:
     for place, cells in enumerate(naive.naive_placements(6, 3)):
         assert naive.naive_rank(cells, 6) == place
