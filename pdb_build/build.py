@@ -51,7 +51,7 @@ def build_database(plan: BuildPlan, *, progress: Callable[[BuildProgress], None]
     """
     check_plan(plan)
     start = time.perf_counter()
-    with TableFileWriter(plan.out, plan.size, plan.goal, plan.partition) as writer:
+    with TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding) as writer:
         searches = _search_and_write(plan, writer, progress)
         header = writer.close()
     result = BuildResult(
@@ -77,7 +77,9 @@ def _search_and_write(
                     if progress is not None:
                         progress(BuildProgress(at, of, depth, n_reached, n_states))
 
-                table = search_pattern(plan.size, plan.goal, pattern, n_threads=plan.n_threads, progress=report_depth)
+                table = search_pattern(
+                    plan.size, plan.goal, pattern, plan.encoding, n_threads=plan.n_threads, progress=report_depth
+                )
                 if writing is not None:
                     writing.result()
                 writing = background.submit(writer.write, index, table)

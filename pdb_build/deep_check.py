@@ -1,7 +1,8 @@
-"""Prove that an additive-min table is right, by code that shares nothing with the search that made it.
+"""Prove that a table is right, by code that shares nothing with the search that made it.
 
-The additive minimum alone has no local proof, since two neighbours in it may differ by 3. The blank-aware distances
-have one. So they are derived anew, proved, and their minimum is compared with the table. Common with the builder is the
+The additive minimum alone has no local proof, since two neighbours in it may differ by 3. Nor have bits: where labels
+are known modulo 4, walking down may go round in a circle. The blank-aware distances have one. So they are derived anew,
+proved, and their minimum, or bit 1 of each, is compared with the table. Common with the builder is the
 index function alone; regions, moves and permutations are derived here once more, in a simpler way.
 
 The proof. Let d be any labelling of the states with 0 .. 254 ("reached") or 255 ("unreached"), such that
@@ -31,7 +32,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.deep_check_kernels import UNREACHED, compare_with_table, expand_level, prove_blocks
+from pdb_build.deep_check_kernels import UNREACHED, compare_with_bits, compare_with_table, expand_level, prove_blocks
+from pdb_core.encoding import Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
@@ -80,13 +82,15 @@ def prove_table(
     goal: Board,
     tiles: tuple[int, ...],
     table: Bytes,
+    encoding: Encoding = "bytes",
     *,
     n_threads: int,
     progress: Progress = lambda stage, fraction: None,  # noqa: ARG005
 ) -> Proof:
-    """Prove an additive-min table of the pattern `tiles` (ascending) right, entry for entry.
+    """Prove a table of the pattern `tiles` (ascending) right, entry for entry.
 
-    `table` is uint8[n! / (n-k)!], in the order of `PatternIndex`, read-only or not; it is not changed. Needs about
+    `table` is uint8[n! / (n-k)!] in the order of `PatternIndex`, or uint8[n_blocks * (k! + 7) // 8] in bits; read-only
+    or not; it is not changed. Needs about
     `required_bytes` of memory. `progress(stage, fraction)` is called in the calling thread, several times a second.
 
     Raises `TableFileDamagedError` where an entry is wrong, naming the first, or where their number is; `BoardError`
@@ -95,9 +99,11 @@ def prove_table(
     the program or of the machine's memory. KeyboardInterrupt passes through within a fraction of a second.
     """
     start_s = time.perf_counter()
-    entries = _checked_table(size, goal, tiles, table)
+    _check_request(size, goal, tiles, table)
     progress("listing the moves", 0.0)
     space = _state_space(size, len(tiles))
+    n_bytes = space.n_blocks * -(-space.n_orders // 8) if encoding == "bits" else space.n_sets * space.n_orders
+    entries = _flat_table(size, tiles, table, n_bytes)
     goal_state = _goal_state(space, goal, tiles)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as executor:
         crew = _Crew(executor, n_threads, progress)
@@ -105,7 +111,13 @@ def prove_table(
         derived_s = time.perf_counter()
         n_reached, max_distance = _prove_distances(space, goal_state, distances, crew)
         proved_s = time.perf_counter()
-        _compare(space, tiles, distances, entries, crew)
+        if encoding == "bits":
+            _compare_bits(space, tiles, distances, entries, crew)
+            n_entries, n_unreached = space.n_states, space.n_states - n_reached
+        else:
+            _compare(space, tiles, distances, entries, crew)
+            n_entries = len(entries)
+            n_unreached = int(np.count_nonzero(entries == UNREACHED)) if n_reached < space.n_states else 0
     end_s = time.perf_counter()
     return Proof(
         n_states=space.n_states,
@@ -113,8 +125,8 @@ def prove_table(
         n_reached=n_reached,
         n_transitions=len(space.targets) * space.n_orders,
         max_distance=max_distance,
-        n_entries=len(entries),
-        n_unreached_entries=int(np.count_nonzero(entries == UNREACHED)) if n_reached < space.n_states else 0,
+        n_entries=n_entries,
+        n_unreached_entries=n_unreached,
         derive_s=derived_s - start_s,
         prove_s=proved_s - derived_s,
         compare_s=end_s - proved_s,
@@ -149,18 +161,20 @@ def required_bytes(size: BoardSize, n_tiles: int) -> int:
     return int(permutations + max(listing, min(listing, 2**25) + listed + distances))
 
 
-def _checked_table(size: BoardSize, goal: Board, tiles: tuple[int, ...], table: Bytes) -> Bytes:
-    """The table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
+def _check_request(size: BoardSize, goal: Board, tiles: tuple[int, ...], table: Bytes) -> None:
     check_board(goal, size)
     _check_n_tiles(size, len(tiles))
     if list(tiles) != sorted(set(tiles)) or not 1 <= tiles[0] <= tiles[-1] < size.n_cells:
         raise ValueError(f"tiles {tiles} must be ascending, from 1 to {size.n_cells - 1}")
     if table.dtype != np.uint8:
-        raise ValueError(f"a byte table has dtype uint8, not {table.dtype}")
-    n_entries = math.perm(size.n_cells, len(tiles))
-    if table.size != n_entries:
+        raise ValueError(f"a table has dtype uint8, not {table.dtype}")
+
+
+def _flat_table(size: BoardSize, tiles: tuple[int, ...], table: Bytes, n_bytes: int) -> Bytes:
+    """The table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
+    if table.size != n_bytes:
         raise TableFileDamagedError(
-            f"the table of pattern {_listed(tiles)} has {table.size} entries where a {size} board needs {n_entries}; "
+            f"the table of pattern {_listed(tiles)} has {table.size} bytes where a {size} board needs {n_bytes}; "
             "rebuild it with pdb build"
         )
     entries = np.ascontiguousarray(table).reshape(-1).view()
@@ -450,6 +464,32 @@ def _compare(space: _StateSpace, tiles: tuple[int, ...], distances: Bytes, entri
         crew.progress("comparing the table", stop / space.n_sets)
 
     crew.run(compare, crew.slabs(space.n_sets, space.n_orders), report)
+
+
+def _compare_bits(space: _StateSpace, tiles: tuple[int, ...], distances: Bytes, table: Bytes, crew: _Crew) -> None:
+    """Raise `TableFileDamagedError` at the first bit that is not bit 1 of the distance, 0 for unreached states."""
+    row_bytes = -(-space.n_orders // 8)
+
+    def compare(start: int, stop: int) -> int:
+        return compare_with_bits(start, stop, space.n_orders, distances, table, row_bytes)
+
+    def report(stop: int, wrong_state: int) -> None:
+        if wrong_state >= 0:
+            block, order = divmod(wrong_state, 8 * row_bytes)
+            cell_set = int(np.searchsorted(space.first_block, block, side="right")) - 1
+            placed = "is padding"
+            if order < space.n_orders:
+                cells = PatternIndex(space.size, space.n_tiles).unrank([cell_set * space.n_orders + order])[0]
+                placed = "has the tiles on cells: " + ", ".join(
+                    f"{tile} on {cell}" for tile, cell in zip(tiles, cells, strict=True)
+                )
+            raise TableFileDamagedError(
+                f"bit {order} of block {block} of the table of pattern {_listed(tiles)} ({placed}, blank region "
+                f"{block - int(space.first_block[cell_set])}) is wrong; rebuild it with pdb build"
+            )
+        crew.progress("comparing the table", stop / space.n_blocks)
+
+    crew.run(compare, crew.slabs(space.n_blocks, space.n_orders), report)
 
 
 def _wrong_entry(

@@ -189,3 +189,21 @@ def compare_with_table(
                 if entries[order] != smallest[order]:
                     return cell_set * n_orders + order
     return -1
+
+
+@kernel
+def compare_with_bits(start: int, stop: int, n_orders: int, distances: Any, table: Any, row_bytes: int) -> int:
+    """Compare bit 1 of the distances of blocks with a table of bits; return the first that differs, or -1.
+
+    `distances` is uint8[n_blocks, row length], `table` uint8[n_blocks * row_bytes], both only read. Bits of unreached
+    states and padding must be 0. What is returned counts the bits of the table.
+    """
+    for block in range(start, stop):
+        row = distances[block]
+        bits = table[block * row_bytes : (block + 1) * row_bytes]
+        for i in range(8 * row_bytes):
+            distance = np.int64(row[i]) if i < n_orders else UNREACHED
+            expected = (distance >> 1) & 1 if distance != UNREACHED else 0
+            if (np.int64(bits[i >> 3]) >> (i & 7)) & 1 != expected:
+                return 8 * row_bytes * block + i
+    return -1

@@ -6,16 +6,14 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_build.resources import available_cores, available_disk, available_memory
 from pdb_build.words import row_bytes
+from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, MemoryLimitError
-from pdb_core.layout import grid_masks, jump_positions
-from pdb_core.layout_kernels import count_regions
+from pdb_core.layout import count_blocks, count_regions_of, jump_positions
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
-from pdb_core.ranking import lexicographic_cell_sets
 from pdb_core.schema import PAGE_BYTES
 
 # Interpreter, libraries and compiled kernels, measured.
@@ -32,6 +30,7 @@ class PatternPlan:
 
     pattern: Pattern
     n_entries: int
+    n_bytes: int
     n_states: int
     states_are_exact: bool
     memory_bytes: int
@@ -44,6 +43,7 @@ class BuildPlan:
     size: BoardSize
     goal: Board
     partition: Partition
+    encoding: Encoding
     out: Path
     n_threads: int
     patterns: tuple[PatternPlan, ...]
@@ -58,22 +58,29 @@ class BuildPlan:
 
 
 def plan_build(
-    size: BoardSize, goal: Board, partition: Partition, out: Path, *, n_threads: int | None = None
+    size: BoardSize,
+    goal: Board,
+    partition: Partition,
+    out: Path,
+    *,
+    encoding: Encoding = DEFAULT_ENCODING,
+    n_threads: int | None = None,
 ) -> BuildPlan:
     """Work out what building `partition` takes on this machine. `n_threads` defaults to all cores."""
-    patterns = tuple(_plan_pattern(size, pattern) for pattern in partition.patterns)
+    patterns = tuple(_plan_pattern(size, pattern, encoding) for pattern in partition.patterns)
     # While a pattern is searched the table of the one before is still being written.
-    tables = [0, *(entry.n_entries for entry in patterns)]
+    tables = [0, *(entry.n_bytes for entry in patterns)]
     peak = max(entry.memory_bytes + before for entry, before in zip(patterns, tables, strict=False))
     return BuildPlan(
         size,
         goal,
         partition,
+        encoding,
         out,
         n_threads or available_cores(),
         patterns,
         peak + _PROCESS_BYTES,
-        _FILE_OVERHEAD_BYTES + sum(-(-entry.n_entries // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
+        _FILE_OVERHEAD_BYTES + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         available_memory(),
         available_disk(out.absolute().parent),
     )
@@ -82,7 +89,7 @@ def plan_build(
 def check_plan(plan: BuildPlan) -> None:
     """Raise `MemoryLimitError` or `DiskFullError`, saying what would fit, where the build has no room."""
     if plan.memory_bytes > plan.available_memory:
-        largest = _largest_pattern_that_fits(plan.size, plan.available_memory)
+        largest = _largest_pattern_that_fits(plan.size, plan.encoding, plan.available_memory)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
         raise MemoryLimitError(
             f"building {plan.partition.name} for {plan.size} needs {format_bytes(plan.memory_bytes)} of memory, "
@@ -104,49 +111,49 @@ def format_bytes(n_bytes: float) -> str:
     return f"{n_bytes:.1f} TB"
 
 
-def _plan_pattern(size: BoardSize, pattern: Pattern) -> PatternPlan:
-    n_states, exact, memory = _search_cost(size, pattern.n_tiles)
-    return PatternPlan(pattern, pattern.n_entries(size), n_states, exact, memory)
+def _plan_pattern(size: BoardSize, pattern: Pattern, encoding: Encoding) -> PatternPlan:
+    n_blocks, exact = _count_blocks(size, pattern.n_tiles)
+    n_states = n_blocks * math.factorial(pattern.n_tiles)
+    n_entries, n_bytes = n_states, n_blocks * block_bytes(pattern.n_tiles)
+    if encoding == "bytes":
+        n_entries = n_bytes = pattern.n_entries(size)
+    return PatternPlan(pattern, n_entries, n_bytes, n_states, exact, _search_bytes(size, pattern.n_tiles, encoding))
 
 
 @lru_cache(maxsize=64)
-def _search_cost(size: BoardSize, n_tiles: int) -> tuple[int, bool, int]:
-    """(blank-aware states, whether counted or estimated, bytes) of a search."""
+def _search_bytes(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
+    """Memory of a search."""
     n_orders = math.factorial(n_tiles)
     n_sets = math.comb(size.n_cells, n_tiles)
-    n_blocks, exact = _count_blocks(size, n_tiles)
+    n_blocks = _count_blocks(size, n_tiles)[0]
     n_jumps = len(jump_positions(n_tiles, size.width))
     # A cell of a region has at most 4 neighbours; a block has at most as many transitions as such pairs.
     n_transitions = n_sets * 4 * min(n_tiles, size.n_cells - n_tiles)
-    memory = (
-        (n_blocks + n_sets) * row_bytes(n_tiles)  # frontier, seen
-        + n_sets * n_orders  # table
+    # Frontier and bits, or frontier, what is seen, and the table.
+    rows = 2 * n_blocks if encoding == "bits" else n_blocks + n_sets
+    table = 0 if encoding == "bits" else n_sets * n_orders
+    return (
+        rows * row_bytes(n_tiles)
+        + table
         + n_jumps * row_bytes(n_tiles) * 12  # where jumps take words
         + n_orders * (16 * n_tiles + 64)  # their making
-        + n_sets * 32 + n_blocks * 24 + n_transitions * 6  # layout
+        + n_sets * (32 + size.n_cells) + n_blocks * 24 + n_transitions * 6  # layout
     )  # fmt: skip
-    return n_blocks * n_orders, exact, memory
 
 
+@lru_cache(maxsize=64)
 def _count_blocks(size: BoardSize, n_tiles: int) -> tuple[int, bool]:
     n_sets = math.comb(size.n_cells, n_tiles)
     if n_sets <= _COUNTED_SETS:
-        return _count_regions_of(lexicographic_cell_sets(size.n_cells, n_tiles), size), True
+        return count_blocks(size, n_tiles), True
     generator = np.random.default_rng(0)
     occupied = np.argsort(generator.random((20_000, size.n_cells)), axis=1)[:, :n_tiles]
     sample = (np.int64(1) << occupied.astype(np.int64)).sum(axis=1)
-    return round(_count_regions_of(sample, size) / len(sample) * n_sets), False
+    return round(int(count_regions_of(size, sample)[-1]) / len(sample) * n_sets), False
 
 
-def _count_regions_of(cell_sets: npt.NDArray[np.int64], size: BoardSize) -> int:
-    grid = grid_masks(size)
-    first_block = np.empty(len(cell_sets) + 1, dtype=np.int64)
-    count_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, first_block)
-    return int(first_block[-1])
-
-
-def _largest_pattern_that_fits(size: BoardSize, memory: int) -> int:
+def _largest_pattern_that_fits(size: BoardSize, encoding: Encoding, memory: int) -> int:
     for n_tiles in range(min(MAX_PATTERN_TILES, size.n_cells - 1), 0, -1):
-        if _search_cost(size, n_tiles)[2] + _PROCESS_BYTES <= memory:
+        if _search_bytes(size, n_tiles, encoding) + _PROCESS_BYTES <= memory:
             return n_tiles
     return 0

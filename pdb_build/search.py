@@ -1,6 +1,7 @@
 """The search: distances of one pattern, level by level, on all cores."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
@@ -9,13 +10,13 @@ from threading import local
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.search_kernels import advance_cell_sets, fill_unreached
+from pdb_build.search_kernels import advance_bits, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
+from pdb_core.encoding import UNREACHED, Encoding, block_bytes, count_entries
 from pdb_core.errors import LimitReachedError
 from pdb_core.layout import PatternLayout, pattern_layout
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
-from pdb_core.schema import UNREACHED
 
 Table = npt.NDArray[np.uint8]
 # Called from the main thread with (depth, states reached so far, states in all).
@@ -29,9 +30,9 @@ _SLAB_STATES = 5_000_000
 class PatternTable:
     """The distances of one pattern.
 
-    table             uint8[n_entries]: the additive minimum, `UNREACHED` where there is none; empty once it is written
+    table             uint8[n_bytes] in the encoding asked for; empty once it is written
     histogram         entries at each distance
-    states_per_depth  blank-aware states at each distance
+    states_per_depth  blank-aware states at each distance; in bits these are the entries
     """
 
     pattern: Pattern
@@ -39,6 +40,7 @@ class PatternTable:
     histogram: tuple[int, ...]
     states_per_depth: tuple[int, ...]
     n_entries: int
+    n_bytes: int
     seconds: float
 
     @property
@@ -51,7 +53,13 @@ class PatternTable:
 
 
 def search_pattern(
-    size: BoardSize, goal: Board, pattern: Pattern, *, n_threads: int, progress: Progress | None = None
+    size: BoardSize,
+    goal: Board,
+    pattern: Pattern,
+    encoding: Encoding,
+    *,
+    n_threads: int,
+    progress: Progress | None = None,
 ) -> PatternTable:
     """Distances of all placements of `pattern` from `goal`; only moves of the pattern's tiles count.
 
@@ -60,9 +68,9 @@ def search_pattern(
     """
     start = time.perf_counter()
     layout = pattern_layout(size, pattern.n_tiles)
-    frontier = _Frontier(layout, goal, pattern)
+    frontier = _BitsFrontier(layout, goal, pattern) if encoding == "bits" else _BytesFrontier(layout, goal, pattern)
     entries_per_depth, states_per_depth = [1], [1]
-    n_states = layout.n_blocks * layout.n_orders
+    n_states = layout.blocks.n_blocks * layout.blocks.n_orders
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             for level in range(1, UNREACHED):
@@ -77,52 +85,51 @@ def search_pattern(
                 raise LimitReachedError(
                     f"pattern {pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                 )
+            is_complete = sum(entries_per_depth) == count_entries(size, pattern.n_tiles, encoding)
+            table = frontier.finish(is_complete, pool)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     if progress is not None:  # where only one tile or none is outside the pattern, the rest cannot be reached
         progress(len(states_per_depth) - 1, n_states, n_states)
-    if sum(entries_per_depth) < frontier.table.size:
-        frontier.mark_unreached()
     while entries_per_depth[-1] == 0:  # the last blank-aware levels may reach no arrangement for the first time
         entries_per_depth.pop()
     return PatternTable(
         pattern,
-        frontier.table.reshape(-1),
+        table,
         tuple(entries_per_depth),
         tuple(states_per_depth),
-        frontier.table.size,
+        count_entries(size, pattern.n_tiles, encoding),
+        table.size,
         time.perf_counter() - start,
     )
 
 
-class _Frontier:
+class _Frontier(ABC):
     """The arrays of a search, and one step of it."""
 
     def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
-        words = word_layout(layout.n_tiles, layout.size.width)
+        blocks = layout.blocks
+        words = word_layout(blocks.n_tiles, blocks.size.width)
         n_row = words.row_bytes // 8
         self._layout = layout
+        self._blocks = blocks
         self._words = words
-        self._frontier = np.zeros((layout.n_blocks, n_row), dtype=np.uint64)
-        self._n_active = np.zeros(layout.n_blocks, dtype=np.int32)
-        self._seen = np.zeros((layout.n_sets, n_row), dtype=np.uint64)
-        # Not filled: the threads touch its pages first, in parallel, which takes half the time.
-        self.table = np.empty((layout.n_sets, layout.n_orders), dtype=np.uint8)
+        self._frontier = np.zeros((blocks.n_blocks, n_row), dtype=np.uint64)
+        self._n_active = np.zeros(blocks.n_blocks, dtype=np.int32)
         self._scratch = local()
 
-        block, rank = layout.goal_state(goal, pattern.tiles)
-        cell_set = int(np.searchsorted(layout.first_block, block, side="right")) - 1
-        slot = int(words.slot_of_rank[rank])
-        self._frontier[block, slot // 64] = self._seen[cell_set, slot // 64] = np.uint64(1 << (slot % 64))
+        block, self._goal_rank = blocks.state_of(goal, pattern.tiles)
+        self._goal_set = cell_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
+        self._goal_slot = slot = int(words.slot_of_rank[self._goal_rank])
+        self._frontier[block, slot // 64] = np.uint64(1 << (slot % 64))
         self._n_active[block] = 1
-        self.table[cell_set, rank] = 0
 
-        dark = sum(1 << cell for cell in range(layout.size.n_cells) if layout.size.is_dark(cell))
-        parity = np.bitwise_count(layout.cell_sets & dark) % 2
+        dark = sum(1 << cell for cell in range(blocks.size.n_cells) if blocks.size.is_dark(cell))
+        parity = np.bitwise_count(blocks.cell_sets & dark) % 2
         even = np.flatnonzero(parity == parity[cell_set])
         odd = np.flatnonzero(parity != parity[cell_set])
-        sets_per_slab = max(1, _SLAB_STATES * layout.n_sets // (layout.n_blocks * layout.n_orders))
+        sets_per_slab = max(1, _SLAB_STATES * blocks.n_sets // (blocks.n_blocks * blocks.n_orders))
         self._slabs = [
             [sets[start : start + sets_per_slab] for start in range(0, len(sets), sets_per_slab)]
             for sets in (even, odd)
@@ -136,20 +143,79 @@ class _Frontier:
             counts += task.result()
         return int(counts[0]), int(counts[1])
 
-    def mark_unreached(self) -> None:
-        """Set the entries that no level wrote to `UNREACHED`."""
-        fill_unreached(self._seen, self._words.slot_of_rank, UNREACHED, self.table)
+    @abstractmethod
+    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:
+        """The table, after the last level; `is_complete`: whether every entry was reached."""
 
+    @abstractmethod
     def _advance_slab(self, cell_sets: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+        """Advance some cell sets; int64[2], states reached and entries written."""
+
+    def _received(self) -> npt.NDArray[np.uint64]:
+        """This thread's scratch row."""
         if not hasattr(self._scratch, "received"):
             self._scratch.received = np.empty(self._frontier.shape[1], dtype=np.uint64)
-        layout, words = self._layout, self._words
-        received = self._scratch.received
+        received: npt.NDArray[np.uint64] = self._scratch.received
+        return received
+
+
+class _BytesFrontier(_Frontier):
+    """Writes the additive minimum as it searches."""
+
+    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
+        super().__init__(layout, goal, pattern)
+        blocks = self._blocks
+        self._seen = np.zeros((blocks.n_sets, self._frontier.shape[1]), dtype=np.uint64)
+        # Not filled: the threads touch its pages first, in parallel, which takes half the time.
+        self._table = np.empty((blocks.n_sets, blocks.n_orders), dtype=np.uint8)
+        self._seen[self._goal_set, self._goal_slot // 64] = np.uint64(1 << (self._goal_slot % 64))
+        self._table[self._goal_set, self._goal_rank] = 0
+
+    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+        if not is_complete:
+            fill_unreached(self._seen, self._words.slot_of_rank, UNREACHED, self._table)
+        return self._table.reshape(-1)
+
+    def _advance_slab(self, cell_sets: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+        layout, words, received = self._layout, self._words, self._received()
         counts = np.zeros(2, dtype=np.int64)
-        advance_cell_sets(
-            cell_sets, level, layout.first_block, layout.first_transition, layout.sources, layout.jumps,
+        advance_minimum(
+            cell_sets, level, self._blocks.first_block, layout.first_transition, layout.sources, layout.jumps,
             words.jumps, words.first_jumps, words.targets, words.rank_of_slot,
-            self._frontier, self._frontier.view(words.dtype), self._n_active, self._seen, self.table,
+            self._frontier, self._frontier.view(words.dtype), self._n_active, self._seen, self._table,
+            received, received.view(words.dtype), counts,
+        )  # fmt: skip
+        return counts
+
+
+class _BitsFrontier(_Frontier):
+    """Notes bit 1 of every state's distance as it searches, in the order of words, and sorts the bits at the end."""
+
+    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
+        super().__init__(layout, goal, pattern)
+        self._bits = np.zeros_like(self._frontier)
+
+    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+        blocks = self._blocks
+        n_bytes = block_bytes(blocks.n_tiles)
+        # The frontier is over: its memory becomes the table's.
+        table = self._frontier.view(np.uint8).reshape(-1)[: blocks.n_blocks * n_bytes].reshape(-1, n_bytes)
+        step = max(1, _SLAB_STATES // blocks.n_orders)
+        tasks = [
+            pool.submit(sort_bits, start, min(start + step, len(table)), self._bits, self._words.slot_of_rank, table)
+            for start in range(0, len(table), step)
+        ]
+        for task in as_completed(tasks):
+            task.result()
+        return table.reshape(-1)
+
+    def _advance_slab(self, cell_sets: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+        layout, words, received = self._layout, self._words, self._received()
+        counts = np.zeros(2, dtype=np.int64)
+        advance_bits(
+            cell_sets, level, self._blocks.first_block, layout.first_transition, layout.sources, layout.jumps,
+            words.jumps, words.first_jumps, words.targets,
+            self._frontier, self._frontier.view(words.dtype), self._n_active, self._bits,
             received, received.view(words.dtype), counts,
         )  # fmt: skip
         return counts

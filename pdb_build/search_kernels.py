@@ -65,22 +65,71 @@ def push_sparse_row(source: Any, source_words: Any, targets: Any, received_words
 
 
 @kernel
-def advance_cell_sets(
+def advance_block(
+    block: int, first_transition: Any, sources: Any, jumps: Any, word_jumps: Any, first_jumps: Any, targets: Any,
+    frontier: Any, frontier_words: Any, n_active: Any, received: Any, received_words: Any,
+) -> int:  # fmt: skip
+    """Advance one block by two levels. Returns how many states are new.
+
+    first_transition, sources, jumps   as in `PatternLayout`
+    word_jumps, first_jumps, targets   as in `WordLayout`, there `jumps`
+    frontier      uint64[n_blocks, r]       mutated: the row of this block; frontier_words: the same as words
+    n_active      int32[n_blocks]           mutated: bits in the row
+    received      uint64[r]                 scratch, one for each thread; received_words: the same as words
+    """
+    n_received = frontier.shape[1]
+    transitions = range(first_transition[block], first_transition[block + 1])
+
+    # Step 1. Nothing comes in: the row held the level before last, which is over.
+    has_source = False
+    for t in transitions:
+        if n_active[sources[t]] != 0:
+            has_source = True
+            break
+    if not has_source:
+        if n_active[block] != 0:
+            n_active[block] = 0
+            frontier[block, :] = 0
+        return 0
+
+    # Step 2. Gather what comes in.
+    received[:] = 0
+    for t in transitions:
+        source = sources[t]
+        if n_active[source] == 0:
+            continue
+        if jumps[t] < 0:
+            for w in range(n_received):
+                received[w] |= frontier[source, w]
+        elif n_active[source] * _SPARSE < targets.shape[1]:
+            push_sparse_row(frontier[source], frontier_words[source], targets[jumps[t]], received_words)
+        else:
+            jump = jumps[t]
+            push_dense_row(frontier_words[source], word_jumps[jump], first_jumps[jump], received_words)
+
+    # Step 3. What comes in and is not of the level before last is new.
+    n_new = 0
+    for w in range(n_received):
+        word = received[w] & ~frontier[block, w]
+        frontier[block, w] = word
+        n_new += popcount(word)
+    n_active[block] = n_new
+    return n_new
+
+
+@kernel
+def advance_minimum(
     cell_sets: Any, level: int, first_block: Any, first_transition: Any, sources: Any, jumps: Any,
     word_jumps: Any, first_jumps: Any, targets: Any, rank_of_slot: Any, frontier: Any, frontier_words: Any,
     n_active: Any, seen: Any, table: Any,
     received: Any, received_words: Any, counts: Any,
 ) -> None:  # fmt: skip
-    """Advance the blocks of some cell sets, all of the parity of `level`, from level-2 to `level`.
+    """Advance the blocks of some cell sets, all of the parity of `level`, from level-2 to `level`; write bytes.
 
     cell_sets     int64[m]                  which cell sets; no other thread may hold one of them
-    first_block, first_transition, sources, jumps   as in `PatternLayout`
-    word_jumps, first_jumps, targets, rank_of_slot   as in `WordLayout`, there `jumps`
-    frontier      uint64[n_blocks, r]       mutated: rows of these cell sets; frontier_words: the same as words
-    n_active      int32[n_blocks]           mutated: bits in each row
+    first_block   as in `Blocks`; rank_of_slot as in `WordLayout`; all that is not named here as in `advance_block`
     seen          uint64[n_sets, r]         mutated: arrangements reached in any region of the cell set
     table         uint8[n_sets, k!]         mutated: `level` where an arrangement is reached first
-    received      uint64[r]                 scratch, one for each thread; received_words: the same as words
     counts        int64[2]                  mutated: + states reached, + entries of the table written
     """
     n_received = frontier.shape[1]
@@ -89,45 +138,12 @@ def advance_cell_sets(
         first, last = first_block[cell_set], first_block[cell_set + 1]
         n_reached = 0
         for block in range(first, last):
-            transitions = range(first_transition[block], first_transition[block + 1])
+            n_reached += advance_block(
+                block, first_transition, sources, jumps, word_jumps, first_jumps, targets,
+                frontier, frontier_words, n_active, received, received_words,
+            )  # fmt: skip
 
-            # Step 1. Nothing comes in: the row held level-2, which is over.
-            has_source = False
-            for t in transitions:
-                if n_active[sources[t]] != 0:
-                    has_source = True
-                    break
-            if not has_source:
-                if n_active[block] != 0:
-                    n_active[block] = 0
-                    frontier[block, :] = 0
-                continue
-
-            # Step 2. Gather what comes in.
-            received[:] = 0
-            for t in transitions:
-                source = sources[t]
-                if n_active[source] == 0:
-                    continue
-                if jumps[t] < 0:
-                    for w in range(n_received):
-                        received[w] |= frontier[source, w]
-                elif n_active[source] * _SPARSE < targets.shape[1]:
-                    push_sparse_row(frontier[source], frontier_words[source], targets[jumps[t]], received_words)
-                else:
-                    jump = jumps[t]
-                    push_dense_row(frontier_words[source], word_jumps[jump], first_jumps[jump], received_words)
-
-            # Step 3. What comes in and is not of level-2 is new.
-            n_new = 0
-            for w in range(n_received):
-                word = received[w] & ~frontier[block, w]
-                frontier[block, w] = word
-                n_new += popcount(word)
-            n_active[block] = n_new
-            n_reached += n_new
-
-        # Step 4. The additive minimum: the first level that reaches an arrangement in any region is its distance.
+        # The additive minimum: the first level that reaches an arrangement in any region is its distance.
         if n_reached == 0:
             continue
         counts[0] += n_reached
@@ -143,6 +159,48 @@ def advance_cell_sets(
                 table[cell_set, rank_of_slot[_at((w << 6) + trailing_zeros(word))]] = level
                 word &= word - _ONE
         counts[1] += n_written
+
+
+@kernel
+def advance_bits(
+    cell_sets: Any, level: int, first_block: Any, first_transition: Any, sources: Any, jumps: Any,
+    word_jumps: Any, first_jumps: Any, targets: Any, frontier: Any, frontier_words: Any, n_active: Any, bits: Any,
+    received: Any, received_words: Any, counts: Any,
+) -> None:  # fmt: skip
+    """The same, blank-aware: note bit 1 of the level in `bits` (uint64[n_blocks, r], mutated), in the order of words.
+
+    counts        int64[2]                  mutated: + states reached, twice
+    """
+    for i in range(cell_sets.shape[0]):
+        for block in range(first_block[cell_sets[i]], first_block[cell_sets[i] + 1]):
+            n_new = advance_block(
+                block, first_transition, sources, jumps, word_jumps, first_jumps, targets,
+                frontier, frontier_words, n_active, received, received_words,
+            )  # fmt: skip
+            if n_new != 0 and level & 2 != 0:
+                for w in range(bits.shape[1]):
+                    bits[block, w] |= frontier[block, w]
+            counts[0] += n_new
+            counts[1] += n_new
+
+
+@kernel
+def sort_bits(start: int, stop: int, bits: Any, slot_of_rank: Any, table: Any) -> None:
+    """Bring the bits of blocks `start` to `stop` from the order of words into that of arrangements.
+
+    bits          uint64[n_blocks, r]       as `advance_bits` left them
+    slot_of_rank  uint32[k!]                as in `WordLayout`
+    table         uint8[n_blocks, (k! + 7) // 8]  mutated: rank r is bit r % 8 of byte r // 8
+    """
+    n_orders = slot_of_rank.shape[0]
+    for block in range(start, stop):
+        row = bits[block]
+        for first in range(0, n_orders, 8):
+            byte = np.uint64(0)
+            for i in range(min(8, n_orders - first)):
+                slot = np.uint64(slot_of_rank[_at(first + i)])
+                byte |= ((row[slot >> np.uint64(6)] >> (slot & np.uint64(63))) & _ONE) << np.uint64(i)
+            table[block, first >> 3] = byte
 
 
 @kernel

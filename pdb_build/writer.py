@@ -13,11 +13,11 @@ import h5py
 import numpy as np
 
 from pdb_build.search import PatternTable, Table
+from pdb_core.encoding import Encoding, count_table_bytes
 from pdb_core.errors import DiskFullError, OutputError, PdbError
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.schema import (
-    ENCODING_BYTES,
     HISTOGRAM_DATASET,
     PAGE_BYTES,
     TABLE_DATASET,
@@ -64,10 +64,10 @@ class TableFileWriter:
     Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither.
     """
 
-    def __init__(self, path: Path, size: BoardSize, goal: Board, partition: Partition) -> None:
+    def __init__(self, path: Path, size: BoardSize, goal: Board, partition: Partition, encoding: Encoding) -> None:
         self.path = path
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
-        self._size, self._goal, self._partition = size, goal, partition
+        self._size, self._goal, self._partition, self._encoding = size, goal, partition, encoding
         self._written: dict[int, _Written] = {}
         self._cancelled = Event()
         try:
@@ -106,7 +106,7 @@ class TableFileWriter:
                 creation.set_layout(h5py.h5d.CONTIGUOUS)
                 creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
                 creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
-                space = h5py.h5s.create_simple((pattern.n_entries(self._size),))
+                space = h5py.h5s.create_simple((count_table_bytes(self._size, pattern.n_tiles, self._encoding),))
                 dataset = h5py.h5d.create(group.id, TABLE_DATASET.encode(), h5py.h5t.NATIVE_UINT8, space, dcpl=creation)
                 self._offsets.append(dataset.get_offset())
 
@@ -120,7 +120,7 @@ class TableFileWriter:
         with writing_errors(self.path):
             descriptor = os.open(self._temporary, os.O_WRONLY)
             try:
-                for start in range(0, table.n_entries, _WRITE_BYTES):
+                for start in range(0, table.n_bytes, _WRITE_BYTES):
                     if self._cancelled.is_set():
                         return
                     piece = table.table[start : start + _WRITE_BYTES]
@@ -146,10 +146,10 @@ class TableFileWriter:
             with h5py.File(self._temporary, "r+") as file:
                 for index in range(len(self._partition.patterns)):
                     written = self._written[index]
-                    entries.append(_pattern_header(written, self._size))
+                    entries.append(_pattern_header(written))
                     histogram = np.array(written.table.histogram, dtype=np.uint64)
                     file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
-                header = Header(self._size, self._goal, self._partition, ENCODING_BYTES, tuple(entries))
+                header = Header(self._size, self._goal, self._partition, self._encoding, tuple(entries))
                 write_header(file, header)
             self._read_back()
             _sync(self._temporary)
@@ -160,17 +160,18 @@ class TableFileWriter:
     def _read_back(self) -> None:
         with self._temporary.open("rb") as file:
             for written in self._written.values():
-                if _digest_of(file.fileno(), written.offset, written.table.n_entries) != written.sha256:
+                if _digest_of(file.fileno(), written.offset, written.table.n_bytes) != written.sha256:
                     raise OutputError(
                         f"what was read back of {self.path} is not what was written: the disk or the memory is faulty; "
                         f"build again at another place"
                     )
 
 
-def _pattern_header(written: _Written, size: BoardSize) -> PatternHeader:
+def _pattern_header(written: _Written) -> PatternHeader:
     table = written.table
-    assert table.n_entries == table.pattern.n_entries(size)
-    return PatternHeader(table.pattern, table.n_entries, table.histogram, table.n_unreached, written.sha256)
+    return PatternHeader(
+        table.pattern, table.n_entries, table.n_bytes, table.histogram, table.n_unreached, written.sha256
+    )
 
 
 def _write_all(descriptor: int, table: Table, offset: int) -> None:

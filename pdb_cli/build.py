@@ -26,17 +26,28 @@ def build(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write; PARTITION.h5 by default.")
     ] = None,
+    encoding: Annotated[
+        str,
+        typer.Option(
+            "--encoding",
+            metavar="bytes|bits",
+            help="A byte for each placement (additive minimum), or a bit for each state: blank-aware, stronger, "
+            "smaller.",
+        ),
+    ] = "bytes",
     threads: ThreadsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, build nothing.")] = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Build a pattern database: search all patterns of a partition, write one table file and a report beside it."""
+    if encoding not in ("bytes", "bits"):
+        raise typer.BadParameter(f"{encoding!r} is neither bytes nor bits", param_hint="--encoding")
     if out is not None and len(partitions) > 1:
         raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
     prepare()
     from pdb_build import build_database, check_plan
 
-    plans = [_plan(partition, size, goal, out, threads) for partition in partitions]
+    plans = [_plan(partition, size, goal, encoding, out, threads) for partition in partitions]
     if dry_run:
         write_records([_plan_record(plan) for plan in plans], output, columns=_PLAN_COLUMNS, text=_plan_text)
     for plan in plans:
@@ -50,7 +61,9 @@ def build(
     write_records([_result_record(result) for result in results], output, columns=_RESULT_COLUMNS, text=_result_text)
 
 
-def _plan(partition: str, size: str | None, goal: str | None, out: Path | None, threads: int | None) -> "BuildPlan":
+def _plan(
+    partition: str, size: str | None, goal: str | None, encoding: str, out: Path | None, threads: int | None
+) -> "BuildPlan":
     from pdb_build import plan_build
     from pdb_core.pattern import named_partitions, parse_partition
     from pdb_core.puzzle import blank_last, parse_goal
@@ -64,7 +77,9 @@ def _plan(partition: str, size: str | None, goal: str | None, out: Path | None, 
         name = parsed.name.replace("/", "_").replace(",", "-")
         folder = Path("data")
         out = (folder if folder.is_dir() else Path()) / f"{name if len(name) <= 80 else 'partition'}.h5"
-    return plan_build(board_size, goal_board, parsed, out, n_threads=threads)
+    return plan_build(
+        board_size, goal_board, parsed, out, encoding="bits" if encoding == "bits" else "bytes", n_threads=threads
+    )
 
 
 _PLAN_COLUMNS = ("file", "partition", "size", "entries", "memory_bytes", "disk_bytes")
@@ -76,6 +91,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "file": str(plan.out),
         "partition": plan.partition.name,
         "size": str(plan.size),
+        "encoding": plan.encoding,
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
@@ -99,7 +115,7 @@ def _plan_text(records: Any) -> Any:
     from pdb_build.plan import format_bytes
 
     for record in records:
-        yield f"{record['file']}: partition {record['partition']} of a {record['size']} board"
+        yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}"
         for entry in record["patterns"]:
             about = "" if entry["states_are_exact"] else "about "
             yield (
@@ -119,6 +135,7 @@ def _result_record(result: "BuildResult") -> dict[str, Any]:
         "file": str(result.path),
         "partition": result.header.partition.name,
         "size": str(result.header.size),
+        "encoding": result.header.encoding,
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),

@@ -82,6 +82,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
         database.goal,
         pattern.tiles,
         database.table(index),
+        database.encoding,
         n_threads=threads or available_cores(),
         progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
     )

@@ -1,5 +1,9 @@
-"""What numba reaches through LLVM intrinsics: population count, count of trailing zeros, prefetch."""
+"""What numba reaches through LLVM intrinsics: population count, count of trailing zeros, and memory by its address.
 
+Addresses are int64, so that one kernel can read several mapped files. Whoever passes one keeps the memory alive.
+"""
+
+import ctypes
 from typing import Any
 
 from llvmlite import ir
@@ -19,8 +23,12 @@ if JIT_DISABLED:
         value = int(word)
         return (value & -value).bit_length() - 1
 
-    def prefetch(array: Any, index: int) -> None:
-        """Ask for the cache line of `array[index]` (one-dimensional, contiguous), without waiting for it."""
+    def load_byte(address: int) -> int:
+        """The byte at an address."""
+        return ctypes.c_uint8.from_address(int(address)).value
+
+    def prefetch(address: int) -> None:
+        """Ask for the cache line of an address, without waiting for it."""
 
 else:
 
@@ -44,18 +52,26 @@ else:
         return types.int64(word), codegen
 
     @intrinsic
-    def prefetch(typingctx: Any, array: Any, index: Any) -> Any:  # noqa: ARG001
-        """Ask for the cache line of `array[index]` (one-dimensional, contiguous), without waiting for it."""
+    def load_byte(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+        """The byte at an address (int64)."""
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            structure = context.make_array(signature.args[0])(context, builder, args[0])
-            place = builder.gep(structure.data, [args[1]])
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+            pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+            return builder.zext(builder.load(pointer), ir.IntType(64))
+
+        return types.int64(types.int64), codegen
+
+    @intrinsic
+    def prefetch(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+        """Ask for the cache line of an address (int64), without waiting for it."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
             byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
             function_type = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
             declare: Any = cgutils.get_or_insert_function
             function = declare(builder.module, function_type, "llvm.prefetch.p0")
             # For reading, to be kept in all caches, data rather than instructions.
-            builder.call(function, [builder.bitcast(place, byte_pointer), int32(0), int32(3), int32(1)])
+            builder.call(function, [builder.inttoptr(args[0], byte_pointer), int32(0), int32(3), int32(1)])
             return context.get_dummy_value()
 
-        return types.void(array, types.int64), codegen
+        return types.void(types.int64), codegen

@@ -17,32 +17,28 @@ import numpy.typing as npt
 from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions, find_block
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks, lexicographic_arrangements, lexicographic_cell_sets
+from pdb_core.ranking_kernels import rank_arrangement
 
 NO_JUMP = -1
+OCCUPIED = 255
 
 
 @dataclass(frozen=True, eq=False)
-class PatternLayout:
-    """Blocks and transitions of all patterns of `n_tiles` tiles on a board; the goal and the tiles' names play no part.
+class Blocks:
+    """The blocks of all patterns of `n_tiles` tiles on a board.
 
-    cell_sets         int64[n_sets]         masks, in lexicographic order
-    first_block       int64[n_sets + 1]     the blocks of cell set s are first_block[s] .. first_block[s+1]-1
-    regions           int64[n_blocks]       mask of the blank region
-    first_transition  int64[n_blocks + 1]   the transitions into block b
-    sources           int32[n_transitions]  the block a transition comes from
-    jumps             int16[n_transitions]  index into `jump_positions`, or NO_JUMP
-    jump_positions    pairs (position before, position after)
+    cell_sets       int64[n_sets]            masks, in lexicographic order
+    first_block     int32[n_sets + 1]        the blocks of cell set s are first_block[s] .. first_block[s+1]-1
+    regions         int64[n_blocks]          mask of the blank region, those of a cell set by their lowest cells
+    region_numbers  uint8[n_sets, n_cells]   the number of a free cell's region within its cell set; OCCUPIED elsewhere
     """
 
     size: BoardSize
     n_tiles: int
     cell_sets: npt.NDArray[np.int64]
-    first_block: npt.NDArray[np.int64]
+    first_block: npt.NDArray[np.int32]
     regions: npt.NDArray[np.int64]
-    first_transition: npt.NDArray[np.int64]
-    sources: npt.NDArray[np.int32]
-    jumps: npt.NDArray[np.int16]
-    jump_positions: tuple[tuple[int, int], ...]
+    region_numbers: npt.NDArray[np.uint8]
 
     @property
     def n_orders(self) -> int:
@@ -58,23 +54,44 @@ class PatternLayout:
         return len(self.regions)
 
     def block_of(self, cell_set: int, blank: int) -> int:
-        """The block with that cell set (a mask) and the blank on that cell."""
+        """The block with that cell set (a mask) and the blank on that cell. Raises `ValueError` where a tile is
+        there.
+        """
+        if (cell_set >> blank) & 1:
+            raise ValueError(f"the blank cannot be on cell {blank}: a tile of the pattern is there")
         ranks = cell_set_ranks(self.size.n_cells, self.n_tiles)
         return int(
             find_block(
-                cell_set, blank, self.n_orders, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high,
-                self.first_block, self.regions,
+                cell_set, blank, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high,
+                self.first_block, self.region_numbers,
             )
         )  # fmt: skip
 
-    def goal_state(self, goal: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
-        """The goal as (block, arrangement rank) of the pattern `tiles`, ascending."""
-        cells = [goal.index(tile) for tile in tiles]
+    def state_of(self, board: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
+        """The block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
+        cells = [board.index(tile) for tile in tiles]
         order = tuple(np.argsort(np.array(cells)).tolist())
         ranks = arrangement_ranks(self.n_tiles)
         labels = sum(label << (ranks.label_bits * position) for position, label in enumerate(order))
-        rank = int(ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)] + ranks.suffix[labels >> ranks.prefix_bits])
-        return self.block_of(sum(1 << cell for cell in cells), goal.index(BLANK)), rank
+        rank = rank_arrangement(labels, ranks.prefix_bits, ranks.n_suffixes, ranks.prefix, ranks.suffix)
+        return self.block_of(sum(1 << cell for cell in cells), board.index(BLANK)), int(rank)
+
+
+@dataclass(frozen=True, eq=False)
+class PatternLayout:
+    """Blocks and transitions of all patterns of `n_tiles` tiles on a board; the goal and the tiles' names play no part.
+
+    first_transition  int64[n_blocks + 1]   the transitions into block b
+    sources           int32[n_transitions]  the block a transition comes from
+    jumps             int16[n_transitions]  index into `jump_positions`, or NO_JUMP
+    jump_positions    pairs (position before, position after)
+    """
+
+    blocks: Blocks
+    first_transition: npt.NDArray[np.int64]
+    sources: npt.NDArray[np.int32]
+    jumps: npt.NDArray[np.int16]
+    jump_positions: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -104,36 +121,54 @@ def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
     return tuple((i, j) for i in range(n_tiles) for j in range(n_tiles) if i != j and abs(i - j) <= reach)
 
 
+@lru_cache(maxsize=32)
+def count_blocks(size: BoardSize, n_tiles: int) -> int:
+    """How many blocks there are: blank regions, over all sets of `n_tiles` cells."""
+    return int(count_regions_of(size, lexicographic_cell_sets(size.n_cells, n_tiles))[-1])
+
+
+def count_regions_of(size: BoardSize, cell_sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+    """The running number of blank regions over cell sets (masks): int32[n_sets + 1]."""
+    grid = grid_masks(size)
+    first_block = np.empty(len(cell_sets) + 1, dtype=np.int32)
+    count_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, first_block)
+    return first_block
+
+
+@lru_cache(maxsize=8)
+def pattern_blocks(size: BoardSize, n_tiles: int) -> Blocks:
+    """List the blocks of the patterns of `n_tiles` tiles on a board."""
+    cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
+    first_block = count_regions_of(size, cell_sets)
+    grid = grid_masks(size)
+    regions = np.empty(int(first_block[-1]), dtype=np.int64)
+    region_numbers = np.full((len(cell_sets), size.n_cells), OCCUPIED, dtype=np.uint8)
+    fill_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, regions, region_numbers)
+    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers)
+
+
 @lru_cache(maxsize=4)
 def pattern_layout(size: BoardSize, n_tiles: int) -> PatternLayout:
     """Lay out the state space of `n_tiles` tiles on a board."""
-    n_cells = size.n_cells
-    cell_sets = lexicographic_cell_sets(n_cells, n_tiles)
+    blocks = pattern_blocks(size, n_tiles)
     grid = grid_masks(size)
-    shape = (grid.all_cells, size.width, grid.not_left, grid.not_right)
-    first_block = np.empty(len(cell_sets) + 1, dtype=np.int64)
-    count_regions(cell_sets, *shape, first_block)
-    regions = np.empty(int(first_block[-1]), dtype=np.int64)
-    fill_regions(cell_sets, *shape, regions)
-
-    ranks = cell_set_ranks(n_cells, n_tiles)
+    ranks = cell_set_ranks(size.n_cells, n_tiles)
     positions = jump_positions(n_tiles, size.width)
     jump_ids = np.full((n_tiles, n_tiles), NO_JUMP, dtype=np.int16)
     for jump, pair in enumerate(positions):
         jump_ids[pair] = jump
-    first_transition = np.empty(len(regions) + 1, dtype=np.int64)
+    first_transition = np.empty(blocks.n_blocks + 1, dtype=np.int64)
     sources, jumps = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int16)
     for count_only in (True, False):
         fill_transitions(
-            cell_sets, math.factorial(n_tiles), ranks.low_bits, ranks.high_bits, ranks.low, ranks.high, first_block,
-            regions, grid.neighbour_masks, jump_ids, first_transition, sources, jumps, count_only,
+            blocks.cell_sets, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high, blocks.first_block,
+            blocks.regions, blocks.region_numbers, grid.neighbour_masks, jump_ids,
+            first_transition, sources, jumps, count_only,
         )  # fmt: skip
         if count_only:
             sources = np.empty(int(first_transition[-1]), dtype=np.int32)
             jumps = np.empty(int(first_transition[-1]), dtype=np.int16)
-    return PatternLayout(
-        size, n_tiles, cell_sets, first_block, regions, first_transition, sources, jumps, positions
-    )  # fmt: skip
+    return PatternLayout(blocks, first_transition, sources, jumps, positions)
 
 
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:
@@ -145,5 +180,8 @@ def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.ui
     labels = np.zeros(len(orders), dtype=np.int64)
     for position, column in enumerate(columns):
         labels |= orders[:, column].astype(np.int64) << (ranks.label_bits * position)
-    permutation = ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)] + ranks.suffix[labels >> ranks.prefix_bits]
-    return np.asarray(permutation, dtype=np.uint32)
+    prefix = ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)].astype(np.uint32)
+    ranks_after: npt.NDArray[np.uint32] = (
+        prefix * np.uint32(ranks.n_suffixes) + ranks.suffix[labels >> ranks.prefix_bits]
+    )
+    return ranks_after

@@ -4,6 +4,8 @@ blocks.
 
 from typing import Any
 
+import numpy as np
+
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
 from pdb_core.ranking_kernels import rank_cell_set
@@ -27,7 +29,7 @@ def flood(start: int, free: int, width: int, not_left: int, not_right: int) -> i
 
 @kernel
 def count_regions(cell_sets: Any, all_cells: int, width: int, not_left: int, not_right: int, first_block: Any) -> None:
-    """Fill `first_block` (int64[n_sets + 1]) with the running number of blank regions over `cell_sets`
+    """Fill `first_block` (int32[n_sets + 1]) with the running number of blank regions over `cell_sets`
     (int64[n_sets]).
     """
     n_blocks = 0
@@ -41,33 +43,44 @@ def count_regions(cell_sets: Any, all_cells: int, width: int, not_left: int, not
 
 
 @kernel
-def fill_regions(cell_sets: Any, all_cells: int, width: int, not_left: int, not_right: int, regions: Any) -> None:
-    """Fill `regions` (int64[n_blocks]) with the mask of each blank region, those of a cell set by their lowest cell."""
+def fill_regions(
+    cell_sets: Any, all_cells: int, width: int, not_left: int, not_right: int, regions: Any, region_numbers: Any
+) -> None:
+    """List the blank regions of each of `cell_sets` (int64[n_sets]), by their lowest cells.
+
+    regions         int64[n_blocks]        mutated: their masks
+    region_numbers  uint8[n_sets, n_cells]  mutated, filled with what stands for occupied cells before: the number of
+                    the region that each free cell belongs to, from 0
+    """
     block = 0
     for s in range(cell_sets.shape[0]):
         free = all_cells & ~cell_sets[s]
+        number = 0
         while free != 0:
-            regions[block] = flood(free & -free, free, width, not_left, not_right)
-            free &= ~regions[block]
+            region = flood(free & -free, free, width, not_left, not_right)
+            free &= ~region
+            regions[block] = region
+            while region != 0:
+                region_numbers[s, trailing_zeros(region)] = number
+                region &= region - 1
             block += 1
+            number += 1
 
 
 @kernel
 def find_block(
-    cell_set: int, blank: int, n_orders: int, low_bits: int, high_bits: int, low: Any, high: Any,
-    first_block: Any, regions: Any,
-) -> int:  # fmt: skip
-    """The block of `cell_set` (a mask) whose blank region holds the cell `blank`."""
-    block = first_block[rank_cell_set(cell_set, low_bits, high_bits, low, high) // n_orders]
-    while (regions[block] >> blank) & 1 == 0:
-        block += 1
-    return block  # type: ignore[no-any-return]
+    cell_set: int, blank: int, low_bits: int, high_bits: int, low: Any, high: Any, first_block: Any, region_numbers: Any
+) -> int:
+    """The block of `cell_set` (a mask) whose blank region holds the free cell `blank`."""
+    s = rank_cell_set(cell_set, low_bits, high_bits, low, high)
+    return np.int64(first_block[s]) + np.int64(region_numbers[s, blank])  # type: ignore[return-value]
 
 
 @kernel
 def fill_transitions(
-    cell_sets: Any, n_orders: int, low_bits: int, high_bits: int, low: Any, high: Any, first_block: Any, regions: Any,
-    neighbour_masks: Any, jump_ids: Any, first_transition: Any, sources: Any, jumps: Any, count_only: bool,
+    cell_sets: Any, low_bits: int, high_bits: int, low: Any, high: Any, first_block: Any, regions: Any,
+    region_numbers: Any, neighbour_masks: Any, jump_ids: Any, first_transition: Any, sources: Any, jumps: Any,
+    count_only: bool,
 ) -> None:  # fmt: skip
     """List, for every block, the blocks that one move of a pattern's tile leads from, and how arrangements change by
     it.
@@ -94,7 +107,7 @@ def fill_transitions(
                     near &= near - 1
                     before = cell_set ^ (1 << cell) ^ (1 << origin)
                     sources[n_transitions] = find_block(
-                        before, cell, n_orders, low_bits, high_bits, low, high, first_block, regions
+                        before, cell, low_bits, high_bits, low, high, first_block, region_numbers
                     )
                     position_before = popcount(before & ((1 << origin) - 1))
                     position_after = popcount(cell_set & ((1 << cell) - 1))

@@ -4,19 +4,23 @@ A *sum* is the heuristic of one partition seen through one symmetry: the databas
 *unit* is one pattern of one sum; it is what holds a cell set and packed labels while a search moves tiles about.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.encoding import Encoding, block_bytes
+from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import BoardSize
+from pdb_core.puzzle import Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.symmetry import BoardMapping
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Int64s = npt.NDArray[np.int64]
+_NO_INT64S: Int64s = np.empty(0, dtype=np.int64)
 
 
 class LookupTables(NamedTuple):
@@ -25,10 +29,19 @@ class LookupTables(NamedTuple):
     memory        uint8[...]     read-only; holds all tables
     table_start   int64[p]       where each pattern's table starts in `memory`
     low_start, high_start, prefix_start, suffix_start   int64[p]: where each pattern's part starts in the arrays below
-    label_bits, prefix_bits                             int64[p]
-    low, high     int64          cell-set ranks, see `ranking.CellSetRanks`
-    prefix, suffix  int32        arrangement ranks, see `ranking.ArrangementRanks`
+    label_bits, prefix_bits, n_suffixes, n_orders       int64[p]
+    low, high     int32          cell-set ranks, see `ranking.CellSetRanks`
+    prefix, suffix  uint16       arrangement ranks, see `ranking.ArrangementRanks`
     low_bits, high_bits          cells in the lower and the upper half of a mask
+
+    For tables of bits, else empty or 0:
+    is_bits       1
+    block_start, region_start  int64[p]: where each pattern's part starts in the next two
+    first_block   int32          see `layout.Blocks`
+    region_numbers  uint8        the same, flat
+    goal_masks, goal_addresses  int64[p]: the cell set and the address of the goal
+    neighbours    int64[n_cells, 4]  the cells next to each cell, then -1
+    dark_cells    mask
     """
 
     memory: npt.NDArray[np.uint8]
@@ -39,12 +52,23 @@ class LookupTables(NamedTuple):
     suffix_start: Int64s
     label_bits: Int64s
     prefix_bits: Int64s
-    low: Int64s
-    high: Int64s
-    prefix: npt.NDArray[np.int32]
-    suffix: npt.NDArray[np.int32]
+    n_suffixes: Int64s
+    n_orders: Int64s
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+    prefix: npt.NDArray[np.uint16]
+    suffix: npt.NDArray[np.uint16]
     low_bits: int
     high_bits: int
+    is_bits: int
+    block_start: Int64s
+    region_start: Int64s
+    first_block: npt.NDArray[np.int32]
+    region_numbers: npt.NDArray[np.uint8]
+    goal_masks: Int64s
+    goal_addresses: Int64s
+    neighbours: Int64s
+    dark_cells: int
 
 
 class SumViews(NamedTuple):
@@ -61,11 +85,18 @@ class SumViews(NamedTuple):
 
 
 def lookup_tables(
-    size: BoardSize, partition: Partition, memory: npt.NDArray[np.uint8], table_start: Sequence[int]
+    size: BoardSize,
+    goal: Board,
+    partition: Partition,
+    encoding: Encoding,
+    memory: npt.NDArray[np.uint8],
+    table_start: Sequence[int],
 ) -> LookupTables:
     """Gather what lookups in the tables of `partition` need; `memory` must be read-only, so that kernels are compiled
     once.
     """
+    if encoding == "bits":
+        return _with_blocks(size, goal, partition, lookup_tables(size, goal, partition, "bytes", memory, table_start))
     sets = [cell_set_ranks(size.n_cells, pattern.n_tiles) for pattern in partition.patterns]
     orders = [arrangement_ranks(pattern.n_tiles) for pattern in partition.patterns]
     low, low_start = _concatenate([ranks.low for ranks in sets])
@@ -81,12 +112,52 @@ def lookup_tables(
         suffix_start=suffix_start,
         label_bits=np.array([ranks.label_bits for ranks in orders], dtype=np.int64),
         prefix_bits=np.array([ranks.prefix_bits for ranks in orders], dtype=np.int64),
+        n_suffixes=np.array([ranks.n_suffixes for ranks in orders], dtype=np.int64),
+        n_orders=np.array([math.factorial(pattern.n_tiles) for pattern in partition.patterns], dtype=np.int64),
         low=low,
         high=high,
         prefix=prefix,
         suffix=suffix,
         low_bits=sets[0].low_bits,
         high_bits=sets[0].high_bits,
+        is_bits=0,
+        block_start=_NO_INT64S,
+        region_start=_NO_INT64S,
+        first_block=np.empty(0, dtype=np.int32),
+        region_numbers=np.empty(0, dtype=np.uint8),
+        goal_masks=_NO_INT64S,
+        goal_addresses=_NO_INT64S,
+        neighbours=np.empty((0, 4), dtype=np.int64),
+        dark_cells=0,
+    )
+
+
+def _with_blocks(size: BoardSize, goal: Board, partition: Partition, tables: LookupTables) -> LookupTables:
+    """The same for tables of bits."""
+    blocks = [pattern_blocks(size, pattern.n_tiles) for pattern in partition.patterns]
+    first_block, block_start = _concatenate([of.first_block for of in blocks])
+    # A view is a new object each time: `_concatenate` must see that patterns of one size share their regions.
+    flat = {of.n_tiles: of.region_numbers.reshape(-1) for of in blocks}
+    region_numbers, region_start = _concatenate([flat[of.n_tiles] for of in blocks])
+    neighbours = np.full((size.n_cells, 4), -1, dtype=np.int64)
+    for cell, near in enumerate(size.neighbours):
+        neighbours[cell, : len(near)] = near
+    goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, partition.patterns, strict=True)]
+    goal_addresses = [
+        8 * (int(start) + block * block_bytes(of.n_tiles)) + rank
+        for start, of, (block, rank) in zip(tables.table_start, blocks, goal_states, strict=True)
+    ]
+    goal_masks = [sum(1 << goal.index(tile) for tile in pattern.tiles) for pattern in partition.patterns]
+    return tables._replace(
+        is_bits=1,
+        block_start=block_start,
+        region_start=region_start,
+        first_block=first_block,
+        region_numbers=region_numbers,
+        goal_masks=np.array(goal_masks, dtype=np.int64),
+        goal_addresses=np.array(goal_addresses, dtype=np.int64),
+        neighbours=neighbours,
+        dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
     )
 
 

@@ -5,23 +5,96 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import popcount
+from pdb_core.encoding import UNREACHED
 from pdb_core.jit import kernel
+from pdb_core.puzzle import BLANK
+from pdb_core.ranking_kernels import move_label
 
 
 @kernel
-def entry_address(tables: Any, pattern: int, mask: int, labels: int) -> int:
-    """Where the entry of a cell set and packed labels of a pattern lies in `tables.memory`; tables: `LookupTables`."""
+def rank_set(tables: Any, pattern: int, mask: int) -> int:
+    """Rank of a cell set of a pattern; tables: `LookupTables`."""
     below = mask & ((1 << tables.low_bits) - 1)
     above = (popcount(below) << tables.high_bits) | (mask >> tables.low_bits)
-    prefix_bits = tables.prefix_bits[pattern]
     # Unsigned indices spare numba its test for negative ones.
-    return (  # type: ignore[no-any-return]
-        tables.table_start[pattern]
-        + tables.low[np.uint64(tables.low_start[pattern] + below)]
-        + tables.high[np.uint64(tables.high_start[pattern] + above)]
-        + tables.prefix[np.uint64(tables.prefix_start[pattern] + (labels & ((1 << prefix_bits) - 1)))]
-        + tables.suffix[np.uint64(tables.suffix_start[pattern] + (labels >> prefix_bits))]
+    return np.int64(tables.low[np.uint64(tables.low_start[pattern] + below)]) + np.int64(  # type: ignore[return-value]
+        tables.high[np.uint64(tables.high_start[pattern] + above)]
     )
+
+
+@kernel
+def rank_order(tables: Any, pattern: int, labels: int) -> int:
+    """Rank of the packed labels of a pattern."""
+    prefix_bits = tables.prefix_bits[pattern]
+    before = tables.prefix[np.uint64(tables.prefix_start[pattern] + (labels & ((1 << prefix_bits) - 1)))]
+    after = tables.suffix[np.uint64(tables.suffix_start[pattern] + (labels >> prefix_bits))]
+    return np.int64(before) * tables.n_suffixes[pattern] + np.int64(after)  # type: ignore[no-any-return]
+
+
+@kernel
+def byte_address(tables: Any, pattern: int, mask: int, labels: int) -> int:
+    """Where the entry of a placement lies in `tables.memory`, for tables of bytes."""
+    entry = rank_set(tables, pattern, mask) * tables.n_orders[pattern] + rank_order(tables, pattern, labels)
+    return tables.table_start[pattern] + entry  # type: ignore[no-any-return]
+
+
+@kernel
+def bit_address(tables: Any, pattern: int, mask: int, labels: int, blank: int) -> int:
+    """Which bit of `tables.memory` stands for a state, counted from the lowest of the first byte, for tables of
+    bits.
+    """
+    cell_set = rank_set(tables, pattern, mask)
+    region = tables.region_numbers[tables.region_start[pattern] + cell_set * tables.neighbours.shape[0] + blank]
+    block = np.int64(tables.first_block[tables.block_start[pattern] + cell_set]) + np.int64(region)
+    block_bytes = (tables.n_orders[pattern] + 7) >> 3
+    return 8 * (tables.table_start[pattern] + block * block_bytes) + rank_order(tables, pattern, labels)  # type: ignore[no-any-return]
+
+
+@kernel
+def read_bit(memory: Any, address: int) -> int:
+    """The bit at a bit address."""
+    return (np.int64(memory[np.uint64(address >> 3)]) >> (address & 7)) & 1  # type: ignore[return-value]
+
+
+@kernel
+def step_down(tables: Any, pattern: int, mask: int, labels: int, blank: int, remainder: int) -> tuple[int, int, int]:
+    """A neighbour whose distance modulo 4 is `remainder`, as (cell set, packed labels, blank); -1, -1, -1 if there is
+    none.
+    """
+    n_cells = tables.neighbours.shape[0]
+    regions = tables.region_start[pattern] + rank_set(tables, pattern, mask) * n_cells
+    region = tables.region_numbers[regions + blank]
+    for cell in range(n_cells):
+        if (mask >> cell) & 1 == 0:
+            continue
+        for i in range(4):
+            near = tables.neighbours[cell, i]
+            if near < 0 or tables.region_numbers[regions + near] != region:
+                continue
+            next_mask = mask ^ (1 << cell) ^ (1 << near)
+            next_labels = move_label(labels, mask, cell, near, tables.label_bits[pattern])
+            bit = read_bit(tables.memory, bit_address(tables, pattern, next_mask, next_labels, cell))
+            # The parity has changed with the move, so the bit alone tells whether it is one lower or one higher.
+            if bit == remainder >> 1:
+                return next_mask, next_labels, cell
+    return -1, -1, -1
+
+
+@kernel
+def walk_down(tables: Any, pattern: int, mask: int, labels: int, blank: int) -> int:
+    """The distance of a state in a table of bits: the moves of a walk to the goal, each one lower, UNREACHED where it
+    ends elsewhere.
+    """
+    odd = popcount((mask ^ tables.goal_masks[pattern]) & tables.dark_cells) & 1
+    remainder = 2 * read_bit(tables.memory, bit_address(tables, pattern, mask, labels, blank)) + odd
+    for distance in range(UNREACHED):
+        if bit_address(tables, pattern, mask, labels, blank) == tables.goal_addresses[pattern]:
+            return distance
+        remainder = (remainder + 3) & 3
+        mask, labels, blank = step_down(tables, pattern, mask, labels, blank, remainder)
+        if mask < 0:
+            return UNREACHED
+    return UNREACHED
 
 
 @kernel
@@ -56,11 +129,16 @@ def probe_boards(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, 
     n_sums, n_patterns = masks.shape
     for row in range(boards.shape[0]):
         place_units(boards[row], tables, views, masks, labels)
+        blank = 0
+        while boards[row, blank] != BLANK:
+            blank += 1
         for s in range(n_sums):
             for pattern in range(n_patterns):
-                values[row, s, pattern] = tables.memory[
-                    entry_address(tables, pattern, masks[s, pattern], labels[s, pattern])
-                ]
+                mask, order = masks[s, pattern], labels[s, pattern]
+                if tables.is_bits != 0:
+                    values[row, s, pattern] = walk_down(tables, pattern, mask, order, views.cell_maps[s, blank])
+                else:
+                    values[row, s, pattern] = tables.memory[byte_address(tables, pattern, mask, order)]
 
 
 @kernel

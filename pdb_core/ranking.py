@@ -8,9 +8,8 @@ entry = rank(cell set) * k! + rank(arrangement), where
 Both ranks are sums of two table entries, with no loop:
 
 - In a cell set every cell that is not occupied, and has i < k occupied ones before it, stands for C(n-1-cell, k-1-i)
-sets that
-  come earlier. That needs to know only the cells below; so the lower half of the mask gives one summand, the upper
-  half, with the number of cells occupied in the lower half, the other.
+  sets that come earlier. That needs to know only the cells below; so the lower half of the mask gives one summand, the
+  upper half, with the number of cells occupied in the lower half, the other.
 - A Lehmer digit of an early position depends on the labels before it alone, one of a late position on the labels after
   it alone; so the first labels give one summand, the last labels the other.
 """
@@ -33,22 +32,28 @@ Cells = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class CellSetRanks:
-    """Tables for rank(cell set) * k!: `low` indexed by the lower cells, `high` by (cells taken below, upper cells)."""
+    """Tables for rank(cell set), int32: `low` indexed by the lower cells, `high` by (cells taken below, upper
+    cells).
+    """
 
     low_bits: int
     high_bits: int
-    low: Ranks
-    high: Ranks
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class ArrangementRanks:
-    """Tables for rank(arrangement), indexed by the packed labels of the first and of the last positions."""
+    """Tables for rank(arrangement) = prefix * n_suffixes + suffix, uint16, small enough for the innermost cache.
+
+    `prefix` is indexed by the packed labels of the first positions, `suffix` by those of the last ones.
+    """
 
     label_bits: int
     prefix_bits: int
-    prefix: npt.NDArray[np.int32]
-    suffix: npt.NDArray[np.int32]
+    n_suffixes: int
+    prefix: npt.NDArray[np.uint16]
+    suffix: npt.NDArray[np.uint16]
 
 
 @lru_cache(maxsize=32)
@@ -61,8 +66,8 @@ def cell_set_ranks(n_cells: int, n_tiles: int) -> CellSetRanks:
     return CellSetRanks(low_bits, high_bits, low, np.concatenate(high))
 
 
-def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> Ranks:
-    """For each subset of `cells`, with `n_taken` cells taken before: k! times the sets its free cells are ahead of."""
+def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> npt.NDArray[np.int32]:
+    """For each subset of `cells`, with `n_taken` cells taken before: the sets its free cells are ahead of."""
     masks = np.arange(1 << len(cells), dtype=np.int64)
     total = np.zeros(len(masks), dtype=np.int64)
     taken = np.full(len(masks), n_taken, dtype=np.int64)
@@ -71,28 +76,27 @@ def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> Ran
         earlier = [math.comb(n_cells - 1 - cell, n_tiles - 1 - i) if i < n_tiles else 0 for i in range(n_cells + 1)]
         total += np.where(occupied == 1, 0, np.array(earlier, dtype=np.int64)[taken])
         taken += occupied
-    return total * math.factorial(n_tiles)
+    # No more than C(36, 10) for a set of k cells; what subsets of more than k cells get does not matter.
+    return total.astype(np.int32)
 
 
 @lru_cache(maxsize=32)
 def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
-    """The two tables of arrangement ranks for k labels. Three bits a label where they suffice: the tables then fit
-    L1.
-    """
+    """The two tables of arrangement ranks for k labels. Three bits a label where they suffice: smaller tables."""
     label_bits = 3 if n_tiles <= 8 else 4
     n_first = n_tiles // 2
-    prefix = np.zeros(1 << (label_bits * n_first), dtype=np.int32)
-    suffix = np.zeros(1 << (label_bits * (n_tiles - n_first)), dtype=np.int32)
+    prefix = np.zeros(1 << (label_bits * n_first), dtype=np.uint16)
+    suffix = np.zeros(1 << (label_bits * (n_tiles - n_first)), dtype=np.uint16)
     orders = lexicographic_arrangements(n_tiles)
     shifts = label_bits * np.arange(n_tiles, dtype=np.int64)
     labels = (orders.astype(np.int64) << shifts).sum(axis=1)
     # With the last labels ascending only the digits of the first ones count, and the other way round.
     ranks = np.arange(len(orders), dtype=np.int32)
-    n_last_orders = math.factorial(n_tiles - n_first)
+    n_suffixes = math.factorial(n_tiles - n_first)
     first_index = labels & ((1 << (label_bits * n_first)) - 1)
-    prefix[first_index] = ranks // n_last_orders * n_last_orders
-    suffix[labels >> (label_bits * n_first)] = ranks % n_last_orders
-    return ArrangementRanks(label_bits, label_bits * n_first, prefix, suffix)
+    prefix[first_index] = ranks // n_suffixes
+    suffix[labels >> (label_bits * n_first)] = ranks % n_suffixes
+    return ArrangementRanks(label_bits, label_bits * n_first, n_suffixes, prefix, suffix)
 
 
 @lru_cache(maxsize=16)
@@ -168,8 +172,9 @@ class PatternIndex:
         ranks = np.empty(len(given), dtype=np.int64)
         sets, orders = self.cell_set_ranks, self.arrangement_ranks
         rank_many(
-            np.ascontiguousarray(given, dtype=np.uint8), sets.low_bits, sets.high_bits, sets.low, sets.high,
-            orders.label_bits, orders.prefix_bits, orders.prefix, orders.suffix, ranks,
+            np.ascontiguousarray(given, dtype=np.uint8), math.factorial(self.n_tiles),
+            sets.low_bits, sets.high_bits, sets.low, sets.high,
+            orders.label_bits, orders.prefix_bits, orders.n_suffixes, orders.prefix, orders.suffix, ranks,
         )  # fmt: skip
         return ranks
 

@@ -5,21 +5,24 @@ Masks and packed labels are int64 throughout: masks have at most 36 bits, packed
 
 from typing import Any
 
+import numpy as np
+
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import kernel
 
 
 @kernel
 def rank_cell_set(mask: int, low_bits: int, high_bits: int, low: Any, high: Any) -> int:
-    """Lexicographic rank of a cell set, times k!; see `ranking.CellSetRanks` for the tables."""
+    """Lexicographic rank of a cell set; see `ranking.CellSetRanks` for the tables."""
     below = mask & ((1 << low_bits) - 1)
-    return low[below] + high[(popcount(below) << high_bits) | (mask >> low_bits)]  # type: ignore[no-any-return]
+    return np.int64(low[below]) + np.int64(high[(popcount(below) << high_bits) | (mask >> low_bits)])  # type: ignore[return-value]
 
 
 @kernel
-def rank_arrangement(labels: int, prefix_bits: int, prefix: Any, suffix: Any) -> int:
+def rank_arrangement(labels: int, prefix_bits: int, n_suffixes: int, prefix: Any, suffix: Any) -> int:
     """Lexicographic rank of packed labels; see `ranking.ArrangementRanks` for the tables."""
-    return prefix[labels & ((1 << prefix_bits) - 1)] + suffix[labels >> prefix_bits]  # type: ignore[no-any-return]
+    before = np.int64(prefix[labels & ((1 << prefix_bits) - 1)])
+    return before * n_suffixes + np.int64(suffix[labels >> prefix_bits])  # type: ignore[return-value]
 
 
 @kernel
@@ -66,13 +69,12 @@ def cells_mask(cells: Any) -> int:
 
 @kernel
 def rank_many(
-    cells: Any, low_bits: int, high_bits: int, low: Any, high: Any,
-    label_bits: int, prefix_bits: int, prefix: Any, suffix: Any, ranks: Any,
+    cells: Any, n_orders: int, low_bits: int, high_bits: int, low: Any, high: Any,
+    label_bits: int, prefix_bits: int, n_suffixes: int, prefix: Any, suffix: Any, ranks: Any,
 ) -> None:  # fmt: skip
     """Fill `ranks` (int64[m]) with the entries of `cells` (uint8[m, k])."""
     for row in range(cells.shape[0]):
         mask = cells_mask(cells[row])
         labels = pack_labels(cells[row], mask, label_bits)
-        ranks[row] = rank_cell_set(mask, low_bits, high_bits, low, high) + rank_arrangement(
-            labels, prefix_bits, prefix, suffix
-        )
+        order = rank_arrangement(labels, prefix_bits, n_suffixes, prefix, suffix)
+        ranks[row] = rank_cell_set(mask, low_bits, high_bits, low, high) * n_orders + order

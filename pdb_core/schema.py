@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, count_entries, count_table_bytes
 from pdb_core.errors import (
     InputError,
     TableFileDamagedError,
@@ -25,9 +26,7 @@ from pdb_core.ranking import INDEX_FUNCTION
 
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 1
-ENCODING_BYTES = "bytes"
 PAGE_BYTES = 4096
-UNREACHED = 255
 
 # Names in the file. The order is that of docs/format.md.
 FORMAT_ATTRIBUTE = "format"
@@ -73,11 +72,12 @@ class GroupLike(Protocol):
 @dataclass(frozen=True)
 class PatternHeader:
     """What the file says of one table. `histogram[d]` counts the entries of distance d; `sha256` is of the table's
-    bytes.
+    bytes, `n_bytes` of them.
     """
 
     pattern: Pattern
     n_entries: int
+    n_bytes: int
     histogram: tuple[int, ...]
     n_unreached: int
     sha256: str
@@ -99,7 +99,7 @@ class Header:
     size: BoardSize
     goal: Board
     partition: Partition
-    encoding: str
+    encoding: Encoding
     patterns: tuple[PatternHeader, ...]
 
     def digest(self) -> str:
@@ -182,37 +182,40 @@ def _check_versions(root: GroupLike, source: str) -> None:
             f"{source} is of format version {version}, this program reads version {FORMAT_VERSION}; "
             f"{'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
         )
-    for attribute, known in ((INDEX_ATTRIBUTE, INDEX_FUNCTION), (ENCODING_ATTRIBUTE, ENCODING_BYTES)):
+    for attribute, known in ((INDEX_ATTRIBUTE, (INDEX_FUNCTION,)), (ENCODING_ATTRIBUTE, ENCODINGS)):
         found = _text(root.attrs[attribute])
-        if found != known:
+        if found not in known:
             raise TableFileVersionError(
-                f"{source} has the {attribute.replace('_', ' ')} {found[:60]!r}, this program knows {known!r}; update "
-                "tile-pdb"
+                f"{source} has the {attribute.replace('_', ' ')} {found[:60]!r}, this program knows "
+                f"{' and '.join(map(repr, known))}; update tile-pdb"
             )
 
 
 def _parse_header(root: GroupLike) -> Header:
     size = BoardSize(int(root.attrs[WIDTH_ATTRIBUTE]), int(root.attrs[HEIGHT_ATTRIBUTE]))
     goal = check_board(_integers(root.attrs[GOAL_ATTRIBUTE]), size)
+    encoding: Encoding = "bits" if _text(root.attrs[ENCODING_ATTRIBUTE]) == "bits" else "bytes"
     entries: list[PatternHeader] = []
     while pattern_group(len(entries)) in root:
-        entries.append(_parse_pattern(root[pattern_group(len(entries))], size))
+        entries.append(_parse_pattern(root[pattern_group(len(entries))], size, encoding))
     partition = Partition(_text(root.attrs[PARTITION_ATTRIBUTE]), tuple(entry.pattern for entry in entries), size)
-    return Header(size, goal, partition, _text(root.attrs[ENCODING_ATTRIBUTE]), tuple(entries))
+    return Header(size, goal, partition, encoding, tuple(entries))
 
 
-def _parse_pattern(group: GroupLike, size: BoardSize) -> PatternHeader:
+def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding) -> PatternHeader:
     pattern = Pattern(tuple(_integers(group.attrs[TILES_ATTRIBUTE])))
     if tuple(sorted(set(pattern.tiles))) != pattern.tiles:
         raise ValueError(f"tiles of a pattern are not in order: {pattern}")
-    n_entries = pattern.n_entries(size)
-    if group[TABLE_DATASET].shape != (n_entries,) or group[TABLE_DATASET].dtype != np.uint8:
-        raise ValueError(f"the table of pattern {pattern} has not {n_entries} bytes")
+    n_entries = count_entries(size, pattern.n_tiles, encoding)
+    n_bytes = count_table_bytes(size, pattern.n_tiles, encoding)
+    if group[TABLE_DATASET].shape != (n_bytes,) or group[TABLE_DATASET].dtype != np.uint8:
+        raise ValueError(f"the table of pattern {pattern} has not {n_bytes} bytes")
     if group[HISTOGRAM_DATASET].ndim != 1 or not 1 <= group[HISTOGRAM_DATASET].shape[0] <= UNREACHED:
         raise ValueError(f"the histogram of pattern {pattern} is not a list of 1 to {UNREACHED} counts")
     entry = PatternHeader(
         pattern,
         n_entries,
+        n_bytes,
         tuple(_integers(group[HISTOGRAM_DATASET][:])),
         int(group.attrs[UNREACHED_ATTRIBUTE]),
         _text(group.attrs[DIGEST_ATTRIBUTE]),

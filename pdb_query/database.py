@@ -11,12 +11,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.lookup import LookupTables, SumViews, lookup_tables, sum_views
 from pdb_core.lookup_kernels import check_boards, probe_boards
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_core.ranking import PatternIndex
-from pdb_core.schema import Header
+from pdb_core.schema import Header, PatternHeader
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_query.table_file import LoadMode, TableFile, load_table_file
 
@@ -70,7 +71,7 @@ class Database:
         self.path = table_file.path
         self.header: Header = table_file.header
         self._tables: LookupTables | None = lookup_tables(
-            self.size, self.header.partition, table_file.memory, table_file.table_start
+            self.size, self.goal, self.header.partition, self.encoding, table_file.memory, table_file.table_start
         )
         self._views_of = lru_cache(maxsize=64)(self._make_views)
 
@@ -97,6 +98,11 @@ class Database:
     @property
     def goal(self) -> Board:
         return self.header.goal
+
+    @property
+    def encoding(self) -> Encoding:
+        """How distances are written: `bytes` or `bits`, see `pdb_core.encoding`."""
+        return self.header.encoding
 
     @property
     def lookup_tables(self) -> LookupTables:
@@ -128,15 +134,15 @@ class Database:
             )
 
     def table(self, index: int) -> npt.NDArray[np.uint8]:
-        """The table of the pattern at `index` in the partition: uint8[n_entries], read-only, no copy.
+        """The table of the pattern at `index` in the partition: uint8[n_bytes], read-only, no copy.
 
-        Entry `PatternIndex.rank(cells)` holds the distance. Raises `IndexError`, and `ValueError` where the database is
-        closed.
+        In bytes, entry `PatternIndex.rank(cells)` holds the distance; in bits, docs/format.md says which bit stands for
+        a state. Raises `IndexError`, and `ValueError` where the database is closed.
         """
         entry = self.header.patterns[index]
         tables = self.lookup_tables
         start = int(tables.table_start[index])
-        return tables.memory[start : start + entry.n_entries]
+        return tables.memory[start : start + entry.n_bytes]
 
     def index(self, index: int) -> PatternIndex:
         """The index function of the pattern at `index`: `rank` and `unrank`. Raises `IndexError`."""
@@ -214,9 +220,11 @@ class Database:
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compare every table with its digest and its histogram; calls `progress(bytes done, bytes in all)`.
 
+        Of a histogram, bits show how many distances have 2 or 3 as their remainder modulo 4.
+
         Raises `TableFileDamagedError` where they differ. (The header's own digest is checked when the file is opened.)
         """
-        done, total = 0, sum(entry.n_entries for entry in self.header.patterns)
+        done, total = 0, sum(entry.n_bytes for entry in self.header.patterns)
         for index, entry in enumerate(self.header.patterns):
             table = self.table(index)
             digest = hashlib.sha256()
@@ -231,11 +239,19 @@ class Database:
             what = f"{self.path} is damaged: the table of pattern {entry.pattern} does not match its"
             if digest.hexdigest() != entry.sha256:
                 raise TableFileDamagedError(f"{what} digest; build it again")
-            expected = np.zeros(256, dtype=np.int64)
-            expected[: len(entry.histogram)] = entry.histogram
-            expected[255] += entry.n_unreached
-            if (counts != expected).any():
+            if not _agrees_with_histogram(counts, entry, self.encoding):
                 raise TableFileDamagedError(f"{what} histogram; build it again")
+
+
+def _agrees_with_histogram(byte_counts: npt.NDArray[np.int64], entry: PatternHeader, encoding: Encoding) -> bool:
+    """Whether a table that holds each of the 256 bytes so often can have the histogram of the header."""
+    if encoding == "bits":
+        ones = np.bitwise_count(np.arange(256, dtype=np.uint8)).astype(np.int64)
+        return int((byte_counts * ones).sum()) == sum(n for d, n in enumerate(entry.histogram) if d & 2)
+    expected = np.zeros(256, dtype=np.int64)
+    expected[: len(entry.histogram)] = entry.histogram
+    expected[UNREACHED] += entry.n_unreached
+    return bool((byte_counts == expected).all())
 
 
 def open_database(path: str | Path, *, load: LoadMode = "map") -> Database:

@@ -56,7 +56,7 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
     with path.open("rb") as file:
         n_bytes = os.fstat(file.fileno()).st_size
         for offset, entry in zip(offsets, header.patterns, strict=True):
-            if offset + entry.n_entries > n_bytes:
+            if offset + entry.n_bytes > n_bytes:
                 raise TableFileDamagedError(
                     f"{path} is truncated: {n_bytes} bytes where there should be more; build it again"
                 )

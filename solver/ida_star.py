@@ -4,13 +4,12 @@ Between slices Python is in charge: that is when limits are checked, progress is
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from pdb_core.lookup import LookupTables, SumViews
-from pdb_core.lookup_kernels import place_units, probe_boards
+from pdb_core.lookup_kernels import probe_boards
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.ida_star_kernels import FOUND, PAUSED, search_below_threshold, start_at_root
 from solver.move_pruning import MoveMachine
@@ -22,6 +21,7 @@ from solver.search_tables import (
     NODE_FIELDS,
     TILE,
     VALUE_SHIFT,
+    Heuristic,
     Lanes,
     empty_lanes,
     search_tables,
@@ -73,15 +73,16 @@ Report = Callable[[Iteration], None]
 
 
 class IdaStar:
-    """IDA* over the tables of one database and one goal. Any number of threads may call `search` at the same time."""
+    """IDA* with the largest of all sums of some databases, for one goal; the first sums prune what they can, then the
+    others are asked. Any number of threads may call `search` at the same time.
+    """
 
     def __init__(
-        self, size: BoardSize, tables: LookupTables, views: SumViews, machine: MoveMachine, *, orders_children: bool
+        self, size: BoardSize, heuristics: Sequence[Heuristic], machine: MoveMachine, *, orders_children: bool
     ) -> None:
         self._size = size
-        self._lookup = tables
-        self._views = views
-        self._tables = search_tables(size, tables, views, machine, orders_children=orders_children)
+        self._heuristics = tuple(heuristics)  # also keeps the tables' memory, which the kernel reads by its addresses
+        self._tables = search_tables(size, heuristics, machine, orders_children=orders_children)
 
     def search(self, board: Board, limits: Limits | None = None, report: Report | None = None) -> SearchResult:
         """A shortest solution of `board`, which must be solvable; `report` is called after every slice of a
@@ -140,15 +141,17 @@ class IdaStar:
 
     def _root(self, board: Board) -> "tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]":
         """The words of all units at `board`, and the sums."""
-        shape = self._tables.n_sums, self._tables.n_units // self._tables.n_sums
-        masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        values = np.zeros((1, *shape), dtype=np.uint8)
+        words, sums = [], []
         rows = np.array([board], dtype=np.uint8)
-        probe_boards(rows, self._lookup, self._views, masks, labels, values)
-        place_units(rows[0], self._lookup, self._views, masks, labels)
-        distances = values[0].astype(np.int64)
-        words = masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)
-        return words.reshape(-1), distances.sum(axis=1)
+        for tables, views in self._heuristics:
+            shape = len(views.cell_maps), len(tables.table_start)
+            masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+            values = np.zeros((1, *shape), dtype=np.uint8)
+            probe_boards(rows, tables, views, masks, labels, values)
+            distances = values[0].astype(np.int64)
+            words.append((masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)).reshape(-1))
+            sums.append(distances.sum(axis=1))
+        return np.concatenate(words), np.concatenate(sums)
 
 
 def _path(lanes: Lanes) -> tuple[int, ...]:

@@ -12,17 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import popcount, prefetch
+from pdb_core.bit_kernels import load_byte, popcount, prefetch
 from pdb_core.jit import kernel
 from solver.search_tables import (
     BASE,
     BLANK,
+    BLOCKS,
     BOTH_CELLS,
     CELLS_BELOW,
     CELLS_BETWEEN,
     CHILD_FIELDS,
     DEPTH,
     EDGE_FIELDS,
+    ENTRY_SHIFT,
     EXPANDED,
     FOUND_DEPTH,
     FOUND_LANE,
@@ -33,15 +35,19 @@ from solver.search_tables import (
     IS_UPWARD,
     LABEL_BITS,
     LANE_FIELDS,
+    LEFT_CELL,
     LOW,
     MACHINE_STATE,
     MAX_CHILDREN,
     N_CANDIDATES,
     N_LEFT,
+    N_SUFFIXES,
     NODE_FIELDS,
     PHASE,
     PREFIX,
     PREFIX_BITS,
+    REGIONS,
+    ROW_BITS,
     SHALLOWEST,
     STATE_MASK,
     SUFFIX,
@@ -77,20 +83,38 @@ def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
 
 
 @kernel
-def unit_address(tables: Any, word: int, unit: int) -> int:
-    """Where the distance of a unit's state lies in `tables.memory`."""
+def unit_address(tables: Any, word: int, unit: int, blank: int) -> int:
+    """The bit address of the distance of a unit's state; `blank` is the blank's cell in the board of its sum."""
     row = unit * UNIT_FIELDS
     lower = word & ((1 << tables.low_bits) - 1)
     upper = (word >> tables.low_bits) & ((1 << tables.high_bits) - 1)
     labels = word >> tables.n_cells
     prefix_bits = tables.units[_at(row + PREFIX_BITS)]
+    low = tables.set_ranks[_at(tables.units[_at(row + LOW)] + lower)]
+    high = tables.set_ranks[_at(tables.units[_at(row + HIGH)] + ((popcount(lower) << tables.high_bits) | upper))]
+    place = np.int64(low) + np.int64(high)
+    if tables.units[_at(row + BLOCKS)] >= 0:
+        region = tables.region_numbers[_at(tables.units[_at(row + REGIONS)] + place * tables.n_cells + blank)]
+        place = np.int64(tables.first_block[_at(tables.units[_at(row + BLOCKS)] + place)]) + np.int64(region)
+    before = tables.order_ranks[_at(tables.units[_at(row + PREFIX)] + (labels & ((1 << prefix_bits) - 1)))]
+    after = tables.order_ranks[_at(tables.units[_at(row + SUFFIX)] + (labels >> prefix_bits))]
+    order = np.int64(before) * tables.units[_at(row + N_SUFFIXES)] + np.int64(after)
     return (  # type: ignore[no-any-return]
         tables.units[_at(row + TABLE)]
-        + tables.set_ranks[_at(tables.units[_at(row + LOW)] + lower)]
-        + tables.set_ranks[_at(tables.units[_at(row + HIGH)] + ((popcount(lower) << tables.high_bits) | upper))]
-        + tables.order_ranks[_at(tables.units[_at(row + PREFIX)] + (labels & ((1 << prefix_bits) - 1)))]
-        + tables.order_ranks[_at(tables.units[_at(row + SUFFIX)] + (labels >> prefix_bits))]
+        + place * tables.units[_at(row + ROW_BITS)]
+        + (order << tables.units[_at(row + ENTRY_SHIFT)])
     )
+
+
+@kernel
+def read_distance(tables: Any, unit: int, address: int, value_before: int) -> int:
+    """The distance at a bit address, of a state that a move of this unit's tile leads to from one of `value_before`."""
+    byte = load_byte(address >> 3)
+    if tables.units[_at(unit * UNIT_FIELDS + BLOCKS)] < 0:
+        return byte
+    # It is one more or one less, and bit 1 tells which.
+    bit = (byte >> (address & 7)) & 1
+    return value_before - 1 + ((((value_before + 1) >> 1) ^ bit ^ 1) & 1) * 2
 
 
 @kernel
@@ -101,8 +125,8 @@ def ask_for_child(tables: Any, lanes: Any, row: int, place: int, s: int) -> None
     unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
     edge_row = (s * tables.edge_cells.shape[0] + edge) * EDGE_FIELDS
     word = move_unit(tables, lanes.words[_at(row * tables.n_units + unit)], unit, edge_row)
-    address = unit_address(tables, word, unit)
-    prefetch(tables.memory, address)
+    address = unit_address(tables, word, unit, tables.edges[_at(edge_row + LEFT_CELL)])
+    prefetch(address >> 3)
     child = ((row * MAX_CHILDREN + place) * tables.n_sums + s) * CHILD_FIELDS
     lanes.children[_at(child + WORD)] = word
     lanes.children[_at(child + H_OR_ADDRESS)] = address
@@ -142,7 +166,7 @@ def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> i
         unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
         value_before = (lanes.words[_at(row * tables.n_units + unit)] >> VALUE_SHIFT) & 255
         child = ((row * MAX_CHILDREN + place) * tables.n_sums + s) * CHILD_FIELDS
-        value = np.int64(tables.memory[_at(lanes.children[_at(child + H_OR_ADDRESS)])])
+        value = read_distance(tables, unit, lanes.children[_at(child + H_OR_ADDRESS)], value_before)
         h = h_before + value - value_before
         lanes.children[_at(child + WORD)] |= value << VALUE_SHIFT
         lanes.children[_at(child + H_OR_ADDRESS)] = h

@@ -3,7 +3,8 @@
 Everything is flat and one-dimensional: one row of numbers for each edge, unit or node.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +13,19 @@ from pdb_core.lookup import Int64s, LookupTables, SumViews
 from pdb_core.puzzle import BoardSize
 from solver.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
 
-# A row of `SearchTables.units`: where the parts of this unit's pattern start, and how its labels are packed.
-UNIT_FIELDS = 8
-TABLE, LOW, HIGH, PREFIX, SUFFIX, LABEL_BITS, PREFIX_BITS = range(7)
-# A row of `SearchTables.edges`, one for each sum and edge: masks of cells in the board of that sum.
-EDGE_FIELDS = 4
-BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD = range(4)
+Number = TypeVar("Number", bound=np.generic)
+
+# A row of `SearchTables.units`: where the parts of this unit's pattern start, and how its labels are packed. Distances
+# are found by bit addresses: 8 * the address of a byte + the number of a bit. ROW_BITS are those of a block in bits, of
+# a cell set in bytes; ENTRY_SHIFT is 0 or 3. BLOCKS and REGIONS are -1 in bytes.
+UNIT_FIELDS = 16
+(
+    TABLE, ROW_BITS, ENTRY_SHIFT, LOW, HIGH, BLOCKS, REGIONS, PREFIX, SUFFIX, LABEL_BITS, PREFIX_BITS, N_SUFFIXES,
+) = range(12)  # fmt: skip
+# A row of `SearchTables.edges`, one for each sum and edge: masks of cells in the board of that sum, and the cell that
+# the tile leaves there.
+EDGE_FIELDS = 8
+BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
 # A row of `Lanes.nodes`.
 NODE_FIELDS = 8
 BLANK, MACHINE_STATE, TILE, N_LEFT, N_CANDIDATES = range(5)
@@ -48,9 +56,10 @@ _N_LANES = 4
 class SearchTables(NamedTuple):
     """What never changes during a search.
 
-    memory        uint8          read-only; all tables
-    set_ranks     int64          the lower and upper parts of all cell-set ranks
-    order_ranks   int32          the prefix and suffix parts of all arrangement ranks
+    set_ranks     int32          the lower and upper parts of all cell-set ranks
+    order_ranks   uint16         the prefix and suffix parts of all arrangement ranks
+    first_block   int32          for units in bits, see `layout.Blocks`
+    region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
     edges         int64[s * e * EDGE_FIELDS]
     first_edge    int64[n_cells + 1]   the edges of a blank on cell c are first_edge[c] .. first_edge[c+1]-1
@@ -60,9 +69,10 @@ class SearchTables(NamedTuple):
     successors    int16[states * 4]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
     """
 
-    memory: npt.NDArray[np.uint8]
-    set_ranks: Int64s
-    order_ranks: npt.NDArray[np.int32]
+    set_ranks: npt.NDArray[np.int32]
+    order_ranks: npt.NDArray[np.uint16]
+    first_block: npt.NDArray[np.int32]
+    region_numbers: npt.NDArray[np.uint8]
     units: Int64s
     edges: Int64s
     first_edge: Int64s
@@ -109,52 +119,113 @@ class Lanes(NamedTuple):
     n_rows: int
 
 
-def search_tables(
-    size: BoardSize, tables: LookupTables, views: SumViews, machine: MoveMachine, *, orders_children: bool
-) -> SearchTables:
-    """Arrange the tables of a database, the views of a goal and the machine that prunes moves for the kernel.
+class Heuristic(NamedTuple):
+    """The sums of one database: its tables, and the views of a board through its symmetries."""
 
-    `orders_children`: whether the child with the least sums is searched first, or the one of the last edge.
+    tables: LookupTables
+    views: SumViews
+
+
+def search_tables(
+    size: BoardSize, heuristics: Sequence[Heuristic], machine: MoveMachine, *, orders_children: bool
+) -> SearchTables:
+    """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernel.
+
+    The memory of the tables must outlive what is returned. `orders_children`: whether the child with the least sums is
+    searched first, or the one of the last edge.
     """
-    n_sums, n_patterns = len(views.cell_maps), len(tables.table_start)
     edges = [(blank, cell) for blank in range(size.n_cells) for cell in size.neighbours[blank]]
     blanks, cells = np.array(edges, dtype=np.int64).T
-    target, source = views.cell_maps[:, blanks], views.cell_maps[:, cells]
-    lower, upper = np.minimum(target, source), np.maximum(target, source)
-    one = np.int64(1)
-    edge_rows = np.stack(
-        [(one << lower) | (one << upper), (one << upper) - (2 * one << lower), (one << lower) - one, target > source],
-        axis=2,
-    )
-    unit_rows = np.zeros((n_patterns, UNIT_FIELDS), dtype=np.int64)
-    unit_rows[:, TABLE] = tables.table_start
-    unit_rows[:, LOW] = tables.low_start
-    unit_rows[:, HIGH] = len(tables.low) + tables.high_start
-    unit_rows[:, PREFIX] = tables.prefix_start
-    unit_rows[:, SUFFIX] = len(tables.prefix) + tables.suffix_start
-    unit_rows[:, LABEL_BITS] = tables.label_bits
-    unit_rows[:, PREFIX_BITS] = tables.prefix_bits
-    unit_of_tile = np.arange(n_sums)[:, None] * n_patterns + np.maximum(views.tile_patterns, 0)
+    parts = _Parts([], [], [], [])
+    unit_rows, edge_rows, unit_of_tile = [], [], []
+    n_units = n_sums = table_bytes = 0
+    for tables, views in heuristics:
+        n_views, n_patterns = len(views.cell_maps), len(tables.table_start)
+        unit_rows += [_unit_rows(tables, parts)] * n_views
+        edge_rows.append(_edge_rows(views, blanks, cells))
+        first_unit = n_units + np.arange(n_views)[:, None] * n_patterns
+        unit_of_tile.append(first_unit + np.maximum(views.tile_patterns, 0))
+        n_units += n_views * n_patterns
+        n_sums += n_views
+        table_bytes += len(tables.memory)
     return SearchTables(
-        memory=tables.memory,
-        set_ranks=np.concatenate([tables.low, tables.high]),
-        order_ranks=np.concatenate([tables.prefix, tables.suffix]),
-        units=np.tile(unit_rows, (n_sums, 1)).reshape(-1),
-        edges=edge_rows.astype(np.int64).reshape(-1),
+        set_ranks=np.concatenate(parts.set_ranks),
+        order_ranks=np.concatenate(parts.order_ranks),
+        first_block=np.concatenate([np.empty(0, dtype=np.int32), *parts.first_block]),
+        region_numbers=np.concatenate([np.empty(0, dtype=np.uint8), *parts.region_numbers]),
+        units=np.concatenate(unit_rows).reshape(-1),
+        edges=np.concatenate(edge_rows).astype(np.int64).reshape(-1),
         first_edge=np.cumsum([0, *(len(near) for near in size.neighbours)], dtype=np.int64),
         edge_cells=cells.copy(),
         edge_moves=np.array([_DIRECTIONS[np.sign(cell - blank), abs(cell - blank) == 1] for blank, cell in edges]),
-        unit_of_tile=unit_of_tile.reshape(-1),
+        unit_of_tile=np.concatenate(unit_of_tile).reshape(-1),
         successors=machine.successors.reshape(-1),
         n_cells=size.n_cells,
         board_words=-(-size.n_cells // 8),
-        low_bits=tables.low_bits,
-        high_bits=tables.high_bits,
+        low_bits=heuristics[0].tables.low_bits,
+        high_bits=heuristics[0].tables.high_bits,
         n_sums=n_sums,
-        n_units=n_sums * n_patterns,
+        n_units=n_units,
         orders_children=int(orders_children),
-        n_lanes=1 if len(tables.memory) <= _CACHED_TABLE_BYTES else _N_LANES,
+        n_lanes=1 if table_bytes <= _CACHED_TABLE_BYTES else _N_LANES,
     )
+
+
+class _Parts(NamedTuple):
+    """What is gathered from all databases before it is joined."""
+
+    set_ranks: list[npt.NDArray[np.int32]]
+    order_ranks: list[npt.NDArray[np.uint16]]
+    first_block: list[npt.NDArray[np.int32]]
+    region_numbers: list[npt.NDArray[np.uint8]]
+
+
+def _unit_rows(tables: LookupTables, parts: _Parts) -> Int64s:
+    """The rows of one database's patterns; its ranks and blocks are added to `parts`."""
+    rows = np.zeros((len(tables.table_start), UNIT_FIELDS), dtype=np.int64)
+    rows[:, TABLE] = 8 * (tables.memory.ctypes.data + tables.table_start)
+    if tables.is_bits:
+        rows[:, ROW_BITS] = (tables.n_orders + 7) // 8 * 8
+        rows[:, ENTRY_SHIFT] = 0
+        rows[:, BLOCKS] = _append(parts.first_block, tables.first_block) + tables.block_start
+        rows[:, REGIONS] = _append(parts.region_numbers, tables.region_numbers) + tables.region_start
+    else:
+        rows[:, ROW_BITS] = 8 * tables.n_orders
+        rows[:, ENTRY_SHIFT] = 3
+        rows[:, BLOCKS] = rows[:, REGIONS] = -1
+    rows[:, LOW] = _append(parts.set_ranks, tables.low) + tables.low_start
+    rows[:, HIGH] = _append(parts.set_ranks, tables.high) + tables.high_start
+    rows[:, PREFIX] = _append(parts.order_ranks, tables.prefix) + tables.prefix_start
+    rows[:, SUFFIX] = _append(parts.order_ranks, tables.suffix) + tables.suffix_start
+    rows[:, LABEL_BITS] = tables.label_bits
+    rows[:, PREFIX_BITS] = tables.prefix_bits
+    rows[:, N_SUFFIXES] = tables.n_suffixes
+    return rows
+
+
+def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> int:
+    """Add `array` to those to be joined, if it is not there yet; where it starts."""
+    start = 0
+    for before in arrays:
+        if np.array_equal(before, array):
+            return start
+        start += len(before)
+    arrays.append(array)
+    return start
+
+
+def _edge_rows(views: SumViews, blanks: Int64s, cells: Int64s) -> Int64s:
+    """int64[s, e, EDGE_FIELDS] for the edges from `cells` to `blanks`."""
+    target, source = views.cell_maps[:, blanks], views.cell_maps[:, cells]
+    lower, upper = np.minimum(target, source), np.maximum(target, source)
+    one = np.int64(1)
+    rows = np.zeros((*target.shape, EDGE_FIELDS), dtype=np.int64)
+    rows[:, :, BOTH_CELLS] = (one << lower) | (one << upper)
+    rows[:, :, CELLS_BETWEEN] = (one << upper) - (2 * one << lower)
+    rows[:, :, CELLS_BELOW] = (one << lower) - one
+    rows[:, :, IS_UPWARD] = target > source
+    rows[:, :, LEFT_CELL] = source
+    return rows
 
 
 def empty_lanes(tables: SearchTables, max_depth: int) -> Lanes:

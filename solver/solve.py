@@ -17,6 +17,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, 
 from pdb_query import Database
 from solver.ida_star import IdaStar, Iteration, Limits
 from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
+from solver.search_tables import Heuristic
 from solver.solution import replay
 
 Item = TypeVar("Item")
@@ -68,9 +69,8 @@ class Solver:
         self._database = database
         # Boards are searched in the database's own terms, so that one set of moves and views serves every goal.
         machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH)
-        self._ida_star = IdaStar(
-            database.size, database.lookup_tables, database.views(), machine, orders_children=not plain
-        )
+        heuristic = Heuristic(database.lookup_tables, database.views())
+        self._ida_star = IdaStar(database.size, [heuristic], machine, orders_children=not plain)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.search(_one_move_away(database.goal, database.size))
 

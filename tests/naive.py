@@ -204,6 +204,26 @@ def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> 
     return [least.get(cells, UNREACHED) for cells in naive_placements(size.n_cells, len(tiles))]
 
 
+def naive_bits(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> bytes:
+    """The table of a pattern in bits: block after block, bit 1 of the distance of each arrangement, lowest bit first.
+
+    The blocks of a set of cells are its blank regions, by their lowest cells. A block starts with a new byte.
+    """
+    distances = naive_pattern_distances(size, goal, tiles)
+    table = bytearray()
+    placements = naive_placements(size.n_cells, len(tiles))
+    n_orders = math.factorial(len(tiles))
+    for first in range(0, len(placements), n_orders):
+        block_placements = placements[first : first + n_orders]
+        cells = block_placements[0]
+        regions = {naive_region(cell, cells, size) for cell in range(size.n_cells) if cell not in cells}
+        for region in sorted(regions, key=min):
+            bits = [distances.get((placement, region), 0) >> 1 & 1 for placement in block_placements]
+            for start in range(0, n_orders, 8):
+                table.append(sum(bit << i for i, bit in enumerate(bits[start : start + 8])))
+    return bytes(table)
+
+
 Effect = tuple[tuple[tuple[int, int], tuple[int, int]], ...]
 
 

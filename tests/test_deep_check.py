@@ -116,6 +116,39 @@ def test_right_table_is_proved(size: BoardSize, goal: Board, tiles: Cells) -> No
     assert proof.seconds >= proof.derive_s + proof.prove_s
 
 
+def naive_bits(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
+    """The table in bits: rows of blocks, cell sets in order, in each the regions by their lowest cells."""
+    distances = naive_distances(size, goal, tiles)
+    rows = []
+    placements = naive_placements(size, len(tiles))
+    n_orders = math.factorial(len(tiles))
+    for first in range(0, len(placements), n_orders):
+        free = [cell for cell in range(size.n_cells) if cell not in placements[first]]
+        regions = {naive_region(size, placements[first], cell) for cell in free}
+        for region in sorted(regions, key=min):
+            bits = [distances.get((cells, region), 0) >> 1 & 1 for cells in placements[first : first + n_orders]]
+            rows.append(np.packbits(np.array(bits, dtype=np.uint8), bitorder="little"))
+    return np.concatenate(rows)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "goal", "tiles"), CASES)
+def test_right_bits_are_proved_and_every_wrong_one_is_refused(size: BoardSize, goal: Board, tiles: Cells) -> None:
+    table = naive_bits(size, goal, tiles)
+    proof = prove_table(size, goal, tiles, table, "bits", n_threads=2)
+    distances = naive_distances(size, goal, tiles)
+    assert proof.n_entries == proof.n_states
+    assert proof.n_entries - proof.n_unreached_entries == proof.n_reached == len(distances)
+    step = max(1, 8 * len(table) // 40)
+    for bit in [*range(0, 8 * len(table), step), 8 * len(table) - 1]:
+        wrong = table.copy()
+        wrong[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(TableFileDamagedError, match="is wrong"):
+            prove_table(size, goal, tiles, wrong, "bits", n_threads=1)
+    with pytest.raises(TableFileDamagedError, match="bytes where"):
+        prove_table(size, goal, tiles, table[1:], "bits", n_threads=1)
+
+
 @pytest.mark.tiny
 def test_complete_pattern_has_half_of_its_states_unreached() -> None:
     tiles = (1, 2, 3, 4, 5)
@@ -226,7 +259,7 @@ def test_table_that_ignores_the_blank_is_refused() -> None:
 @pytest.mark.tiny
 def test_wrong_arguments_are_refused() -> None:
     table = naive_table(SIZE_33, LAST_33, (1, 2))
-    with pytest.raises(TableFileDamagedError, match="has 71 entries where a 3x3 board needs 72"):
+    with pytest.raises(TableFileDamagedError, match="has 71 bytes where a 3x3 board needs 72"):
         prove_table(SIZE_33, LAST_33, (1, 2), table[:-1], n_threads=1)
     with pytest.raises(BoardError):
         prove_table(SIZE_33, LAST_23, (1, 2), table, n_threads=1)

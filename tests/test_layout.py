@@ -6,7 +6,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from pdb_core.layout import NO_JUMP, jump_permutation, pattern_layout
+from pdb_core.layout import NO_JUMP, jump_permutation, pattern_blocks, pattern_layout
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import PatternIndex
 from tests import naive
@@ -25,19 +25,18 @@ def cells_of(mask: int) -> tuple[int, ...]:
 @pytest.mark.tiny
 @pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
 def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> None:
-    layout = pattern_layout(size, n_tiles)
-    assert layout.n_sets == math.comb(size.n_cells, n_tiles)
-    for s, mask in enumerate(layout.cell_sets.tolist()):
+    blocks = pattern_blocks(size, n_tiles)
+    assert blocks.n_sets == math.comb(size.n_cells, n_tiles)
+    for s, mask in enumerate(blocks.cell_sets.tolist()):
         occupied = cells_of(mask)
         expected = {naive.naive_region(c, occupied, size) for c in range(size.n_cells) if c not in occupied}
-        regions = [
-            cells_of(region) for region in layout.regions[layout.first_block[s] : layout.first_block[s + 1]].tolist()
-        ]
+        first, last = blocks.first_block[s], blocks.first_block[s + 1]
+        regions = [cells_of(region) for region in blocks.regions[first:last].tolist()]
         assert {frozenset(region) for region in regions} == expected
         assert regions == sorted(regions)
         for region in regions:
             for cell in region:
-                assert layout.regions[layout.block_of(mask, cell)] == sum(1 << c for c in region)
+                assert blocks.regions[blocks.block_of(mask, cell)] == sum(1 << c for c in region)
 
 
 @pytest.mark.tiny
@@ -45,20 +44,20 @@ def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> 
 def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
     """Every move of a tile into the blank's region, from state to state."""
     layout = pattern_layout(size, n_tiles)
-    n_orders = layout.n_orders
+    n_orders = layout.blocks.n_orders
     index = PatternIndex(size, n_tiles)
     listed = set()
-    for block in range(layout.n_blocks):
+    for block in range(layout.blocks.n_blocks):
         for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
             jump = int(layout.jumps[t])
             before, after = (0, 0) if jump == NO_JUMP else layout.jump_positions[jump]
             listed.add((int(layout.sources[t]), block, before, after))
     expected = set()
-    for s, mask in enumerate(layout.cell_sets.tolist()):
+    for s, mask in enumerate(layout.blocks.cell_sets.tolist()):
         # One arrangement stands for all: tiles in the order of the cells.
         cells = tuple(index.unrank(np.array([s * n_orders]))[0].tolist())
-        for block in range(layout.first_block[s], layout.first_block[s + 1]):
-            region = cells_of(int(layout.regions[block]))
+        for block in range(layout.blocks.first_block[s], layout.blocks.first_block[s + 1]):
+            region = cells_of(int(layout.blocks.regions[block]))
             for label, cell in enumerate(cells):
                 for target in naive.naive_neighbours(cell, size):
                     if target in region:
@@ -66,7 +65,7 @@ def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
                         position = sorted(moved).index(target)
                         new_mask = mask ^ (1 << cell) ^ (1 << target)
                         jump = (label, position) if label != position else (0, 0)
-                        expected.add((block, layout.block_of(new_mask, cell), *jump))
+                        expected.add((block, layout.blocks.block_of(new_mask, cell), *jump))
     assert listed == expected
     # Each is listed once.
     assert len(layout.sources) == len(layout.jumps) == layout.first_transition[-1] == len(expected)
@@ -91,10 +90,10 @@ def test_distances_along_the_transitions_equal_naive(
     layout = pattern_layout(size, len(tiles))
     permutations = [jump_permutation(len(tiles), *positions).tolist() for positions in layout.jump_positions]
     moves: dict[int, list[tuple[int, int]]] = {}
-    for block in range(layout.n_blocks):
+    for block in range(layout.blocks.n_blocks):
         for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
             moves.setdefault(int(layout.sources[t]), []).append((block, int(layout.jumps[t])))
-    start = layout.goal_state(goal, tiles)
+    start = layout.blocks.state_of(goal, tiles)
     distances = {start: 0}
     queue = deque([start])
     while queue:
@@ -108,9 +107,9 @@ def test_distances_along_the_transitions_equal_naive(
     placements = naive.naive_placements(size.n_cells, len(tiles))
     found = {}
     for (block, rank), distance in distances.items():
-        cell_set = int(np.searchsorted(layout.first_block, block, side="right")) - 1
-        region = frozenset(cells_of(int(layout.regions[block])))
-        found[placements[cell_set * layout.n_orders + rank], region] = distance
+        cell_set = int(np.searchsorted(layout.blocks.first_block, block, side="right")) - 1
+        region = frozenset(cells_of(int(layout.blocks.regions[block])))
+        found[placements[cell_set * layout.blocks.n_orders + rank], region] = distance
     assert found == naive.naive_pattern_distances(size, goal, tiles)
 
 
@@ -127,7 +126,7 @@ def test_distances_along_the_transitions_equal_naive(
 )
 def test_blocks_are_as_many_as_known(size: BoardSize, n_tiles: int, n_sets: int, n_blocks: int) -> None:
     layout = pattern_layout(size, n_tiles)
-    assert (layout.n_sets, layout.n_blocks) == (n_sets, n_blocks)
+    assert (layout.blocks.n_sets, layout.blocks.n_blocks) == (n_sets, n_blocks)
 
 
 def test_laying_out_a_24_puzzle_pattern_takes_well_under_a_second() -> None:
@@ -146,8 +145,8 @@ def test_goal_state_is_where_the_tiles_are() -> None:
     for goal in (blank_last(size), (8, 7, 6, 5, 0, 4, 3, 2, 1)):
         for tiles in ((1, 2, 3), (2, 5, 8), (4, 6)):
             layout = pattern_layout(size, len(tiles))
-            block, rank = layout.goal_state(goal, tiles)
-            s = int(np.searchsorted(layout.first_block, block, side="right")) - 1
-            cells = PatternIndex(size, len(tiles)).unrank(np.array([s * layout.n_orders + rank]))[0]
+            block, rank = layout.blocks.state_of(goal, tiles)
+            s = int(np.searchsorted(layout.blocks.first_block, block, side="right")) - 1
+            cells = PatternIndex(size, len(tiles)).unrank(np.array([s * layout.blocks.n_orders + rank]))[0]
             assert cells.tolist() == [goal.index(tile) for tile in tiles]
-            assert layout.regions[block] >> goal.index(0) & 1
+            assert layout.blocks.regions[block] >> goal.index(0) & 1

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, GoalError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, Limits, Solver, replay
 from solver.ida_star import IdaStar
 from solver.move_pruning import move_machine
+from solver.search_tables import Heuristic
 from solver.solve import in_parallel
 from tests import naive
 from tests.tables import table_file
@@ -25,8 +27,8 @@ GOLDEN = Path(__file__).parent / "golden" / "nodes.csv"
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
 
 
-def database_for(partition: str, size: str, goal: str = "blank-last") -> Database:
-    return open_database(table_file(partition, size, goal))
+def database_for(partition: str, size: str, goal: str = "blank-last", encoding: Encoding = "bytes") -> Database:
+    return open_database(table_file(partition, size, goal, encoding))
 
 
 def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Board]:
@@ -34,6 +36,7 @@ def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Boa
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
     ("partition", "size", "goal"),
     [
@@ -43,10 +46,12 @@ def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Boa
         ("1,2,3,4,5", "3x2", "snail"),
     ],
 )
-def test_every_board_of_small_sizes_is_solved_in_its_distance(partition: str, size: str, goal: str) -> None:
+def test_every_board_of_small_sizes_is_solved_in_its_distance(
+    partition: str, size: str, goal: str, encoding: Encoding
+) -> None:
     board_size = parse_size(size)
     goal_board = parse_goal(goal, board_size)
-    with database_for(partition, size, goal) as database:
+    with database_for(partition, size, goal, encoding) as database:
         solver = Solver(database)
         for board, distance in naive.naive_distances(board_size, goal_board).items():
             solution = solver.solve(board)
@@ -201,18 +206,19 @@ def test_length_is_the_same_through_every_symmetry(cells: list[int], corner: int
 
 
 def with_lanes(database: Database, n_lanes: int, max_duplicate: int = 12) -> IdaStar:
-    parts = database.size, database.lookup_tables, database.views(), move_machine(max_duplicate)
-    search = IdaStar(*parts, orders_children=n_lanes % 2 == 0)
+    heuristic = Heuristic(database.lookup_tables, database.views())
+    search = IdaStar(database.size, [heuristic], move_machine(max_duplicate), orders_children=n_lanes % 2 == 0)
     search._tables = search._tables._replace(n_lanes=n_lanes)
     return search
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("max_duplicate", [2, 8])
-def test_finished_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int) -> None:
+def test_finished_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int, encoding: Encoding) -> None:
     duplicates = naive.naive_duplicates(max_duplicate)
     goal = blank_last(S3)
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         for board in solvable_boards(S3, goal, 4, 9):
             expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
             for n_lanes in (1, 2, 4, 7):

@@ -1,0 +1,38 @@
+"""How a table writes distances down.
+
+bytes  the additive minimum: one byte for each placement of the pattern's tiles, the smallest distance over the blank
+       regions (Korf and Felner 2002). `UNREACHED` where there is no way.
+bits   blank-aware: one bit for each placement *and* blank region. A move of one of the pattern's tiles changes this
+       distance by exactly 1, and its parity shows in the cells; so bit 1 of the distance is enough for who knows the
+       distance of a neighbour, or walks down to the goal.
+"""
+
+import math
+from typing import Literal, get_args
+
+from pdb_core.layout import count_blocks
+from pdb_core.puzzle import BoardSize
+
+Encoding = Literal["bytes", "bits"]
+ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
+DEFAULT_ENCODING: Encoding = "bytes"
+UNREACHED = 255
+
+
+def count_entries(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
+    """Entries of a table: placements, n! / (n-k)!, in bytes; in bits states, blocks * k!."""
+    if encoding == "bytes":
+        return math.perm(size.n_cells, n_tiles)
+    return count_blocks(size, n_tiles) * math.factorial(n_tiles)
+
+
+def count_table_bytes(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
+    """Bytes of a table."""
+    if encoding == "bytes":
+        return math.perm(size.n_cells, n_tiles)
+    return count_blocks(size, n_tiles) * block_bytes(n_tiles)
+
+
+def block_bytes(n_tiles: int) -> int:
+    """Bytes of a block in bits: k! bits, and up to 7 that are 0."""
+    return -(-math.factorial(n_tiles) // 8)
