@@ -2,7 +2,7 @@
 
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pdb_cli.output import message
 
@@ -12,20 +12,25 @@ if TYPE_CHECKING:
 
 
 class OpenDatabases:
-    """The database of --db, or the standard one of each board size, opened when a board asks for it. Thread-safe."""
+    """The databases of --db, or the standard one of each board size, opened when a board asks for it. Thread-safe."""
 
-    def __init__(self, path: Path | None, load: str) -> None:
-        self._path, self._load = path, load
-        self._open: dict[Any, Database] = {}
+    def __init__(self, paths: list[Path] | None, load: str) -> None:
+        self._paths, self._load = paths or [], load
+        self._given: tuple[Database, ...] = ()
+        self._standard: dict[tuple[BoardSize, int], Database] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "OpenDatabases":
-        if self._path is not None:
-            self._open[None] = self._open_file(self._path)
+        for path in self._paths:
+            database = self._open_file(path)
+            if self._given:
+                database.check_size(self._given[0].size)
+                database.views(self._given[0].goal)  # raises where it cannot serve that goal
+            self._given += (database,)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for database in self._open.values():
+        for database in (*self._given, *self._standard.values()):
             database.close()
 
     def goal_of(self, instance: "Instance", goal: str | None) -> "Board":
@@ -38,20 +43,20 @@ class OpenDatabases:
         wanted = instance.goal if instance.goal is not None else goal
         if wanted is not None:
             return parse_goal(wanted, instance.size)
-        if self._path is not None and self._open[None].size == instance.size:
-            return self._open[None].goal
+        if self._given and self._given[0].size == instance.size:
+            return self._given[0].goal
         return blank_last(instance.size)
 
-    def database_for(self, size: "BoardSize", goal: "Board") -> "Database":
+    def databases_for(self, size: "BoardSize", goal: "Board") -> "tuple[Database, ...]":
         """The tables for boards of that size and goal. Raises `TableMismatchError`, and what a build raises."""
         with self._lock:
-            if self._path is not None:
-                self._open[None].check_size(size)
-                return self._open[None]
+            if self._given:
+                self._given[0].check_size(size)
+                return self._given
             key = size, goal.index(0)
-            if key not in self._open:
-                self._open[key] = self._open_file(_standard_table(size, goal))
-            return self._open[key]
+            if key not in self._standard:
+                self._standard[key] = self._open_file(_standard_table(size, goal))
+            return (self._standard[key],)
 
     def _open_file(self, path: Path) -> "Database":
         from pdb_query import open_database

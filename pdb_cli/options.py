@@ -24,7 +24,12 @@ GoalOption = Annotated[
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, max=1024, help="Threads; all cores by default.", show_default=False)
 ]
-DatabaseOption = Annotated[Path | None, typer.Option("--db", metavar="FILE", help="A table file made by pdb build.")]
+DatabaseOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--db", metavar="FILE", help="A table file made by pdb build; several: the largest of their sums counts."
+    ),
+]
 InstancesOption = Annotated[
     str | None,
     typer.Option(
@@ -54,15 +59,15 @@ def parse_optional_size(text: str | None) -> "BoardSize | None":
     return None if text is None else parse_size(text)
 
 
-def size_hint(db: "Path | None", size: str | None) -> "BoardSize | None":
+def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
     """The size of boards that do not tell theirs: that of --size, else that of the tables. Raises `TableFileError`."""
     given = parse_optional_size(size)
-    if given is not None or db is None:
+    if given is not None or not db:
         return given
     from pdb_query import read_table_header
 
     # Squares tell their size themselves, and a board of another size then gets a better message.
-    tables = read_table_header(db).size
+    tables = read_table_header(db[0]).size
     return None if tables.width == tables.height else tables
 
 

@@ -59,20 +59,20 @@ class _Answers:
     def record(self, instance: "Instance") -> dict[str, Any]:
         """The answer for one board. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
         goal = self._databases.goal_of(instance, self._goal)
-        database = self._databases.database_for(instance.size, goal)
+        databases = self._databases.databases_for(instance.size, goal)
         record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
         try:
-            probe = database.probe(instance.board, goal)
+            probes = [database.probe(instance.board, goal) for database in databases]
         except UnsolvableError as error:
             message(f"pdb: {error}")
             self.first_error = self.first_error or UnsolvableError("not all boards can be solved")
             return record | {"solvable": False, "h": None, "sums": [], "values": [], "symmetries": []}
         return record | {
             "solvable": True,
-            "h": probe.maximum,
-            "sums": list(probe.sums),
-            "values": [list(values) for values in probe.values],
-            "symmetries": [mapping.name for mapping in database.mappings(goal)],
+            "h": max(probe.maximum for probe in probes),
+            "sums": [total for probe in probes for total in probe.sums],
+            "values": [list(values) for probe in probes for values in probe.values],
+            "symmetries": [mapping.name for database in databases for mapping in database.mappings(goal)],
         }
 
 

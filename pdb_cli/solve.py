@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pdb_core.puzzle import Board
     from pdb_query import Database, Instance
-    from solver import Iteration, Limits, Solution, Solver
+    from solver import Crew, Iteration, Limits, Solution, Solver
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
@@ -83,15 +83,17 @@ def solve(
         raise batch.worst
 
 
-def _default_instances(db: "Path | None") -> str:
+def _default_instances(db: "list[Path] | None") -> str:
     if not sys.stdin.isatty():
         return "-"
-    if db is not None:
+    if db:
         from pdb_query import read_table_header
 
-        size = str(read_table_header(db).size)
+        size = str(read_table_header(db[0]).size)
         if size != "4x4":
-            raise InputError(f"give a board: the hardest boards are known for 4x4, the tables in {db} are for {size}")
+            raise InputError(
+                f"give a board: the hardest boards are known for 4x4, the tables in {db[0]} are for {size}"
+            )
     message("pdb: no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the most there is")
     return "hardest80"
 
@@ -114,13 +116,12 @@ class _Batch:
         max_nodes: int | None,
     ) -> None:
         self._databases, self._goal, self._plain = databases, goal, plain
-        self._solvers: dict[Database, Solver] = {}
+        self._solvers: dict[tuple[Database, ...], Solver] = {}
         self._lock = threading.Lock()
         self._time_limit, self._max_nodes = time_limit, max_nodes
         self._display = _SearchDisplay()
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
-        self._busy_seconds = 0.0
         self.worst: PdbError | None = None
 
     def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
@@ -138,22 +139,22 @@ class _Batch:
         return Limits(seconds=self._time_limit, nodes=self._max_nodes)
 
     def _solve(
-        self, instance: "Instance", report: "Callable[[Iteration], None]"
+        self, instance: "Instance", report: "Callable[[Iteration], None]", crew: "Crew | None"
     ) -> "tuple[Instance, Board, Solution | UnsolvableError]":
         goal = self._databases.goal_of(instance, self._goal)
-        solver = self._solver_of(self._databases.database_for(instance.size, goal))
+        solver = self._solver_of(self._databases.databases_for(instance.size, goal))
         try:
-            return instance, goal, solver.solve(instance.board, goal, limits=self._limits(), report=report)
+            return instance, goal, solver.solve(instance.board, goal, limits=self._limits(), report=report, crew=crew)
         except UnsolvableError as error:
             return instance, goal, error
 
-    def _solver_of(self, database: "Database") -> "Solver":
+    def _solver_of(self, databases: "tuple[Database, ...]") -> "Solver":
         from solver import Solver
 
         with self._lock:
-            if database not in self._solvers:
-                self._solvers[database] = Solver(database, plain=self._plain)
-            return self._solvers[database]
+            if databases not in self._solvers:
+                self._solvers[databases] = Solver(*databases, plain=self._plain)
+            return self._solvers[databases]
 
     def _record(self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError") -> dict[str, Any]:
         self._n_boards += 1
@@ -166,7 +167,6 @@ class _Batch:
                 record | nothing | {"solvable": False, "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": []}
             )
         self._generated += outcome.generated
-        self._busy_seconds += outcome.seconds
         if outcome.length is None:
             self._remember(
                 LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
@@ -211,12 +211,10 @@ class _Batch:
     def tell_summary(self) -> None:
         """One line about the whole, where there were several boards."""
         if self._n_boards > 1:
-            rate = self._generated / self._busy_seconds / 1e6 if self._busy_seconds > 0 else 0.0
+            seconds = time.perf_counter() - self._start
             message(
-                f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, "
-                f"{time.perf_counter() - self._start:.2f} s "
-                f"({self._busy_seconds:.2f} s of search), {count(self._generated)} nodes generated, {rate:.1f} "
-                "million/s a thread"
+                f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
+                f"{count(self._generated)} nodes generated, {self._generated / seconds / 1e6:.1f} million/s"
             )
 
 

@@ -1,7 +1,8 @@
 """Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`."""
 
+from solver.crew import Crew, crew_of
 from solver.ida_star import Iteration, Limits
 from solver.solution import replay
 from solver.solve import Solution, Solver
 
-__all__ = ["Iteration", "Limits", "Solution", "Solver", "replay"]
+__all__ = ["Crew", "Iteration", "Limits", "Solution", "Solver", "crew_of", "replay"]

@@ -11,24 +11,12 @@ import numpy as np
 
 from pdb_core.lookup_kernels import probe_boards
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.ida_star_kernels import FOUND, PAUSED, search_below_threshold, start_at_root
+from solver.crew import Crew
+from solver.ida_star_kernels import FOUND, PAUSED, start_at_root
 from solver.move_pruning import MoveMachine
-from solver.search_tables import (
-    EXPANDED,
-    FOUND_DEPTH,
-    FOUND_LANE,
-    GENERATED,
-    NODE_FIELDS,
-    TILE,
-    VALUE_SHIFT,
-    Heuristic,
-    Lanes,
-    empty_lanes,
-    search_tables,
-)
+from solver.search_tables import VALUE_SHIFT, Heuristic, Lanes, empty_lanes, search_tables
+from solver.threshold import ThresholdSearch
 
-# Nodes between two looks at the clock: 20 to 50 ms.
-_SLICE_NODES = 500_000
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
 _THRESHOLD_ROOM = 24
 
@@ -84,9 +72,12 @@ class IdaStar:
         self._heuristics = tuple(heuristics)  # also keeps the tables' memory, which the kernel reads by its addresses
         self._tables = search_tables(size, heuristics, machine, orders_children=orders_children)
 
-    def search(self, board: Board, limits: Limits | None = None, report: Report | None = None) -> SearchResult:
-        """A shortest solution of `board`, which must be solvable; `report` is called after every slice of a
-        threshold.
+    def search(
+        self, board: Board, limits: Limits | None = None, report: Report | None = None, crew: Crew | None = None
+    ) -> SearchResult:
+        """A shortest solution of `board`, which must be solvable.
+
+        `report` is called after every slice of a threshold. Thresholds that take longer than one are offered to `crew`.
         """
         start = time.perf_counter()
         limits = limits or Limits()
@@ -94,50 +85,26 @@ class IdaStar:
         threshold = h = int(sums.max())
         if h == 0:
             return SearchResult((), 0, (), time.perf_counter() - start)
-        lanes = empty_lanes(self._tables, threshold + _THRESHOLD_ROOM)
+        max_depth = threshold + _THRESHOLD_ROOM
+        lanes = empty_lanes(self._tables, max_depth)
         finished: list[Iteration] = []
         while True:
-            if threshold + 2 > lanes.n_rows:
-                lanes = empty_lanes(self._tables, threshold + _THRESHOLD_ROOM)
+            if threshold > max_depth:
+                max_depth = threshold + _THRESHOLD_ROOM
+                lanes = empty_lanes(self._tables, max_depth)
             lanes.boards[: self._size.n_cells] = board
             lanes.words[: len(words)] = words
             lanes.sums[: len(sums)] = sums
             start_at_root(self._tables, lanes, board.index(BLANK))
-            iteration, status = self._search_threshold(lanes, threshold, limits, finished, start, report)
+            nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
+            search = ThresholdSearch(self._tables, threshold, max_depth, nodes_left)
+            iteration = _search_threshold(search, lanes, limits, start, report, crew)
             finished.append(iteration)
-            if status in (FOUND, PAUSED):
-                tiles = _path(lanes) if status == FOUND else None
+            if search.status in (FOUND, PAUSED):
+                tiles = search.tiles if search.status == FOUND else None
                 return SearchResult(tiles, h, tuple(finished), time.perf_counter() - start)
             # All solutions of a board have the same parity, and so have its sums; so has the next threshold.
             threshold += 2
-
-    def _search_threshold(
-        self,
-        lanes: Lanes,
-        threshold: int,
-        limits: Limits,
-        finished: list[Iteration],
-        start: float,
-        report: Report | None,
-    ) -> tuple[Iteration, int]:
-        """Search one threshold slice by slice; PAUSED means that a limit was reached."""
-        before = sum(iteration.generated for iteration in finished)
-        started = time.perf_counter()
-        while True:
-            n_nodes = int(lanes.counters[GENERATED]) + _SLICE_NODES
-            if limits.nodes is not None:
-                n_nodes = min(n_nodes, limits.nodes - before)
-            status = search_below_threshold(self._tables, lanes, threshold, n_nodes)
-            now = time.perf_counter()
-            generated, expanded = int(lanes.counters[GENERATED]), int(lanes.counters[EXPANDED])
-            iteration = Iteration(threshold, generated, expanded, now - started)
-            if report is not None:
-                report(iteration)
-            if status != PAUSED:
-                return iteration, status
-            out_of_nodes = limits.nodes is not None and before + generated >= limits.nodes
-            if out_of_nodes or (limits.seconds is not None and now - start >= limits.seconds):
-                return iteration, PAUSED
 
     def _root(self, board: Board) -> "tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]":
         """The words of all units at `board`, and the sums."""
@@ -154,8 +121,27 @@ class IdaStar:
         return np.concatenate(words), np.concatenate(sums)
 
 
-def _path(lanes: Lanes) -> tuple[int, ...]:
-    """The tiles moved on the way to the goal that was found."""
-    first_row = int(lanes.counters[FOUND_LANE]) * lanes.n_rows
-    rows = range(first_row + 1, first_row + int(lanes.counters[FOUND_DEPTH]) + 1)
-    return tuple(int(lanes.nodes[row * NODE_FIELDS + TILE]) for row in rows)
+def _search_threshold(
+    search: ThresholdSearch,
+    lanes: Lanes,
+    limits: Limits,
+    start: float,
+    report: Report | None,
+    crew: Crew | None,
+) -> Iteration:
+    started = time.perf_counter()
+
+    def standing() -> Iteration:
+        return Iteration(search.threshold, search.generated, search.expanded, time.perf_counter() - started)
+
+    def goes_on() -> bool:
+        if report is not None:
+            report(standing())
+        return limits.seconds is None or time.perf_counter() - start < limits.seconds
+
+    try:
+        search.search(lanes, goes_on, None if crew is None else lambda: crew.offer(search))
+    finally:
+        if crew is not None:
+            crew.withdraw(search)
+    return standing()

@@ -28,6 +28,7 @@ from solver.search_tables import (
     EXPANDED,
     FOUND_DEPTH,
     FOUND_LANE,
+    FRESH,
     GENERATED,
     H_OR_ADDRESS,
     HIGH,
@@ -251,29 +252,29 @@ def find_work(tables: Any, lanes: Any) -> int:
 
 
 @kernel
-def take_over(tables: Any, lanes: Any, idle_lane: int, busy_lane: int) -> int:
-    """Give an idle lane the last untried child of the shallowest node of a busy one. Returns the depth of the child's
-    parent.
+def take_over(tables: Any, lanes: Any, idle_lane: int, others: Any, busy_lane: int) -> int:
+    """Give an idle lane of `lanes` the last untried child of the shallowest node of a busy one of `others`, which may
+    be the same. Returns the depth of the child's parent.
     """
-    depth = lanes.lanes[busy_lane * LANE_FIELDS + SHALLOWEST]
-    row, source = idle_lane * lanes.n_rows + depth, busy_lane * lanes.n_rows + depth
+    depth = others.lanes[busy_lane * LANE_FIELDS + SHALLOWEST]
+    row, source = idle_lane * lanes.n_rows + depth, busy_lane * others.n_rows + depth
     for d in range(1, depth + 1):
-        tile = lanes.nodes[(busy_lane * lanes.n_rows + d) * NODE_FIELDS + TILE]
+        tile = others.nodes[(busy_lane * others.n_rows + d) * NODE_FIELDS + TILE]
         lanes.nodes[(idle_lane * lanes.n_rows + d) * NODE_FIELDS + TILE] = tile
-    n_left = lanes.nodes[source * NODE_FIELDS + N_LEFT] - 1
-    lanes.nodes[source * NODE_FIELDS + N_LEFT] = n_left
-    place = lanes.candidates[source * MAX_CHILDREN + n_left]
+    n_left = others.nodes[source * NODE_FIELDS + N_LEFT] - 1
+    others.nodes[source * NODE_FIELDS + N_LEFT] = n_left
+    place = others.candidates[source * MAX_CHILDREN + n_left]
     for i in range(tables.board_words):
-        lanes.boards_64[row * tables.board_words + i] = lanes.boards_64[source * tables.board_words + i]
+        lanes.boards_64[row * tables.board_words + i] = others.boards_64[source * tables.board_words + i]
     for i in range(tables.n_units):
-        lanes.words[row * tables.n_units + i] = lanes.words[source * tables.n_units + i]
+        lanes.words[row * tables.n_units + i] = others.words[source * tables.n_units + i]
     fields = tables.n_sums * CHILD_FIELDS
     for i in range(fields):
-        lanes.children[row * MAX_CHILDREN * fields + i] = lanes.children[(source * MAX_CHILDREN + place) * fields + i]
-    lanes.edges[row * MAX_CHILDREN] = lanes.edges[source * MAX_CHILDREN + place]
+        lanes.children[row * MAX_CHILDREN * fields + i] = others.children[(source * MAX_CHILDREN + place) * fields + i]
+    lanes.edges[row * MAX_CHILDREN] = others.edges[source * MAX_CHILDREN + place]
     lanes.candidates[row * MAX_CHILDREN] = 0
-    lanes.nodes[row * NODE_FIELDS + BLANK] = lanes.nodes[source * NODE_FIELDS + BLANK]
-    lanes.nodes[row * NODE_FIELDS + MACHINE_STATE] = lanes.nodes[source * NODE_FIELDS + MACHINE_STATE]
+    lanes.nodes[row * NODE_FIELDS + BLANK] = others.nodes[source * NODE_FIELDS + BLANK]
+    lanes.nodes[row * NODE_FIELDS + MACHINE_STATE] = others.nodes[source * NODE_FIELDS + MACHINE_STATE]
     lanes.nodes[row * NODE_FIELDS + N_LEFT] = 1
     lanes.lanes[idle_lane * LANE_FIELDS + BASE] = depth
     lanes.lanes[idle_lane * LANE_FIELDS + SHALLOWEST] = depth
@@ -320,7 +321,9 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
             n_left = 0
 
             # Step 1. The values that were prefetched at the last turn are here: judge the children of the current node.
-            if phase != IDLE:
+            if phase == FRESH:
+                n_left = lanes.nodes[_at(row * NODE_FIELDS + N_LEFT)]
+            elif phase != IDLE:
                 n_left = judge_children(tables, lanes, row, phase, threshold - depth - 1)
                 if n_left < 0:
                     edge = lanes.edges[row * MAX_CHILDREN + (-1 - n_left)]
@@ -357,7 +360,7 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
                 if busy_lane < 0:
                     n_idle += 1
                     continue
-                depth = take_over(tables, lanes, lane, busy_lane)
+                depth = take_over(tables, lanes, lane, lanes, busy_lane)
                 row = lane * lanes.n_rows + depth
                 n_left = 1
 

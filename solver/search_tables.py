@@ -37,7 +37,7 @@ MAX_CHILDREN = 4
 # A row of `Lanes.lanes`.
 LANE_FIELDS = 4
 PHASE, DEPTH, BASE, SHALLOWEST = range(4)
-IDLE = -1
+IDLE, FRESH = -1, -2
 # `Lanes.counters`.
 GENERATED, EXPANDED, FOUND_DEPTH, FOUND_LANE = range(4)
 

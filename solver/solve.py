@@ -2,7 +2,8 @@
 
 look       is it a board, can it be solved                      pdb_core.puzzle
 translate  to the goal of the tables, by a symmetry             pdb_core.symmetry
-search     IDA* with the largest of the database's sums         ida_star.py, ida_star_kernels.py
+search     IDA* with the largest of the databases' sums         ida_star.py, ida_star_kernels.py
+share      a threshold among threads                            threshold.py, crew.py
 replay     move by move to the goal, before anyone is told      solution.py
 """
 
@@ -15,6 +16,7 @@ from typing import TypeVar
 from pdb_core.errors import LimitReachedError, UnsolvableError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_query import Database
+from solver.crew import Crew
 from solver.ida_star import IdaStar, Iteration, Limits
 from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.search_tables import Heuristic
@@ -54,7 +56,11 @@ class Solution:
 
 
 class Solver:
-    """Finds shortest solutions with the tables of a database. Any number of threads may use one at the same time.
+    """Finds shortest solutions with the tables of one database or several, by the largest of all their sums. Any number
+    of threads may use one at the same time.
+
+    The first database's sums are asked first, and each of the others only where those before did not prune. All must be
+    of one board size, and serve the goal of the first.
 
     It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
     that is the textbook's IDA*, for node counts to be compared with published ones.
@@ -65,12 +71,17 @@ class Solver:
     (15,)
     """
 
-    def __init__(self, database: Database, *, plain: bool = False) -> None:
-        self._database = database
+    def __init__(self, *databases: Database, plain: bool = False) -> None:
+        """Raises `TableMismatchError` where the databases are of different sizes, `GoalError` where one cannot serve
+        the goal of the first.
+        """
+        self._database = database = databases[0]
+        for other in databases[1:]:
+            other.check_size(database.size)
         # Boards are searched in the database's own terms, so that one set of moves and views serves every goal.
         machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH)
-        heuristic = Heuristic(database.lookup_tables, database.views())
-        self._ida_star = IdaStar(database.size, [heuristic], machine, orders_children=not plain)
+        heuristics = [Heuristic(other.lookup_tables, other.views(database.goal)) for other in databases]
+        self._ida_star = IdaStar(database.size, heuristics, machine, orders_children=not plain)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.search(_one_move_away(database.goal, database.size))
 
@@ -81,11 +92,13 @@ class Solver:
         *,
         limits: Limits | None = None,
         report: Callable[[Iteration], None] | None = None,
+        crew: Crew | None = None,
     ) -> Solution:
         """A shortest solution of `board`, for the database's goal or any other it can serve.
 
-        `report` is called every fraction of a second with the threshold being searched; what it raises ends the search.
-        Where a limit is reached the solution has no length.
+        Threads of `crew` help where it takes long (`with crew_of(1) as crew`); lengths do not depend on it, nor do the
+        nodes of any threshold but the last. `report` is called every fraction of a second with the threshold being
+        searched; what it raises ends the search. Where a limit is reached the solution has no length.
 
         Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` should the answer fail its replay.
         """
@@ -95,7 +108,7 @@ class Solver:
         mapping = self._database.mappings(goal)[0]
         if not is_solvable(board, goal, size):
             raise UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
-        result = self._ida_star.search(mapping.apply(board), limits, report)
+        result = self._ida_star.search(mapping.apply(board), limits, report, crew)
         tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
         if tiles is not None:
             replay(board, tiles, goal, size)
@@ -128,18 +141,21 @@ class _CancelledError(LimitReachedError):
 
 def in_parallel(
     items: Iterable[Item],
-    work: Callable[[Item, Callable[[Iteration], None]], Outcome],
+    work: Callable[[Item, Callable[[Iteration], None], Crew | None], Outcome],
     *,
     n_threads: int,
     report: Callable[[Item, Iteration], None] | None = None,
 ) -> Iterator[Outcome]:
-    """Do `work(item, report)` for each item, `n_threads` at a time, and yield the outcomes in the order of the items.
+    """Do `work(item, report, crew)` for each item, `n_threads` at a time, and yield the outcomes in the order of the
+    items.
 
-    Items are taken as they are needed. What `work` raises is raised here; leaving the iteration early, by an error or
-    Ctrl-C, stops the searches that are under way within a fraction of a second. `report` is called from the working
-    threads.
+    Items are taken as they are needed. When there are none left, the threads that are free join the crew. What `work`
+    raises is raised here; leaving the iteration early, by an error or Ctrl-C, stops the searches that are under way
+    within a fraction of a second. `report` is called from the working threads.
     """
     give_up = Event()
+
+    crew = Crew() if n_threads > 1 else None
 
     def run(item: Item) -> Outcome:
         def checked_report(iteration: Iteration) -> None:
@@ -148,13 +164,14 @@ def in_parallel(
             if report is not None:
                 report(item, iteration)
 
-        return work(item, checked_report)
+        return work(item, checked_report, crew)
 
     with ThreadPoolExecutor(n_threads) as pool:
         waiting: list[Future[Outcome]] = []
         source = iter(items)
         try:
             exhausted = False
+            n_helpers = 0
             most_waiting = 1 if n_threads == 1 else 64 * n_threads
             while True:
                 # A few more than there are threads, so that a hard board at the head does not leave a core idle. With
@@ -169,11 +186,17 @@ def in_parallel(
                         exhausted = True
                 if not waiting:
                     return
+                if exhausted and crew is not None:
+                    while n_helpers < n_threads - sum(not task.done() for task in waiting):
+                        pool.submit(crew.help)
+                        n_helpers += 1
                 if waiting[0].done():
                     yield waiting.pop(0).result()
                 else:
                     wait([task for task in waiting if not task.done()], timeout=_WAIT_S, return_when=FIRST_COMPLETED)
         finally:
             give_up.set()
+            if crew is not None:
+                crew.close()
             for task in waiting:
                 task.cancel()

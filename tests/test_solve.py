@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.errors import BoardError, GoalError, UnsolvableError, WrongAnswerError
+from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver import Iteration, Limits, Solver, replay
+from solver import Crew, Iteration, Limits, Solution, Solver, crew_of, replay, threshold
 from solver.ida_star import IdaStar
 from solver.move_pruning import move_machine
 from solver.search_tables import Heuristic
@@ -257,7 +258,7 @@ def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.Mon
     board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
     with database_for("663", "4x4") as database:
         whole = Solver(database).solve(board)
-        monkeypatch.setattr("solver.ida_star._SLICE_NODES", 1000)
+        monkeypatch.setattr("solver.threshold._SLICE_NODES", 1000)
         sliced = Solver(database).solve(board)
     assert [(i.threshold, i.generated, i.expanded) for i in whole.iterations] == [
         (i.threshold, i.generated, i.expanded) for i in sliced.iterations
@@ -283,12 +284,141 @@ def test_replay_refuses_what_is_no_solution(tiles: tuple[int, ...], match: str) 
         replay((1, 2, 3, 4, 5, 6, 0, 7, 8), tiles, blank_last(S3), S3)
 
 
+# Several threads at one board, several databases
+
+
+@pytest.fixture
+def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work changes hands all the time."""
+    for name in ("_SLICE_NODES", "_SHARED_SLICE_NODES", "_HUNGRY_SLICE_NODES"):
+        monkeypatch.setattr(f"solver.threshold.{name}", 300)
+
+
+def finished_thresholds(solution: Solution) -> list[tuple[int, int, int]]:
+    return [(i.threshold, i.generated, i.expanded) for i in solution.iterations[:-1]]
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("n_helpers", [1, 3])
+def test_helpers_change_neither_lengths_nor_finished_thresholds(n_helpers: int, encoding: Encoding) -> None:
+    with database_for("663", "4x4", encoding=encoding) as database:
+        solver = Solver(database)
+        for board in solvable_boards(S4, blank_last(S4), 12, 14):
+            alone = solver.solve(board)
+            with crew_of(n_helpers) as crew:
+                shared = solver.solve(board, crew=crew)
+            assert shared.length == alone.length
+            assert finished_thresholds(shared) == finished_thresholds(alone)
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_helpers_do_search() -> None:
+    """Who works is seen in the threads that run the kernel."""
+    board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
+    threads = set()
+    real = threshold.search_below_threshold
+
+    def noting(*args: Any) -> int:
+        threads.add(threading.get_ident())
+        return real(*args)
+
+    with (
+        database_for("663", "4x4") as database,
+        pytest.MonkeyPatch.context() as patch,
+        crew_of(2) as crew,
+    ):
+        solver = Solver(database)
+        patch.setattr(threshold, "search_below_threshold", noting)
+        solver.solve(board, crew=crew)
+    assert len(threads) > 1
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_what_a_report_raises_ends_a_shared_search() -> None:
+    def report(iteration: Iteration) -> None:
+        if iteration.generated > 20_000:
+            raise KeyboardInterrupt
+
+    board = read_board("hardest80")
+    with database_for("663", "4x4") as database, crew_of(2) as crew:
+        with pytest.raises(KeyboardInterrupt):
+            Solver(database).solve(board, report=report, crew=crew)
+        # The crew is there for the next board.
+        assert Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15), crew=crew).length == 1
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
+def test_limits_end_a_shared_search(limits: Limits) -> None:
+    with database_for("663", "4x4") as database, crew_of(2) as crew:
+        solution = Solver(database).solve(read_board("hardest80"), limits=limits, crew=crew)
+    assert solution.length is None
+    assert not solution.is_optimal
+    assert solution.generated > 0
+    if limits.nodes is not None:
+        assert solution.generated < limits.nodes + 3000
+
+
+def read_board(name: str) -> Board:
+    return next(iter(read_instances(name, None))).board
+
+
+@pytest.mark.tiny
+def test_several_databases_prune_with_the_largest_of_their_sums() -> None:
+    goal = blank_last(S3)
+    names = "1,2,5/3,4,6/7,8", "1,4,7,8/2,3,5,6"
+    with (
+        database_for(names[0], "3x3") as first,
+        database_for(names[1], "3x3", encoding="bits") as second,
+    ):
+        solver = Solver(first, second)
+        for board in solvable_boards(S3, goal, 6, 15):
+
+            def h(at: Board) -> int:
+                return max(first.probe(at).maximum, second.probe(at).maximum)
+
+            expected = naive.naive_thresholds(board, goal, S3, h, naive.naive_duplicates(8))
+            solution = solver.solve(board)
+            assert solution.h == h(board)
+            assert solution.length == expected[-1][0]
+            for (threshold_found, generated, expanded), (t, most_generated, most_expanded) in zip(
+                finished_thresholds(solution), expected, strict=False
+            ):
+                # The solver's machine knows longer duplicates too.
+                assert threshold_found == t
+                assert generated <= most_generated
+                assert expanded <= most_expanded
+
+
+@pytest.mark.tiny
+def test_databases_of_other_goals_serve_the_goal_of_the_first() -> None:
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as first,
+        database_for("1,2,3,4/5,6,7,8", "3x3", "blank-first", "bits") as second,
+    ):
+        both, alone = Solver(first, second), Solver(first)
+        for board in solvable_boards(S3, blank_last(S3), 5, 16):
+            assert both.solve(board).length == alone.solve(board).length
+            assert both.solve(board).h >= alone.solve(board).h
+
+
+@pytest.mark.tiny
+def test_databases_of_another_size_are_refused() -> None:
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as first,
+        database_for("1,2,3", "2x2") as second,
+        pytest.raises(TableMismatchError, match="holds tables for 2x2"),
+    ):
+        Solver(first, second)
+
+
 # Many at once
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_outcomes_come_in_the_order_of_the_items(n_threads: int) -> None:
-    def work(item: int, _report: Callable[[Iteration], None]) -> int:
+    def work(item: int, _report: Callable[[Iteration], None], _crew: Crew | None) -> int:
         time.sleep(0.002 * (item % 5))
         return item * item
 
@@ -303,7 +433,7 @@ def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None
             taken.append(item)
             yield item
 
-    answers = in_parallel(items(), lambda item, _report: item, n_threads=1)
+    answers = in_parallel(items(), lambda item, _report, _crew: item, n_threads=1)
     assert next(answers) == 0
     assert taken == [0]
 
@@ -311,7 +441,7 @@ def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None
 def test_error_of_one_item_ends_the_others() -> None:
     stopped = threading.Event()
 
-    def work(item: int, report: Callable[[Iteration], None]) -> int:
+    def work(item: int, report: Callable[[Iteration], None], _crew: Crew | None) -> int:
         if item == 1:
             time.sleep(0.05)
             raise ValueError("item 1")

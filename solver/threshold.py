@@ -1,0 +1,182 @@
+"""One threshold of one board, searched by the thread that owns the board and by any that come to help.
+
+Work is stolen, not dealt: the owner begins at the root, and whoever has nothing to do asks. A busy thread looks up
+after every slice of nodes; where somebody waits, it gives away the untried children nearest to its root. The subtrees
+are disjoint, so a threshold that is searched to its end has the same nodes however many threads there are.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from threading import Condition
+
+from solver.ida_star_kernels import EXHAUSTED, FOUND, PAUSED, find_work, search_below_threshold, take_over
+from solver.search_tables import (
+    DEPTH,
+    EXPANDED,
+    FOUND_DEPTH,
+    FOUND_LANE,
+    FRESH,
+    GENERATED,
+    IDLE,
+    LANE_FIELDS,
+    NODE_FIELDS,
+    PHASE,
+    TILE,
+    Lanes,
+    SearchTables,
+    empty_lanes,
+)
+
+# Nodes between two looks up: some 30 ms alone, 3 ms when threads may wait for work, 1 ms when one does.
+_SLICE_NODES = 500_000
+_SHARED_SLICE_NODES = 50_000
+_HUNGRY_SLICE_NODES = 15_000
+# Subtrees given away at a time to each thread that waits: some are over at once.
+_GIFTS = 4
+
+Subtree = Lanes
+
+
+class ThresholdSearch:
+    """A threshold being searched. `search` is called by the owner, `help` by others, each in a thread of its own."""
+
+    def __init__(self, tables: SearchTables, threshold: int, max_depth: int, max_nodes: int | None) -> None:
+        self.tables = tables
+        self.threshold = threshold
+        self.max_depth = max_depth
+        self._max_nodes = max_nodes
+        self._changed = Condition()
+        self._subtrees: deque[Subtree] = deque()
+        self._n_working = 1  # the owner, who begins at the root
+        self._n_waiting = 0
+        self._is_shared = False
+        self.is_over = False
+        self.status = PAUSED
+        self.tiles: tuple[int, ...] = ()
+        self.generated = 0
+        self.expanded = 0
+
+    def search(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> int:
+        """Search to the end, beginning in `lanes`, which stand at the root. Returns FOUND, EXHAUSTED or PAUSED.
+
+        `report` is called after every slice; where it returns False the search is given up, PAUSED. `share` is called
+        once, when the threshold turns out to be more than a slice: from then on others may `help`.
+        """
+        try:
+            self._work(lanes, report, share)
+            while self._take(lanes):
+                self._work(lanes, report, None)
+        finally:
+            with self._changed:
+                self.is_over = True
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: self._n_working == 0)
+        return self.status
+
+    def help(self, lanes: Lanes) -> None:
+        """Take work from the others until the threshold is over."""
+        while self._take(lanes):
+            self._work(lanes, lambda: True, None)
+
+    def _work(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> None:
+        """Search what is in `lanes` to its end, giving away parts of it."""
+        generated, expanded = (int(n) for n in lanes.counters[[GENERATED, EXPANDED]])
+        self._count(generated, expanded)
+        status = PAUSED
+        try:
+            while status == PAUSED and not self.is_over:
+                status = search_below_threshold(
+                    self.tables, lanes, self.threshold, generated + self._slice_nodes(share is not None)
+                )
+                self._count(int(lanes.counters[GENERATED]) - generated, int(lanes.counters[EXPANDED]) - expanded)
+                generated, expanded = (int(n) for n in lanes.counters[[GENERATED, EXPANDED]])
+                if status == FOUND:
+                    self._end(FOUND, _path(lanes))
+                elif not report() or (self._max_nodes is not None and self.generated >= self._max_nodes):
+                    if status != EXHAUSTED or self._subtrees or self._n_working > 1:
+                        self._end(PAUSED)
+                elif status == PAUSED:
+                    if share is not None:
+                        self._is_shared = True
+                        share()
+                        share = None
+                    if self._n_waiting:
+                        self._give(lanes)
+        finally:
+            with self._changed:
+                self._n_working -= 1
+                self._changed.notify_all()
+        lanes.counters[:] = 0
+
+    def _slice_nodes(self, may_share: bool) -> int:
+        n_nodes = _SLICE_NODES
+        if self._n_waiting:
+            n_nodes = _HUNGRY_SLICE_NODES
+        elif self._is_shared or may_share:
+            n_nodes = _SHARED_SLICE_NODES
+        if self._max_nodes is not None:
+            n_nodes = max(1, min(n_nodes, self._max_nodes - self.generated))
+        return n_nodes
+
+    def _count(self, generated: int, expanded: int) -> None:
+        with self._changed:
+            self.generated += generated
+            self.expanded += expanded
+
+    def _end(self, status: int, tiles: tuple[int, ...] = ()) -> None:
+        with self._changed:
+            if not self.is_over:
+                self.is_over = True
+                self.status, self.tiles = status, tiles
+            self._changed.notify_all()
+
+    def _take(self, lanes: Lanes) -> bool:
+        """Wait for a subtree and put it into `lanes`. False where the threshold is over."""
+        with self._changed:
+            self._n_waiting += 1
+            try:
+                while not self._subtrees and not self.is_over:
+                    if self._n_working == 0:
+                        self.is_over = True
+                        self.status = EXHAUSTED
+                        self._changed.notify_all()
+                    else:
+                        self._changed.wait()
+            finally:
+                self._n_waiting -= 1
+            if self.is_over:
+                return False
+            subtree = self._subtrees.popleft()
+            self._n_working += 1
+        _begin_at(self.tables, lanes, subtree)
+        return True
+
+    def _give(self, lanes: Lanes) -> None:
+        """Give away untried children, those nearest to the root first, to those who wait."""
+        n_gifts = _GIFTS * self._n_waiting - len(self._subtrees)
+        gifts = []
+        for _ in range(n_gifts):
+            lane = find_work(self.tables, lanes)
+            if lane < 0:
+                break
+            subtree = empty_lanes(self.tables._replace(n_lanes=1), self.max_depth)
+            take_over(self.tables, subtree, 0, lanes, lane)
+            gifts.append(subtree)
+        with self._changed:
+            self._subtrees.extend(gifts)
+            self._changed.notify(len(gifts))
+
+
+def _begin_at(tables: SearchTables, lanes: Lanes, subtree: Subtree) -> None:
+    """Put a subtree into the first of `lanes`, the others idle."""
+    rows = lanes.lanes.reshape(-1, LANE_FIELDS)
+    rows[:, PHASE] = IDLE
+    rows[0, DEPTH] = take_over(tables, lanes, 0, subtree, 0)
+    rows[0, PHASE] = FRESH
+
+
+def _path(lanes: Lanes) -> tuple[int, ...]:
+    """The tiles moved on the way to the goal that was found."""
+    first_row = int(lanes.counters[FOUND_LANE]) * lanes.n_rows
+    rows = range(first_row + 1, first_row + int(lanes.counters[FOUND_DEPTH]) + 1)
+    return tuple(int(lanes.nodes[row * NODE_FIELDS + TILE]) for row in rows)
