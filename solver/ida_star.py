@@ -14,7 +14,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.crew import Crew
 from solver.ida_star_kernels import FOUND, PAUSED, start_at_root
 from solver.move_pruning import MoveMachine
-from solver.search_tables import VALUE_SHIFT, Heuristic, Lanes, empty_lanes, search_tables
+from solver.search_tables import BOARD, VALUE_SHIFT, Heuristic, Lanes, empty_lanes, search_tables
 from solver.threshold import ThresholdSearch
 
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
@@ -92,9 +92,9 @@ class IdaStar:
             if threshold > max_depth:
                 max_depth = threshold + _THRESHOLD_ROOM
                 lanes = empty_lanes(self._tables, max_depth)
-            lanes.boards[: self._size.n_cells] = board
-            lanes.words[: len(words)] = words
-            lanes.sums[: len(sums)] = sums
+            lanes.boards[8 * BOARD : 8 * BOARD + self._size.n_cells] = board
+            lanes.rows[self._tables.words_at : self._tables.sums_at] = words
+            lanes.rows[self._tables.sums_at : self._tables.children_at] = sums
             start_at_root(self._tables, lanes, board.index(BLANK))
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
             search = ThresholdSearch(self._tables, threshold, max_depth, nodes_left)

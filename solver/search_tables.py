@@ -26,14 +26,15 @@ UNIT_FIELDS = 16
 # the tile leaves there.
 EDGE_FIELDS = 8
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
-# A row of `Lanes.nodes`.
-NODE_FIELDS = 8
-BLANK, MACHINE_STATE, TILE, N_LEFT, N_CANDIDATES = range(5)
-# A row of `Lanes.children`, one for each node, child and sum. H_OR_ADDRESS is the address until the value has been
-# read.
+# The blank moves up, left, right or down; children are told by that. Edges are told by blank * N_MOVES + move.
+N_MOVES = 4
+# A row of `Lanes.rows`: these, the board (in whole 64-bit integers), the words of the units, the sums, the children.
+# UNTRIED is the mask of the children that are neither pruned nor entered; TILE was moved to come here; FIRST_SUM is the
+# largest, the first one to be asked about the children.
+BLANK, MACHINE_STATE, TILE, UNTRIED, FIRST_SUM, BOARD = range(6)
+# Of a child in one sum. H_OR_ADDRESS is the bit address until the value has been read.
 CHILD_FIELDS = 2
 WORD, H_OR_ADDRESS = range(2)
-MAX_CHILDREN = 4
 # A row of `Lanes.lanes`.
 LANE_FIELDS = 4
 PHASE, DEPTH, BASE, SHALLOWEST = range(4)
@@ -61,12 +62,14 @@ class SearchTables(NamedTuple):
     first_block   int32          for units in bits, see `layout.Blocks`
     region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
-    edges         int64[s * e * EDGE_FIELDS]
-    first_edge    int64[n_cells + 1]   the edges of a blank on cell c are first_edge[c] .. first_edge[c+1]-1
-    edge_cells    int64[e]             the cell that the tile comes from
-    edge_moves    int64[e]             the direction that the blank takes, as in `move_pruning`
+    edges         int64[s * n_cells * N_MOVES * EDGE_FIELDS]
+    edge_cells    int64[n_cells * N_MOVES]   the cell that the tile comes from; 0 where there is none
+    cell_moves    int64[n_cells]       mask of the moves that a blank on the cell can make
     unit_of_tile  int64[s * n_cells]
-    successors    int16[states * 4]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
+    sum_is_bits   int64[s]             whether its tables are bits
+    successors    int16[states * N_MOVES]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
+    allowed       uint8[states]        mask of the moves it does not refuse
+    words_at, sums_at, children_at, row_size   of a row of `Lanes`
     """
 
     set_ranks: npt.NDArray[np.int32]
@@ -75,13 +78,17 @@ class SearchTables(NamedTuple):
     region_numbers: npt.NDArray[np.uint8]
     units: Int64s
     edges: Int64s
-    first_edge: Int64s
     edge_cells: Int64s
-    edge_moves: Int64s
+    cell_moves: Int64s
     unit_of_tile: Int64s
+    sum_is_bits: Int64s
     successors: npt.NDArray[np.int16]
+    allowed: npt.NDArray[np.uint8]
+    words_at: int
+    sums_at: int
+    children_at: int
+    row_size: int
     n_cells: int
-    board_words: int
     low_bits: int
     high_bits: int
     n_sums: int
@@ -94,26 +101,14 @@ class Lanes(NamedTuple):
     """The stacks. A *lane* is a depth-first search of one subtree; the lanes take turns, so that while one waits for
     memory the others work. Lane l at depth d uses row l * n_rows + d.
 
-    boards      uint8[rows * 8 * board_words]   rows are whole 64-bit integers, so that they are copied as such
-    boards_64   int64[rows * board_words]       the same memory
-    words       int64[rows * u]               the state of each unit
-    sums        int64[rows * s]               h of each sum
-    nodes       int64[rows * NODE_FIELDS]
-    children    int64[rows * MAX_CHILDREN * s * CHILD_FIELDS]
-    edges       int64[rows * MAX_CHILDREN]    the edge of each child's move
-    candidates  int64[rows * MAX_CHILDREN]    the children not pruned so far
+    rows        int64[rows * row_size]
+    boards      uint8[8 * rows * row_size]   the same memory, for its boards
     lanes       int64[l * LANE_FIELDS]
     counters    int64[4]
     """
 
+    rows: Int64s
     boards: npt.NDArray[np.uint8]
-    boards_64: Int64s
-    words: Int64s
-    sums: Int64s
-    nodes: Int64s
-    children: Int64s
-    edges: Int64s
-    candidates: Int64s
     lanes: Int64s
     counters: Int64s
     n_rows: int
@@ -134,20 +129,29 @@ def search_tables(
     The memory of the tables must outlive what is returned. `orders_children`: whether the child with the least sums is
     searched first, or the one of the last edge.
     """
-    edges = [(blank, cell) for blank in range(size.n_cells) for cell in size.neighbours[blank]]
-    blanks, cells = np.array(edges, dtype=np.int64).T
+    edge_cells = np.zeros((size.n_cells, N_MOVES), dtype=np.int64)
+    cell_moves = np.zeros(size.n_cells, dtype=np.int64)
+    for blank in range(size.n_cells):
+        for cell in size.neighbours[blank]:
+            move = _DIRECTIONS[int(np.sign(cell - blank)), abs(cell - blank) == 1]
+            edge_cells[blank, move] = cell
+            cell_moves[blank] |= 1 << move
     parts = _Parts([], [], [], [])
-    unit_rows, edge_rows, unit_of_tile = [], [], []
+    unit_rows, edge_rows, unit_of_tile, sum_is_bits = [], [], [], []
     n_units = n_sums = table_bytes = 0
     for tables, views in heuristics:
         n_views, n_patterns = len(views.cell_maps), len(tables.table_start)
         unit_rows += [_unit_rows(tables, parts)] * n_views
-        edge_rows.append(_edge_rows(views, blanks, cells))
+        edge_rows.append(_edge_rows(views, edge_cells))
+        sum_is_bits += [tables.is_bits] * n_views
         first_unit = n_units + np.arange(n_views)[:, None] * n_patterns
         unit_of_tile.append(first_unit + np.maximum(views.tile_patterns, 0))
         n_units += n_views * n_patterns
         n_sums += n_views
         table_bytes += len(tables.memory)
+    words_at = BOARD + -(-size.n_cells // 8)
+    sums_at = words_at + n_units
+    children_at = sums_at + n_sums
     return SearchTables(
         set_ranks=np.concatenate(parts.set_ranks),
         order_ranks=np.concatenate(parts.order_ranks),
@@ -155,13 +159,17 @@ def search_tables(
         region_numbers=np.concatenate([np.empty(0, dtype=np.uint8), *parts.region_numbers]),
         units=np.concatenate(unit_rows).reshape(-1),
         edges=np.concatenate(edge_rows).astype(np.int64).reshape(-1),
-        first_edge=np.cumsum([0, *(len(near) for near in size.neighbours)], dtype=np.int64),
-        edge_cells=cells.copy(),
-        edge_moves=np.array([_DIRECTIONS[np.sign(cell - blank), abs(cell - blank) == 1] for blank, cell in edges]),
+        edge_cells=edge_cells.reshape(-1),
+        cell_moves=cell_moves,
         unit_of_tile=np.concatenate(unit_of_tile).reshape(-1),
+        sum_is_bits=np.array(sum_is_bits, dtype=np.int64),
         successors=machine.successors.reshape(-1),
+        allowed=((machine.successors >= 0) << np.arange(N_MOVES)).sum(axis=1).astype(np.uint8),
+        words_at=words_at,
+        sums_at=sums_at,
+        children_at=children_at,
+        row_size=children_at + n_sums * N_MOVES * CHILD_FIELDS,
         n_cells=size.n_cells,
-        board_words=-(-size.n_cells // 8),
         low_bits=heuristics[0].tables.low_bits,
         high_bits=heuristics[0].tables.high_bits,
         n_sums=n_sums,
@@ -214,9 +222,10 @@ def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> in
     return start
 
 
-def _edge_rows(views: SumViews, blanks: Int64s, cells: Int64s) -> Int64s:
-    """int64[s, e, EDGE_FIELDS] for the edges from `cells` to `blanks`."""
-    target, source = views.cell_maps[:, blanks], views.cell_maps[:, cells]
+def _edge_rows(views: SumViews, edge_cells: Int64s) -> Int64s:
+    """int64[s, n_cells * N_MOVES, EDGE_FIELDS] for the edges to each cell from those in `edge_cells`."""
+    target = np.repeat(views.cell_maps, N_MOVES, axis=1)
+    source = views.cell_maps[:, edge_cells.reshape(-1)]
     lower, upper = np.minimum(target, source), np.maximum(target, source)
     one = np.int64(1)
     rows = np.zeros((*target.shape, EDGE_FIELDS), dtype=np.int64)
@@ -232,22 +241,11 @@ def empty_lanes(tables: SearchTables, max_depth: int) -> Lanes:
     """Stacks for paths of up to `max_depth` moves."""
     # One row for the root, and one more for the last move, which is written before it is known to be the last.
     n_rows = max_depth + 2
-    total = tables.n_lanes * n_rows
-    boards = _zeros(total * tables.board_words)
+    rows = np.zeros(tables.n_lanes * n_rows * tables.row_size, dtype=np.int64)
     return Lanes(
-        boards=boards.view(np.uint8),
-        boards_64=boards,
-        words=_zeros(total * tables.n_units),
-        sums=_zeros(total * tables.n_sums),
-        nodes=_zeros(total * NODE_FIELDS),
-        children=_zeros(total * MAX_CHILDREN * tables.n_sums * CHILD_FIELDS),
-        edges=_zeros(total * MAX_CHILDREN),
-        candidates=_zeros(total * MAX_CHILDREN),
-        lanes=_zeros(tables.n_lanes * LANE_FIELDS),
-        counters=_zeros(4),
+        rows=rows,
+        boards=rows.view(np.uint8),
+        lanes=np.zeros(tables.n_lanes * LANE_FIELDS, dtype=np.int64),
+        counters=np.zeros(4, dtype=np.int64),
         n_rows=n_rows,
     )
-
-
-def _zeros(n: int) -> Int64s:
-    return np.zeros(n, dtype=np.int64)

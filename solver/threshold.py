@@ -19,7 +19,6 @@ from solver.search_tables import (
     GENERATED,
     IDLE,
     LANE_FIELDS,
-    NODE_FIELDS,
     PHASE,
     TILE,
     Lanes,
@@ -91,7 +90,7 @@ class ThresholdSearch:
                 self._count(int(lanes.counters[GENERATED]) - generated, int(lanes.counters[EXPANDED]) - expanded)
                 generated, expanded = (int(n) for n in lanes.counters[[GENERATED, EXPANDED]])
                 if status == FOUND:
-                    self._end(FOUND, _path(lanes))
+                    self._end(FOUND, _path(self.tables, lanes))
                 elif not report() or (self._max_nodes is not None and self.generated >= self._max_nodes):
                     if status != EXHAUSTED or self._subtrees or self._n_working > 1:
                         self._end(PAUSED)
@@ -175,8 +174,8 @@ def _begin_at(tables: SearchTables, lanes: Lanes, subtree: Subtree) -> None:
     rows[0, PHASE] = FRESH
 
 
-def _path(lanes: Lanes) -> tuple[int, ...]:
+def _path(tables: SearchTables, lanes: Lanes) -> tuple[int, ...]:
     """The tiles moved on the way to the goal that was found."""
     first_row = int(lanes.counters[FOUND_LANE]) * lanes.n_rows
     rows = range(first_row + 1, first_row + int(lanes.counters[FOUND_DEPTH]) + 1)
-    return tuple(int(lanes.nodes[row * NODE_FIELDS + TILE]) for row in rows)
+    return tuple(int(lanes.rows[row * tables.row_size + TILE]) for row in rows)
