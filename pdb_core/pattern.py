@@ -115,9 +115,10 @@ def named_partitions() -> dict[str, BoardSize]:
     return {name: published.size for name, published in _NAMED.items()}
 
 
-def partition_source(name: str) -> str:
-    """Where a named partition was published."""
-    return _NAMED[name].source
+def partition_source(name: str) -> str | None:
+    """Where a named partition was published; None for a partition that is written out."""
+    published = _NAMED.get(name)
+    return None if published is None else published.source
 
 
 def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None) -> Partition:
