@@ -40,6 +40,18 @@ def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> 
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("size", [BoardSize(2, 3), BoardSize(4, 4)], ids=str)
+def test_blank_needs_a_free_cell(size: BoardSize) -> None:
+    blocks = pattern_blocks(size, 3)
+    for cell in (0, 2, 4):
+        with pytest.raises(ValueError, match=f"cannot be on cell {cell}: a tile of the pattern is there"):
+            blocks.block_of(0b10101, cell)
+    for cell in (-1, size.n_cells):
+        with pytest.raises(ValueError, match=f"cannot be on cell {cell}: a {size} board has cells 0 to"):
+            blocks.block_of(0b10101, cell)
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
 def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
     """Every move of a tile into the blank's region, from state to state."""
