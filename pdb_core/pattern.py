@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pdb_core.errors import GoalError, InputError, PartitionError
+from pdb_core.messages import listed, shorten
 from pdb_core.puzzle import BLANK, Board, BoardSize, blank_first, blank_last, draw_grid
 from pdb_core.symmetry import mappings_between
 
@@ -29,7 +30,8 @@ class Pattern:
     def __post_init__(self) -> None:
         if not 1 <= len(self.tiles) <= MAX_PATTERN_TILES:
             raise PartitionError(
-                f"pattern {self} has {len(self.tiles)} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, split it"
+                f"pattern {shorten(str(self))} has {self.n_tiles} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, "
+                "split it"
             )
 
     def __str__(self) -> str:
@@ -60,8 +62,7 @@ class Partition:
         for problem, which in (("in two patterns", twice), ("not on the board", unknown), ("in no pattern", missing)):
             if which:
                 raise PartitionError(
-                    f"partition {self.name[:120]} of a {self.size} board: tiles {', '.join(map(str, which[:8]))} are "
-                    f"{problem}; "
+                    f"partition {shorten(self.name)} of a {self.size} board: tiles {listed(which)} are {problem}; "
                     f"each of the tiles 1 to {self.size.n_cells - 1} belongs to exactly one pattern"
                 )
 
@@ -135,7 +136,7 @@ def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None
     if not re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII) or not re.search(r"[,/]", text):
         known = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
         raise PartitionError(
-            f"partition {text[:80]!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
+            f"partition {shorten(text)!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
         )
     patterns = tuple(
         Pattern(tuple(sorted(int(tile.strip()[:4]) for tile in part.split(",")))) for part in text.split("/")
@@ -149,7 +150,7 @@ def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
     for side in range(2, 7):
         if side * side == n_tiles + 1:
             return BoardSize(side, side)
-    raise PartitionError(f"partition {text[:80]} has {n_tiles} tiles, which is no square board; give --size")
+    raise PartitionError(f"partition {shorten(text)} has {n_tiles} tiles, which is no square board; give --size")
 
 
 def _named_partition(name: str, size: BoardSize | None, goal: Board | None) -> Partition:

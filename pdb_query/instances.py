@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pdb_core.errors import BoardError, InstanceError
+from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize, parse_board
 
 # In a wheel the sets lie beside this file; in a checkout they are data/instances.
@@ -56,18 +57,19 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
         yield from _parse(lines, "standard input", size)
         return
     path = instance_sets().get(source) or Path(source)
+    shown = shorten(source)
     try:
         # A strict decoder fails a buffer ahead of the line; escaped bytes are refused where they stand.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as file:
             yield from _parse(file, str(path) if path == Path(source) else source, size)
     except FileNotFoundError:
-        raise InstanceError(f"there is no file and no instance set {source!r}; {_known_sets(source)}") from None
+        raise InstanceError(f"there is no file and no instance set {shown!r}; {_known_sets(source)}") from None
     except OSError as error:
-        raise InstanceError(f"cannot read {path}: {error.strerror}; name a text file of boards") from None
+        raise InstanceError(f"cannot read {shorten(str(path))}: {error.strerror}; name a text file of boards") from None
     except ValueError as error:  # a NUL byte in the path
         if isinstance(error, InstanceError | BoardError):
             raise
-        raise InstanceError(f"cannot read {source!r}: {error}; name a text file of boards") from None
+        raise InstanceError(f"cannot read {shown!r}: {error}; name a text file of boards") from None
 
 
 def _known_sets(source: str) -> str:
@@ -153,7 +155,7 @@ def _parse_row(line: str, columns: list[str], number: int, where: str, size: Boa
     length = row.get("optimal_length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) <= 6):
         raise InstanceError(
-            f"{where}: optimal_length {length[:20]!r} is not a number of moves; leave it empty if unknown"
+            f"{where}: optimal_length {shorten(length, 40)!r} is not a number of moves; leave it empty if unknown"
         )
     return Instance(
         row.get("id") or str(number), board, board_size, row.get("goal") or None, int(length) if length else None

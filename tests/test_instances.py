@@ -131,6 +131,21 @@ def test_unknown_set_gets_a_hint(tmp_path: Path) -> None:
         list(read_instances(str(tmp_path / "no.csv"), None))
 
 
+@pytest.mark.parametrize("source", ["1 2 3 4 " * 1000, "1/" * 1000, "1/" * 100 + "\0", "a" * 200])
+def test_long_name_is_quoted_in_part(source: str) -> None:
+    """A board in the place of a file, for one."""
+    with pytest.raises(InstanceError, match=r"\.\.\.") as caught:
+        list(read_instances(source, None))
+    assert len(str(caught.value)) < 300
+
+
+def test_long_line_is_quoted_in_part() -> None:
+    for text in ("1 2 3 4 " * 1000, f"board,optimal_length\n1 2 3 0,{'x' * 9000}"):
+        with pytest.raises(PdbError, match=r"standard input line \d.*\.\.\.") as caught:
+            read_text(text)
+        assert len(str(caught.value)) < 300
+
+
 def test_folder_and_binary_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InstanceError, match="Is a directory"):
         list(read_instances(str(tmp_path), None))

@@ -77,6 +77,23 @@ def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> No
         parse_partition(text, None if size is None else parse_size(size))
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("x" * 5000, "4x4"),
+        (",".join(map(str, range(1, 3000))), "4x4"),
+        ("/".join(map(str, range(1, 3000))), "4x4"),
+        ("/".join(map(str, range(1, 3000))), None),
+        ("/".join(["1,2,3"] * 1000), "4x4"),
+        ("1/2/" * 1000 + "x", "4x4"),
+    ],
+)
+def test_long_partition_is_quoted_in_part(text: str, size: str | None) -> None:
+    with pytest.raises(PartitionError, match=r"\.\.\.") as caught:
+        parse_partition(text, None if size is None else parse_size(size))
+    assert len(str(caught.value)) < 300
+
+
 @given(st.sampled_from(SIZES), st.data())
 def test_partitions_written_out_are_read_back(size: BoardSize, data: st.DataObject) -> None:
     """In any order of the tiles, cut anywhere, with any blanks between."""
