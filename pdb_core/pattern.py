@@ -23,7 +23,7 @@ _AUTOMATIC_MAX_ENTRIES = 150_000_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """A set of tiles, ascending, 1 to 10 of them."""
+    """A set of tiles, ascending, 1 to 10 of them. Raises `PartitionError` otherwise."""
 
     tiles: tuple[int, ...]
 
@@ -33,6 +33,11 @@ class Pattern:
                 f"pattern {shorten(str(self))} has {self.n_tiles} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, "
                 "split it"
             )
+        twice = sorted({tile for tile in self.tiles if self.tiles.count(tile) > 1})
+        if twice:
+            raise PartitionError(f"pattern {self} names {listed(twice)} twice; name each tile once")
+        if list(self.tiles) != sorted(self.tiles):
+            raise PartitionError(f"the tiles of pattern {self} must ascend: {listed(sorted(self.tiles))}")
 
     def __str__(self) -> str:
         return ",".join(map(str, self.tiles))
@@ -138,8 +143,9 @@ def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None
         raise PartitionError(
             f"partition {shorten(text)!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
         )
+    # Python reads no number of thousands of digits; the first 20 are no tile either.
     patterns = tuple(
-        Pattern(tuple(sorted(int(tile.strip()[:4]) for tile in part.split(",")))) for part in text.split("/")
+        Pattern(tuple(sorted(int(tile.strip()[:20]) for tile in part.split(",")))) for part in text.split("/")
     )
     if size is None:
         size = _size_for_tiles(sum(pattern.n_tiles for pattern in patterns), text)

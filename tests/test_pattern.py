@@ -54,6 +54,10 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
         ("", "3x3", "neither a name"),
         ("664", "4x4", "neither a name"),
         ("1,2,3,4/4,5,6,7,8", "3x3", "tiles 4 are in two patterns"),
+        ("1,1,2/3", "2x2", "pattern 1,1,2 names 1 twice; name each tile once"),
+        ("1,2,1,2,3/4,5,6,7,8", "3x3", "pattern 1,1,2,2,3 names 1, 2 twice"),
+        ("1,1,2/3", None, "names 1 twice"),
+        ("12345,12346/1,2,3", "2x2", "tiles 12345, 12346 are not on the board"),
         ("1,2,3,4/5,6,7,9", "3x3", "tiles 9 are not on the board"),
         ("1,2,3,4/5,6,7", "3x3", "tiles 8 are in no pattern"),
         ("0,1,2/3", "2x2", "tiles 0 are not on the board"),
@@ -167,6 +171,15 @@ def test_named_partitions_cover_the_known_sizes() -> None:
     }  # fmt: skip
 
 
-def test_pattern_without_tiles_is_refused() -> None:
-    with pytest.raises(PartitionError):
-        Pattern(())
+@pytest.mark.parametrize(
+    ("tiles", "match"),
+    [
+        ((), "has 0 tiles"),
+        ((3, 1), "tiles of pattern 3,1 must ascend: 1, 3"),
+        ((1, 2, 2), "pattern 1,2,2 names 2 twice"),
+        ((2, 1, 2), "pattern 2,1,2 names 2 twice"),
+    ],
+)
+def test_pattern_that_is_no_ascending_set_is_refused(tiles: tuple[int, ...], match: str) -> None:
+    with pytest.raises(PartitionError, match=match):
+        Pattern(tiles)
