@@ -15,6 +15,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize, blank_first, blank_last, dr
 from pdb_core.symmetry import mappings_between
 
 MAX_PATTERN_TILES = 10
+AUTOMATIC = "auto"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # The largest automatic partition: what `pdb solve` builds by itself for a size that has no named one.
@@ -128,20 +129,23 @@ def partition_source(name: str) -> str | None:
 
 
 def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None) -> Partition:
-    """A partition by name (`663`) or written out (`1,2,5/3,4,6/7,8`).
+    """A partition by name (`663`), `auto` for one of any size, or written out (`1,2,5/3,4,6/7,8`).
 
-    Without `size` it is taken from the name, or from the number of tiles. `goal` defaults to blank-last.
-    Raises `PartitionError`, also where a named shape does not fit the goal.
+    Without `size` it is taken from the name, or from the number of tiles; `auto` needs it. `goal` defaults to
+    blank-last. Raises `PartitionError`, also where a named shape does not fit the goal.
     """
     text = text.strip()
     if text in _NAMED:
         return _named_partition(text, size, goal)
-    if text == "auto" and size is not None:
+    if text == AUTOMATIC:
+        if size is None:
+            raise PartitionError(f"partition {AUTOMATIC} is made for the size of a board; give --size")
         return automatic_partition(size, goal)
     if not re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII) or not re.search(r"[,/]", text):
-        known = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
+        named = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
         raise PartitionError(
-            f"partition {shorten(text)!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
+            f"partition {shorten(text)!r} is neither a name ({named}, {AUTOMATIC} for any --size) nor written out "
+            "like 1,2,5/3,4,6/7,8"
         )
     # Python reads no number of thousands of digits; the first 20 are no tile either.
     patterns = tuple(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pdb_core.pattern import named_partitions
 from tests.command_line import BOARD, PROGRAM, on_terminal, pdb, refused
 
 
@@ -38,6 +39,17 @@ def test_build_takes_several_partitions_and_goals(tmp_path: Path) -> None:
     assert all((tmp_path / name).exists() for name in files)
 
 
+def test_build_help_names_every_partition() -> None:
+    words = {word.rstrip(",.") for word in pdb("build", "--help").stdout.split()}
+    assert words >= {*named_partitions(), "auto"}
+
+
+def test_build_makes_a_partition_for_any_size(tmp_path: Path) -> None:
+    result = pdb("build", "auto", "--size", "3x2", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "1-2-3-4-5.h5").exists()
+
+
 def test_dry_run_builds_nothing(tmp_path: Path) -> None:
     result = pdb("build", "78", "--dry-run", cwd=tmp_path)
     assert result.returncode == 0
@@ -60,6 +72,8 @@ def test_build_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     [
         (["build", "999"], "neither a name"),
         (["build", "1,2/2,3", "--size", "2x2"], "in two patterns"),
+        (["build", "1,1,2/3", "--size", "2x2"], "names 1 twice"),
+        (["build", "auto"], "give --size"),
         (["build", "1,2", "--size", "3x3"], "in no pattern"),
         (["build", "663", "--size", "3x3"], "one of a 4x4 board"),
         (["build", "8", "--size", "9x9"], "not supported"),

@@ -73,7 +73,8 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
         ("/1,2,3", "2x2", "neither a name"),
         ("1,2,3/", "2x2", "neither a name"),
         ("1,2\u0663/3", "2x2", "neither a name"),
-        ("auto", None, "neither a name"),
+        ("auto", None, "auto is made for the size of a board; give --size"),
+        ("automatic", "3x3", r"55554 \(5x5\), auto for any --size\) nor written out"),
     ],
 )
 def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> None:
