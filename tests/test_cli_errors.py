@@ -24,6 +24,13 @@ def test_bad_board_is_refused(small_table: str, board: str, match: str) -> None:
     refused(pdb("query", "--db", small_table, board), 2, match)
 
 
+@pytest.mark.parametrize("command", ["solve", "query"])
+def test_bad_goal_in_a_file_is_refused_with_its_line(command: str, small_table: str, tmp_path: Path) -> None:
+    path = tmp_path / "boards.csv"
+    path.write_text("board,goal\n1 2 3 4 5 6 7 8 0,snake\n", encoding="utf-8")
+    refused(pdb(command, "--db", small_table, "--instances", str(path)), 2, "boards.csv line 2: goal is neither one of")
+
+
 @pytest.mark.parametrize("command", ["solve", "query", "info", "verify", "stats"])
 def test_bad_table_file_is_refused_by_every_command(command: str, tmp_path: Path, small_table: str) -> None:
     def run(path: Path) -> subprocess.CompletedProcess[str]:
