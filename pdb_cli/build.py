@@ -19,7 +19,11 @@ _LOG_S = 10.0
 @command
 def build(
     partitions: Annotated[
-        list[str], typer.Argument(metavar="PARTITION...", help="663, 78, 555, 8, 6666, 55554, or 1,2,5/3,4,6/7,8.")
+        list[str],
+        typer.Argument(
+            metavar="PARTITION...",
+            help="663, 78, 555, 8, 6666, 55554, auto for any --size, or written out: 1,2,5/3,4,6/7,8.",
+        ),
     ],
     size: SizeOption = None,
     goal: GoalOption = None,

@@ -20,19 +20,22 @@ def info(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Table files.")],
     output: FormatOption = Format.text,
 ) -> None:
-    """Describe table files: board, goal, partition drawn on the board, entries, maximum and mean of each pattern."""
+    """Describe table files: partition and goal drawn on the board, entries, maximum and mean of each pattern."""
     from pdb_query import read_table_header
 
     write_records((_record(path, read_table_header(path)) for path in files), output, columns=_COLUMNS, text=_text)
 
 
 def _record(path: Path, header: "Header") -> dict[str, Any]:
+    from pdb_core.pattern import partition_source
+
     return {
         "file": str(path),
         "bytes": path.stat().st_size,
         "size": str(header.size),
         "goal": list(header.goal),
         "partition": header.partition.name,
+        "partition_source": partition_source(header.partition.name),
         "encoding": header.encoding,
         "drawing": header.partition.draw(header.goal).splitlines(),
         "sha256": header.digest(),
@@ -51,15 +54,17 @@ def _record(path: Path, header: "Header") -> dict[str, Any]:
 
 
 def _text(records: Iterable[Record]) -> Iterator[str]:
-    from pdb_core.puzzle import goal_name, parse_size
+    from pdb_core.puzzle import draw_board, goal_name, parse_size
 
     for record in records:
-        goal = goal_name(tuple(record["goal"]), parse_size(record["size"]))
+        goal, size = tuple(record["goal"]), parse_size(record["size"])
+        source = f" ({record['partition_source']})" if record["partition_source"] else ""
         yield (
-            f"{record['file']}: partition {record['partition']} of a {record['size']} board, goal {goal}, "
-            f"{record['encoding']}"
+            f"{record['file']}: partition {record['partition']}{source} of a {size} board, "
+            f"goal {goal_name(goal, size)}, {record['encoding']}"
         )
-        yield from (f"    {line}" for line in record["drawing"])
+        goal_rows = draw_board(goal, size).splitlines()
+        yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))
         for letter, entry in zip(
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", record["patterns"], strict=False
         ):

@@ -54,9 +54,14 @@ class Blocks:
         return len(self.regions)
 
     def block_of(self, cell_set: int, blank: int) -> int:
-        """The block with that cell set (a mask) and the blank on that cell. Raises `ValueError` where a tile is
-        there.
+        """The block with that cell set (a mask) and the blank on that cell.
+
+        Raises `ValueError` where a tile of the pattern is there, or no cell.
         """
+        if not 0 <= blank < self.size.n_cells:
+            raise ValueError(
+                f"the blank cannot be on cell {blank}: a {self.size} board has cells 0 to {self.size.n_cells - 1}"
+            )
         if (cell_set >> blank) & 1:
             raise ValueError(f"the blank cannot be on cell {blank}: a tile of the pattern is there")
         ranks = cell_set_ranks(self.size.n_cells, self.n_tiles)

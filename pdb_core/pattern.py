@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pdb_core.errors import GoalError, InputError, PartitionError
+from pdb_core.messages import listed, shorten
 from pdb_core.puzzle import BLANK, Board, BoardSize, blank_first, blank_last, draw_grid
 from pdb_core.symmetry import mappings_between
 
 MAX_PATTERN_TILES = 10
+AUTOMATIC = "auto"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # The largest automatic partition: what `pdb solve` builds by itself for a size that has no named one.
@@ -22,15 +24,21 @@ _AUTOMATIC_MAX_ENTRIES = 150_000_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """A set of tiles, ascending, 1 to 10 of them."""
+    """A set of tiles, ascending, 1 to 10 of them. Raises `PartitionError` otherwise."""
 
     tiles: tuple[int, ...]
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.tiles) <= MAX_PATTERN_TILES:
             raise PartitionError(
-                f"pattern {self} has {len(self.tiles)} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, split it"
+                f"pattern {shorten(str(self))} has {self.n_tiles} tiles; a pattern has 1 to {MAX_PATTERN_TILES}, "
+                "split it"
             )
+        twice = sorted({tile for tile in self.tiles if self.tiles.count(tile) > 1})
+        if twice:
+            raise PartitionError(f"pattern {self} names {listed(twice)} twice; name each tile once")
+        if list(self.tiles) != sorted(self.tiles):
+            raise PartitionError(f"the tiles of pattern {self} must ascend: {listed(sorted(self.tiles))}")
 
     def __str__(self) -> str:
         return ",".join(map(str, self.tiles))
@@ -60,8 +68,7 @@ class Partition:
         for problem, which in (("in two patterns", twice), ("not on the board", unknown), ("in no pattern", missing)):
             if which:
                 raise PartitionError(
-                    f"partition {self.name[:120]} of a {self.size} board: tiles {', '.join(map(str, which[:8]))} are "
-                    f"{problem}; "
+                    f"partition {shorten(self.name)} of a {self.size} board: tiles {listed(which)} are {problem}; "
                     f"each of the tiles 1 to {self.size.n_cells - 1} belongs to exactly one pattern"
                 )
 
@@ -115,29 +122,34 @@ def named_partitions() -> dict[str, BoardSize]:
     return {name: published.size for name, published in _NAMED.items()}
 
 
-def partition_source(name: str) -> str:
-    """Where a named partition was published."""
-    return _NAMED[name].source
+def partition_source(name: str) -> str | None:
+    """Where a named partition was published; None for a partition that is written out."""
+    published = _NAMED.get(name)
+    return None if published is None else published.source
 
 
 def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None) -> Partition:
-    """A partition by name (`663`) or written out (`1,2,5/3,4,6/7,8`).
+    """A partition by name (`663`), `auto` for one of any size, or written out (`1,2,5/3,4,6/7,8`).
 
-    Without `size` it is taken from the name, or from the number of tiles. `goal` defaults to blank-last.
-    Raises `PartitionError`, also where a named shape does not fit the goal.
+    Without `size` it is taken from the name, or from the number of tiles; `auto` needs it. `goal` defaults to
+    blank-last. Raises `PartitionError`, also where a named shape does not fit the goal.
     """
     text = text.strip()
     if text in _NAMED:
         return _named_partition(text, size, goal)
-    if text == "auto" and size is not None:
+    if text == AUTOMATIC:
+        if size is None:
+            raise PartitionError(f"partition {AUTOMATIC} is made for the size of a board; give --size")
         return automatic_partition(size, goal)
     if not re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII) or not re.search(r"[,/]", text):
-        known = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
+        named = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
         raise PartitionError(
-            f"partition {text[:80]!r} is neither a name ({known}) nor written out like 1,2,5/3,4,6/7,8"
+            f"partition {shorten(text)!r} is neither a name ({named}, {AUTOMATIC} for any --size) nor written out "
+            "like 1,2,5/3,4,6/7,8"
         )
+    # Python reads no number of thousands of digits; the first 20 are no tile either.
     patterns = tuple(
-        Pattern(tuple(sorted(int(tile.strip()[:4]) for tile in part.split(",")))) for part in text.split("/")
+        Pattern(tuple(sorted(int(tile.strip()[:20]) for tile in part.split(",")))) for part in text.split("/")
     )
     if size is None:
         size = _size_for_tiles(sum(pattern.n_tiles for pattern in patterns), text)
@@ -148,7 +160,7 @@ def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
     for side in range(2, 7):
         if side * side == n_tiles + 1:
             return BoardSize(side, side)
-    raise PartitionError(f"partition {text[:80]} has {n_tiles} tiles, which is no square board; give --size")
+    raise PartitionError(f"partition {shorten(text)} has {n_tiles} tiles, which is no square board; give --size")
 
 
 def _named_partition(name: str, size: BoardSize | None, goal: Board | None) -> Partition:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import BoardError, GoalError, InputError
+from pdb_core.messages import listed, shorten
 
 Board = tuple[int, ...]
 Boards = npt.NDArray[np.uint8]
@@ -70,7 +71,7 @@ def parse_size(text: str) -> BoardSize:
     """Read a size written `WIDTHxHEIGHT`, such as `4x4`. Raises `InputError`."""
     match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII)
     if match is None or len(text) > 20:
-        raise InputError(f"board size {text[:40]!r} is not of the form WIDTHxHEIGHT, such as 4x4")
+        raise InputError(f"board size {shorten(text, 40)!r} is not of the form WIDTHxHEIGHT, such as 4x4")
     return BoardSize(int(match[1]), int(match[2]))
 
 
@@ -89,19 +90,17 @@ def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardS
     >>> parse_board("1 2 3/4 5 6/7 8 0")
     ((1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(width=3, height=3))
     """
-    shown = _shorten(text)
+    shown = _quoted(text)
     rows = [re.split(r"[\s,]+", row.strip(" \t\r\n,")) for row in text.split("/")]
     words = [word for row in rows for word in row]
     for word in words:
         if not re.fullmatch(r"[0-9]{1,4}", word):
-            what = f"{word[:20]!r} is not a number" if word else "a number is missing"
+            what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
             raise BoardError(f"board {shown}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank")
     if size is None:
         size = _size_of_rows(rows, shown)
     elif len(rows) > 1 and (len(rows) != size.height or any(len(row) != size.width for row in rows)):
-        raise BoardError(
-            f"board {shown} has rows of {[len(row) for row in rows]} numbers where a {size} board is expected"
-        )
+        raise BoardError(f"board {shown} has rows of {_row_lengths(rows)} numbers where a {size} board is expected")
     return check_board([int(word) for word in words], size), size
 
 
@@ -116,16 +115,19 @@ def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
             )
         return size
     if any(len(row) != width for row in rows):
-        raise BoardError(f"board {shown} has rows of different lengths: {[len(row) for row in rows]}")
+        raise BoardError(f"board {shown} has rows of different lengths: {_row_lengths(rows)}")
     try:
         return BoardSize(width, height)
     except InputError as error:
         raise BoardError(f"board {shown}: {error}") from None
 
 
-def _shorten(text: str) -> str:
-    one_line = " ".join(text.split())
-    return repr(one_line if len(one_line) <= 120 else one_line[:117] + "...")
+def _quoted(text: str) -> str:
+    return repr(shorten(" ".join(text.split())))
+
+
+def _row_lengths(rows: list[list[str]]) -> str:
+    return f"[{listed([len(row) for row in rows])}]"
 
 
 def check_board(board: Iterable[int], size: BoardSize) -> Board:
@@ -138,20 +140,16 @@ def check_board(board: Iterable[int], size: BoardSize) -> Board:
         ) from None
     if len(tiles) != size.n_cells:
         raise BoardError(
-            f"board {format_board(tiles)!r} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
+            f"board {_quoted(format_board(tiles))} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
         )
     missing = sorted(set(range(size.n_cells)) - set(tiles))
     if missing:
         wrong = sorted({tile for tile in tiles if tiles.count(tile) > 1 or not 0 <= tile < size.n_cells})
         raise BoardError(
-            f"board {format_board(tiles)!r} must hold each number from 0 to {size.n_cells - 1} once: "
-            f"missing {_listed(missing)}, twice or out of range {_listed(wrong)}"
+            f"board {_quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
+            f"missing {listed(missing)}, twice or out of range {listed(wrong)}"
         )
     return tiles
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
 
 
 def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:

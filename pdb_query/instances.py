@@ -9,8 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
 
-from pdb_core.errors import BoardError, InstanceError
-from pdb_core.puzzle import Board, BoardSize, parse_board
+from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
+from pdb_core.messages import shorten
+from pdb_core.puzzle import Board, BoardSize, parse_board, parse_goal
 
 # In a wheel the sets lie beside this file; in a checkout they are data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
@@ -47,7 +48,7 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
     that of boards which do not tell their own, as in `parse_board`.
 
     Raises `InstanceError` where there is no such set or file, or it cannot be read, `BoardError` for a line that holds
-    no board; both name the file and the line.
+    no board, `GoalError` for one whose goal is none; all name the file and the line.
     """
     if source == STANDARD_INPUT:
         lines = stdin or sys.stdin
@@ -56,18 +57,19 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
         yield from _parse(lines, "standard input", size)
         return
     path = instance_sets().get(source) or Path(source)
+    shown = shorten(source)
     try:
         # A strict decoder fails a buffer ahead of the line; escaped bytes are refused where they stand.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as file:
             yield from _parse(file, str(path) if path == Path(source) else source, size)
     except FileNotFoundError:
-        raise InstanceError(f"there is no file and no instance set {source!r}; {_known_sets(source)}") from None
+        raise InstanceError(f"there is no file and no instance set {shown!r}; {_known_sets(source)}") from None
     except OSError as error:
-        raise InstanceError(f"cannot read {path}: {error.strerror}; name a text file of boards") from None
+        raise InstanceError(f"cannot read {shorten(str(path))}: {error.strerror}; name a text file of boards") from None
     except ValueError as error:  # a NUL byte in the path
-        if isinstance(error, InstanceError | BoardError):
+        if isinstance(error, InputError):
             raise
-        raise InstanceError(f"cannot read {source!r}: {error}; name a text file of boards") from None
+        raise InstanceError(f"cannot read {shown!r}: {error}; name a text file of boards") from None
 
 
 def _known_sets(source: str) -> str:
@@ -153,11 +155,12 @@ def _parse_row(line: str, columns: list[str], number: int, where: str, size: Boa
     length = row.get("optimal_length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) <= 6):
         raise InstanceError(
-            f"{where}: optimal_length {length[:20]!r} is not a number of moves; leave it empty if unknown"
+            f"{where}: optimal_length {shorten(length, 40)!r} is not a number of moves; leave it empty if unknown"
         )
-    return Instance(
-        row.get("id") or str(number), board, board_size, row.get("goal") or None, int(length) if length else None
-    )
+    goal = row.get("goal") or None
+    if goal is not None:
+        _check_goal(goal, where, board_size)
+    return Instance(row.get("id") or str(number), board, board_size, goal, int(length) if length else None)
 
 
 def _parse_board(text: str, where: str, size: BoardSize | None) -> tuple[Board, BoardSize]:
@@ -165,3 +168,10 @@ def _parse_board(text: str, where: str, size: BoardSize | None) -> tuple[Board, 
         return parse_board(text, size)
     except BoardError as error:
         raise BoardError(f"{where}: {error}") from None
+
+
+def _check_goal(text: str, where: str, size: BoardSize) -> None:
+    try:
+        parse_goal(text, size)
+    except GoalError as error:
+        raise GoalError(f"{where}: {error}") from None

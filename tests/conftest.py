@@ -1,9 +1,13 @@
-"""Options of the suite, and what runs with the JIT off."""
+"""Options of the suite, what runs with the JIT off, and the fixtures of the command line's tests."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from pdb_core.jit import cache_home
+from tests.tables import table_file
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
@@ -24,3 +28,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left_out if is_slow or needs_jit else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def small_table() -> str:
+    """The path of a table file of the 8-puzzle, of three patterns."""
+    return str(table_file("1,2,5/3,4,6/7,8", "3x3"))
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path) -> str:
+    """A cache folder with no tables in it, that shares the compiled kernels."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / "kernels").symlink_to(cache_home() / "kernels")
+    return str(folder)

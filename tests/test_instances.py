@@ -1,6 +1,7 @@
 """Instance sets: the published boards, and every way a file can be wrong."""
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdb_core.errors import BoardError, InstanceError, PdbError
+from pdb_core.errors import BoardError, GoalError, InstanceError, PdbError
 from pdb_core.puzzle import BoardSize, is_solvable, parse_goal
 from pdb_query import Instance, instance_sets, read_instances
 
@@ -64,6 +65,15 @@ def test_plain_lines_are_boards() -> None:
     assert [(instance.id, instance.board[-1], instance.goal) for instance in found] == [("3", 8, None), ("4", 0, None)]
 
 
+def test_bad_goal_of_a_file_is_refused_with_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "boards.csv"
+    path.write_text("board,goal\n1 2 3 0,blank-first\n1 2 3 0,blank-middle\n", encoding="utf-8")
+    instances = read_instances(str(path), None)
+    assert next(instances).goal == "blank-first"
+    with pytest.raises(GoalError, match=f"{re.escape(str(path))} line 3: goal is neither"):
+        next(instances)
+
+
 def test_columns_may_come_in_any_order_and_number() -> None:
     found = read_text('note,board,ID\nx,"1,2,3,0",a\n,1 2 0 3,\n')
     assert [(instance.id, instance.board) for instance in found] == [("a", (1, 2, 3, 0)), ("3", (1, 2, 0, 3))]
@@ -114,6 +124,13 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ('id,board\na,"1 2\n', InstanceError, "not a row of CSV"),
         ("board,optimal_length\n1 2 3 0,many\n", InstanceError, "optimal_length 'many' is not a number"),
         ("board,optimal_length\n1 2 3 0,-1\n", InstanceError, "not a number"),
+        (
+            "board,goal\n1 2 3 0,\n1 2 3 0,middle\n",
+            GoalError,
+            "standard input line 3: goal is neither one of blank-last",
+        ),
+        ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* rows of .* where a 2x2 board is expected"),
+        ("board,goal\n1 2 3 0,1 2 0 0\n", GoalError, "line 2: goal .* twice"),
         ("board,goal,board\n1 2 3 0,,1 2 3 0\n", InstanceError, "line 1: the header names the column board twice"),
         ("1 " * 6000, InstanceError, "longer than 10000"),
         ("id,goal\na,b\n", BoardError, "line 1"),
@@ -129,6 +146,21 @@ def test_unknown_set_gets_a_hint(tmp_path: Path) -> None:
         list(read_instances("korf10", None))
     with pytest.raises(InstanceError, match="the sets are classic"):
         list(read_instances(str(tmp_path / "no.csv"), None))
+
+
+@pytest.mark.parametrize("source", ["1 2 3 4 " * 1000, "1/" * 1000, "1/" * 100 + "\0", "a" * 200])
+def test_long_name_is_quoted_in_part(source: str) -> None:
+    """A board in the place of a file, for one."""
+    with pytest.raises(InstanceError, match=r"\.\.\.") as caught:
+        list(read_instances(source, None))
+    assert len(str(caught.value)) < 300
+
+
+def test_long_line_is_quoted_in_part() -> None:
+    for text in ("1 2 3 4 " * 1000, f"board,optimal_length\n1 2 3 0,{'x' * 9000}"):
+        with pytest.raises(PdbError, match=r"standard input line \d.*\.\.\.") as caught:
+            read_text(text)
+        assert len(str(caught.value)) < 300
 
 
 def test_folder_and_binary_file_are_refused(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
     assert partition.size == size
     assert partition.name == name
     assert partition_source(name)
+    assert partition_source(str(partition)) is None
     assert parse_partition(str(partition), size).patterns == partition.patterns
     assert partition.n_entries() == sum(math.perm(size.n_cells, p.n_tiles) for p in partition.patterns)
 
@@ -53,6 +54,10 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
         ("", "3x3", "neither a name"),
         ("664", "4x4", "neither a name"),
         ("1,2,3,4/4,5,6,7,8", "3x3", "tiles 4 are in two patterns"),
+        ("1,1,2/3", "2x2", "pattern 1,1,2 names 1 twice; name each tile once"),
+        ("1,2,1,2,3/4,5,6,7,8", "3x3", "pattern 1,1,2,2,3 names 1, 2 twice"),
+        ("1,1,2/3", None, "names 1 twice"),
+        ("12345,12346/1,2,3", "2x2", "tiles 12345, 12346 are not on the board"),
         ("1,2,3,4/5,6,7,9", "3x3", "tiles 9 are not on the board"),
         ("1,2,3,4/5,6,7", "3x3", "tiles 8 are in no pattern"),
         ("0,1,2/3", "2x2", "tiles 0 are not on the board"),
@@ -68,12 +73,30 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
         ("/1,2,3", "2x2", "neither a name"),
         ("1,2,3/", "2x2", "neither a name"),
         ("1,2\u0663/3", "2x2", "neither a name"),
-        ("auto", None, "neither a name"),
+        ("auto", None, "auto is made for the size of a board; give --size"),
+        ("automatic", "3x3", r"55554 \(5x5\), auto for any --size\) nor written out"),
     ],
 )
 def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> None:
     with pytest.raises(PartitionError, match=match):
         parse_partition(text, None if size is None else parse_size(size))
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("x" * 5000, "4x4"),
+        (",".join(map(str, range(1, 3000))), "4x4"),
+        ("/".join(map(str, range(1, 3000))), "4x4"),
+        ("/".join(map(str, range(1, 3000))), None),
+        ("/".join(["1,2,3"] * 1000), "4x4"),
+        ("1/2/" * 1000 + "x", "4x4"),
+    ],
+)
+def test_long_partition_is_quoted_in_part(text: str, size: str | None) -> None:
+    with pytest.raises(PartitionError, match=r"\.\.\.") as caught:
+        parse_partition(text, None if size is None else parse_size(size))
+    assert len(str(caught.value)) < 300
 
 
 @given(st.sampled_from(SIZES), st.data())
@@ -149,6 +172,15 @@ def test_named_partitions_cover_the_known_sizes() -> None:
     }  # fmt: skip
 
 
-def test_pattern_without_tiles_is_refused() -> None:
-    with pytest.raises(PartitionError):
-        Pattern(())
+@pytest.mark.parametrize(
+    ("tiles", "match"),
+    [
+        ((), "has 0 tiles"),
+        ((3, 1), "tiles of pattern 3,1 must ascend: 1, 3"),
+        ((1, 2, 2), "pattern 1,2,2 names 2 twice"),
+        ((2, 1, 2), "pattern 2,1,2 names 2 twice"),
+    ],
+)
+def test_pattern_that_is_no_ascending_set_is_refused(tiles: tuple[int, ...], match: str) -> None:
+    with pytest.raises(PartitionError, match=match):
+        Pattern(tiles)

@@ -1,0 +1,65 @@
+"""The command line as its users meet it: a process, its two streams, its exit code."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+PROGRAM = [sys.executable, "-c", "from pdb_cli.main import run; run()"]
+BOARD = "8 6 7/2 5 4/3 0 1"
+UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
+
+
+def pdb(
+    *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command; whatever happens, no traceback."""
+    result = subprocess.run(
+        [*PROGRAM, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | environment,
+        timeout=120,
+    )
+    assert "Traceback" not in result.stderr, result.stderr
+    return result
+
+
+def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> None:
+    """The exit code, and one sentence on stderr."""
+    assert result.returncode == code, result.stderr
+    told = [line for line in result.stderr.splitlines() if not line.startswith("pdb: compiling")]
+    assert len(told) == 1, told
+    assert re.search(match, told[0]), told
+
+
+def on_terminal(arguments: list[str], *, seconds: float, environment: dict[str, str] | None = None) -> str:
+    """What the command shows on a terminal of 100 columns in so many seconds, at most."""
+    pid, descriptor = pty.fork()
+    if pid == 0:
+        os.environ.update({"COLUMNS": "100", "LINES": "40", "TERM": "xterm"} | (environment or {}))
+        os.execv(sys.executable, [*PROGRAM, *arguments])
+    shown = b""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        ready, _, _ = select.select([descriptor], [], [], 0.1)
+        if ready:
+            try:
+                piece = os.read(descriptor, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+    else:
+        os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    os.close(descriptor)
+    return shown.decode("utf-8", "replace")

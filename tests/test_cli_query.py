@@ -1,0 +1,58 @@
+"""`pdb query` as its users meet it."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
+from tests.tables import table_file
+
+
+def test_query_tells_values_sums_and_maximum(small_table: str) -> None:
+    result = pdb("query", "--db", small_table, BOARD)
+    assert result.returncode == 0
+    sums = re.findall(r"(\d+) = ([\d +]+)$", result.stdout, re.MULTILINE)
+    assert len(sums) == 2
+    for total, values in sums:
+        assert int(total) == sum(map(int, values.split("+")))
+    assert re.search(rf"maximum +{max(int(total) for total, _ in sums)}$", result.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("output", ["text", "json", "ndjson", "csv"])
+def test_query_formats_agree(small_table: str, output: str) -> None:
+    result = pdb("query", "--db", small_table, BOARD, "1 2 3/4 5 6/7 0 8", "--format", output)
+    assert result.returncode == 0
+    if output == "json":
+        assert [record["h"] for record in json.loads(result.stdout)][1] == 1
+    elif output == "ndjson":
+        assert [json.loads(line)["h"] for line in result.stdout.splitlines()][1] == 1
+    elif output == "csv":
+        assert [row["h"] for row in csv.DictReader(io.StringIO(result.stdout))][1] == "1"
+
+
+def test_query_reads_standard_input(small_table: str) -> None:
+    result = pdb("query", "--db", small_table, "--format", "ndjson", stdin=f"{BOARD}\n1 2 3 4 5 6 7 8 0\n")
+    assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2"]
+
+
+def test_query_goes_on_after_an_unsolvable_board(small_table: str) -> None:
+    result = pdb("query", "--db", small_table, UNSOLVABLE, BOARD, "--format", "ndjson")
+    assert result.returncode == 3
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [record["solvable"] for record in records] == [False, True]
+
+
+def test_query_without_table_takes_boards_of_several_sizes(own_cache: str) -> None:
+    result = pdb("query", "--instances", "classic", "--format", "ndjson", TILE_PDB_CACHE=own_cache)
+    assert result.returncode == 0, result.stderr
+    assert {len(json.loads(line)["board"]) for line in result.stdout.splitlines()} == {9, 16}
+
+
+def test_instance_sets_go_by_name_and_unknown_ones_get_a_hint() -> None:
+    result = pdb("query", "--db", str(table_file("663", "4x4")), "--instances", "hardest80", "--format", "csv")
+    assert result.returncode == 0
+    assert len(result.stdout.splitlines()) == 18
+    refused(pdb("query", "--db", str(table_file("663", "4x4")), "--instances", "hardest8"), 2, "did you mean hardest80")

@@ -1,0 +1,133 @@
+"""`pdb solve` as its users meet it."""
+
+import json
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, on_terminal, pdb, refused
+from tests.tables import table_file
+
+
+def test_solve_record_has_the_documented_fields(small_table: str) -> None:
+    result = pdb("solve", "--db", small_table, BOARD, "--format", "ndjson")
+    record = json.loads(result.stdout)
+    assert set(record) >= {
+        "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "generated", "expanded", "seconds",
+        "thresholds",
+    }  # fmt: skip
+    assert record["length"] == len(record["moves"]) == 31
+    assert record["optimal"] is True
+    assert sum(step["generated"] for step in record["thresholds"]) == record["generated"]
+
+
+@pytest.mark.parametrize("goal", ["blank-first", "1 2 3 8 0 4 7 6 5", "snail"])
+def test_solve_takes_goals(small_table: str, goal: str, own_cache: str) -> None:
+    board = "1 2 3/8 4 0/7 6 5" if goal != "blank-first" else "1 0 2/3 4 5/6 7 8"
+    result = pdb("solve", board, "--goal", goal, "--format", "ndjson", TILE_PDB_CACHE=own_cache)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["length"] == 1
+    refused_or_solved = pdb("solve", "--db", small_table, board, "--goal", goal)
+    assert refused_or_solved.returncode == (0 if goal == "blank-first" else 2)
+
+
+def test_goal_of_the_tables_is_the_default(tmp_path: Path) -> None:
+    assert (
+        pdb("build", "1,2,3,4/5,6,7,8", "--goal", "snail", "--size", "3x3", "--out", "s.h5", cwd=tmp_path).returncode
+        == 0
+    )
+    for command in ("solve", "query"):
+        result = pdb(command, "--db", "s.h5", "1 2 3/8 4 0/7 6 5", "--format", "ndjson", cwd=tmp_path)
+        assert json.loads(result.stdout)["h"] == 1, result.stderr
+
+
+def test_solve_without_table_builds_the_standard_one_once(own_cache: str) -> None:
+    first = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
+    second = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
+    assert "building 8 for 3x3 once" in first.stderr
+    assert "building" not in second.stderr
+    assert first.stdout.splitlines()[1] == second.stdout.splitlines()[1]
+
+
+def test_solve_replaces_a_damaged_standard_table(own_cache: str) -> None:
+    pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
+    (table,) = (Path(own_cache) / "tables").glob("*.h5")
+    table.write_bytes(table.read_bytes()[:3000])
+    again = pdb("solve", BOARD, TILE_PDB_CACHE=own_cache)
+    assert again.returncode == 0
+    assert "building" in again.stderr
+
+
+@pytest.mark.parametrize("board", ["1 2/0 3", "1 2 3/4 0 5", "4 1 2 3/5 6 7 0", "1 2 3 4/5 6 7 8/9 10 0 11"])
+def test_solve_answers_every_size(board: str, own_cache: str) -> None:
+    result = pdb("solve", board, "--format", "ndjson", TILE_PDB_CACHE=own_cache)
+    assert result.returncode in (0, 3), result.stderr
+    assert json.loads(result.stdout)["solvable"] is (result.returncode == 0)
+
+
+def test_unsolvable_board_gets_the_reason_and_the_others_are_solved(small_table: str) -> None:
+    result = pdb("solve", "--db", small_table, UNSOLVABLE, BOARD, "--format", "ndjson")
+    assert result.returncode == 3
+    assert "odd permutation" in result.stderr
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(record["solvable"], record["length"]) for record in records] == [(False, None), (True, 31)]
+
+
+def test_wrong_length_in_a_file_is_an_error(small_table: str, tmp_path: Path) -> None:
+    path = tmp_path / "set.csv"
+    path.write_text(f"id,goal,optimal_length,board\na,blank-last,29,{BOARD.replace('/', ' ')}\n", encoding="utf-8")
+    result = pdb("solve", "--db", small_table, "--instances", str(path))
+    assert result.returncode == 1
+    assert "31 moves, the instance file says 29" in result.stderr
+
+
+@pytest.mark.parametrize("limit", [["--max-nodes", "50"], ["--time-limit", "0"]])
+def test_limit_is_told_with_a_lower_bound(limit: list[str]) -> None:
+    hard = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
+    result = pdb("solve", "--db", str(table_file("555", "4x4")), hard, *limit)
+    assert result.returncode == 5
+    assert "given up, at least" in result.stdout
+
+
+def test_board_of_another_size_is_refused(small_table: str) -> None:
+    refused(
+        pdb("solve", "--db", small_table, "1 2 3 4 5 6 7 8 9 10 11 12 13 14 0 15"), 4, "3x3 boards, this board is 4x4"
+    )
+
+
+def test_many_boards_are_solved_in_order_on_all_threads() -> None:
+    result = pdb(
+        "solve", "--db", str(table_file("78", "4x4")), "--instances", "korf100", "--format", "ndjson", "--threads", "2"
+    )
+    assert result.returncode == 0, result.stderr
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [record["id"] for record in records] == [str(i) for i in range(1, 101)]
+    assert "100 boards, 100 solved" in result.stderr
+
+
+def test_interrupted_solve_ends_at_once() -> None:
+    hard = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
+    process = subprocess.Popen(
+        [*PROGRAM, "solve", "--db", str(table_file("555", "4x4")), hard],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2.5)
+    start = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    _out, err = process.communicate(timeout=20)
+    # 0.2 s is promised, to which the process adds the end of the interpreter.
+    assert time.perf_counter() - start < 0.7
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "pdb: interrupted"
+
+
+def test_terminal_without_a_board_gets_the_hardest_boards_and_live_progress() -> None:
+    shown = on_terminal(["solve", "--db", str(table_file("663", "4x4"))], seconds=6)
+    assert "solving the 17 boards of the 15-puzzle that take 80 moves" in shown
+    assert re.search(r"threshold \d+, [\d,]+ nodes", shown)
