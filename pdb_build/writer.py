@@ -106,6 +106,8 @@ class TableFileWriter:
                 creation.set_layout(h5py.h5d.CONTIGUOUS)
                 creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
                 creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+                # Else HDF5 notes the time, and no two builds have the same bytes.
+                creation.set_obj_track_times(False)
                 space = h5py.h5s.create_simple((count_table_bytes(self._size, pattern.n_tiles, self._encoding),))
                 dataset = h5py.h5d.create(group.id, TABLE_DATASET.encode(), h5py.h5t.NATIVE_UINT8, space, dcpl=creation)
                 self._offsets.append(dataset.get_offset())

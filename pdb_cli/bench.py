@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdb_cli.options import FormatOption, LoadOption, check_load
+from pdb_cli.options import EncodingOption, FormatOption, LoadOption, check_load, parse_encoding
 from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
 from pdb_core.errors import OutputError
 
@@ -45,6 +45,7 @@ def bench(
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Instance sets to solve.", show_default=", ".join(_SETS))
     ] = None,
+    encoding: EncodingOption = "bits",
     load: LoadOption = "copy",
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write all figures to a file.")
@@ -56,6 +57,7 @@ def bench(
     Prints the median of the builds, and nodes and nodes/s of the searches.
     """
     check_load(load)
+    parse_encoding(encoding)
     prepare()
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="pdb-bench-") as folder:
@@ -63,7 +65,7 @@ def bench(
         def measured() -> Iterator[dict[str, Any]]:
             for partition in partitions or ["663", "78"]:
                 path = Path(folder) / "table.h5"
-                for record in _measure(partition, path, repeats, boards, seed, sets or list(_SETS), load):
+                for record in _measure(partition, encoding, path, repeats, boards, seed, sets or list(_SETS), load):
                     records.append(record)
                     yield record
 
@@ -76,13 +78,14 @@ def bench(
 
 
 def _measure(
-    partition: str, path: Path, repeats: int, n_boards: int, seed: int, sets: list[str], load: str
+    partition: str, encoding: str, path: Path, repeats: int, n_boards: int, seed: int, sets: list[str], load: str
 ) -> Iterator[dict[str, Any]]:
     from pdb_core.puzzle import parse_goal, random_boards
     from pdb_query import open_database, read_instances
     from solver import Solver
 
-    yield _measure_build(partition, path, repeats)
+    yield _measure_build(partition, encoding, path, repeats)
+    partition = f"{partition} {encoding}"
     with open_database(path, load=load) as database:  # type: ignore[arg-type]
         solver = Solver(database)
         plain = Solver(database, plain=True)
@@ -99,7 +102,7 @@ def _measure(
             yield _measure_searches(f"{partition}: {name}", solver, instances)
 
 
-def _measure_build(partition: str, path: Path, repeats: int) -> dict[str, Any]:
+def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> dict[str, Any]:
     """Build in a process of its own, so that start, imports, writing and digests are counted."""
     program = "from pdb_cli.main import run; run()"
     seconds, peaks = [], []
@@ -107,10 +110,13 @@ def _measure_build(partition: str, path: Path, repeats: int) -> dict[str, Any]:
         path.unlink(missing_ok=True)
         start = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-c", program, "build", partition, "--out", str(path), "--format", "json"],
+            [
+                sys.executable, "-c", program, "build", partition, "--encoding", encoding, "--out", str(path),
+                "--format", "json",
+            ],
             check=True,
             stdout=subprocess.DEVNULL,
-        )
+        )  # fmt: skip
         elapsed = time.perf_counter() - start
         if repeat == 0:
             message(f"pdb: {partition}: first build, kernels compiled if need be: {elapsed:.2f} s, not counted")
@@ -118,7 +124,7 @@ def _measure_build(partition: str, path: Path, repeats: int) -> dict[str, Any]:
         seconds.append(elapsed)
         peaks.append(json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))["peak_memory_bytes"])
     return {
-        "measurement": f"{partition}: build, whole process",
+        "measurement": f"{partition} {encoding}: build, whole process",
         "seconds": statistics.median(seconds),
         "all_seconds": seconds,
         "peak_memory_bytes": max(peaks),

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdb_cli.options import FormatOption, GoalOption, SizeOption, ThreadsOption, parse_optional_size
+from pdb_cli.options import (
+    EncodingOption,
+    FormatOption,
+    GoalOption,
+    SizeOption,
+    ThreadsOption,
+    parse_encoding,
+    parse_optional_size,
+)
 from pdb_cli.output import Format, command, count, message, on_terminal, prepare, write_records
 
 if TYPE_CHECKING:
@@ -30,22 +38,13 @@ def build(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write; PARTITION.h5 by default.")
     ] = None,
-    encoding: Annotated[
-        str,
-        typer.Option(
-            "--encoding",
-            metavar="bytes|bits",
-            help="A byte for each placement (additive minimum), or a bit for each state: blank-aware, stronger, "
-            "smaller.",
-        ),
-    ] = "bytes",
+    encoding: EncodingOption = "bits",
     threads: ThreadsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, build nothing.")] = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Build a pattern database: search all patterns of a partition, write one table file and a report beside it."""
-    if encoding not in ("bytes", "bits"):
-        raise typer.BadParameter(f"{encoding!r} is neither bytes nor bits", param_hint="--encoding")
+    parse_encoding(encoding)
     if out is not None and len(partitions) > 1:
         raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
     prepare()
@@ -81,9 +80,7 @@ def _plan(
         name = parsed.name.replace("/", "_").replace(",", "-")
         folder = Path("data")
         out = (folder if folder.is_dir() else Path()) / f"{name if len(name) <= 80 else 'partition'}.h5"
-    return plan_build(
-        board_size, goal_board, parsed, out, encoding="bits" if encoding == "bits" else "bytes", n_threads=threads
-    )
+    return plan_build(board_size, goal_board, parsed, out, encoding=parse_encoding(encoding), n_threads=threads)
 
 
 _PLAN_COLUMNS = ("file", "partition", "size", "entries", "memory_bytes", "disk_bytes")

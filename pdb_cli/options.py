@@ -9,6 +9,7 @@ import typer
 from pdb_cli.output import Format
 
 if TYPE_CHECKING:
+    from pdb_core.encoding import Encoding
     from pdb_core.puzzle import BoardSize
     from pdb_query import Instance
 
@@ -28,6 +29,15 @@ DatabaseOption = Annotated[
     list[Path] | None,
     typer.Option(
         "--db", metavar="FILE", help="A table file made by pdb build; several: the largest of their sums counts."
+    ),
+]
+EncodingOption = Annotated[
+    str,
+    typer.Option(
+        "--encoding",
+        metavar="bits|bytes",
+        help="A bit for each state, blank-aware: stronger and smaller; or a byte for each placement, the additive "
+        "minimum: read with one lookup.",
     ),
 ]
 InstancesOption = Annotated[
@@ -84,6 +94,15 @@ def boards_asked_for(boards: list[str] | None, instances: str | None, size: "Boa
         yield Instance(str(number), board, board_size, None, None)
     if instances is not None:
         yield from read_instances(instances, size)
+
+
+def parse_encoding(encoding: str) -> "Encoding":
+    """The encoding of that name. Raises a usage error."""
+    if encoding == "bits":
+        return "bits"
+    if encoding == "bytes":
+        return "bytes"
+    raise typer.BadParameter(f"{encoding!r} is neither bits nor bytes", param_hint="--encoding")
 
 
 def check_load(load: str) -> None:

@@ -15,7 +15,7 @@ from pdb_core.puzzle import BoardSize
 
 Encoding = Literal["bytes", "bits"]
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
-DEFAULT_ENCODING: Encoding = "bytes"
+DEFAULT_ENCODING: Encoding = "bits"
 UNREACHED = 255
 
 

@@ -5,6 +5,7 @@ import hashlib
 import json
 import math
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from pdb_build import BuildPlan, BuildProgress, build_database, check_plan, plan_build, resources, writer
 from pdb_build.plan import format_bytes
+from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, parse_size
@@ -22,26 +24,47 @@ SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 
 
-def plan_for(out: Path, partition: str = "1,2,5/3,4,6/7,8", size: BoardSize = SIZE, threads: int = 2) -> BuildPlan:
+def plan_for(
+    out: Path,
+    partition: str = "1,2,5/3,4,6/7,8",
+    size: BoardSize = SIZE,
+    threads: int = 2,
+    encoding: Encoding = DEFAULT_ENCODING,
+) -> BuildPlan:
     goal = blank_last(size)
-    return plan_build(size, goal, parse_partition(partition, size, goal), out, n_threads=threads)
+    return plan_build(size, goal, parse_partition(partition, size, goal), out, encoding=encoding, n_threads=threads)
 
 
 @pytest.mark.tiny
 def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
-    result = build_database(plan_for(tmp_path / "a.h5"))
-    with open_database(result.path) as database:
-        for index, pattern in enumerate(database.header.partition.patterns):
-            assert database.table(index).tolist() == naive.naive_additive_min(SIZE, GOAL, pattern.tiles)
+    for encoding in ENCODINGS:
+        result = build_database(plan_for(tmp_path / f"{encoding}.h5", encoding=encoding))
+        with open_database(result.path) as database:
+            assert database.encoding == encoding
+            for index, pattern in enumerate(database.header.partition.patterns):
+                table = database.table(index)
+                if encoding == "bytes":
+                    assert table.tolist() == naive.naive_additive_min(SIZE, GOAL, pattern.tiles)
+                else:
+                    assert table.tobytes() == naive.naive_bits(SIZE, GOAL, pattern.tiles)
 
 
-def test_builds_are_byte_identical_whatever_the_threads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_builds_are_byte_identical_whatever_the_threads(tmp_path: Path, encoding: Encoding) -> None:
     digests = set()
     for run, threads in enumerate((1, 2, 3, 2)):
         path = tmp_path / f"{run}.h5"
-        build_database(plan_for(path, "1,2,3,4,5,6/7,8,9,10,11", BoardSize(4, 3), threads))
+        build_database(plan_for(path, "1,2,3,4,5,6/7,8,9,10,11", BoardSize(4, 3), threads, encoding))
         digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
     assert len(digests) == 1
+
+
+@pytest.mark.tiny
+def test_built_file_does_not_depend_on_the_clock(tmp_path: Path) -> None:
+    for name in ("a.h5", "b.h5"):
+        build_database(plan_for(tmp_path / name))
+        time.sleep(1.1)  # HDF5 counts whole seconds
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
 
 
 @pytest.mark.tiny
@@ -149,11 +172,21 @@ def test_missing_folder_is_refused(tmp_path: Path) -> None:
     [("4x4", "78"), ("4x4", "663"), ("5x5", "6666"), ("3x3", "8"), ("6x6", "auto"), ("2x3", "1,2,3,4,5")],
 )
 def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
-    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size))
+    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bytes")
     n_cells = plan.size.n_cells
     assert plan.n_entries == sum(math.perm(n_cells, p.n_tiles) for p in plan.partition.patterns)
     assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 5000 * len(plan.patterns) + 100_000
     assert plan.memory_bytes > plan.n_entries // len(plan.patterns)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "partition"), [("3x3", "8"), ("2x3", "1,2,3,4,5"), ("3x3", "1,2,3/4,5/6,7,8")])
+def test_plan_counts_states_and_bytes_of_bits(tmp_path: Path, size: str, partition: str) -> None:
+    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bits")
+    result = build_database(plan)
+    assert [entry.n_entries for entry in plan.patterns] == [entry.n_entries for entry in result.header.patterns]
+    assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
+    assert result.path.stat().st_size <= plan.disk_bytes
 
 
 @pytest.mark.parametrize(
@@ -179,7 +212,8 @@ def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
     assert n_placements < large.patterns[0].n_states < 3 * n_placements
 
 
-def test_planned_memory_is_that_of_the_build(tmp_path: Path) -> None:
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding) -> None:
     """A process of its own, whose peak is its own too."""
     import subprocess
     import sys
@@ -188,6 +222,7 @@ def test_planned_memory_is_that_of_the_build(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     partition = "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15"
     command = [sys.executable, "-c", program, "build", partition, "--size", "4x4", "--out", str(path)]
+    command += ["--encoding", encoding]
     subprocess.run(command, check=True, capture_output=True)
     report = json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))
     assert 0.6 * report["planned_memory_bytes"] < report["peak_memory_bytes"] < 1.1 * report["planned_memory_bytes"]
@@ -209,7 +244,7 @@ def test_build_without_memory_is_refused_and_says_what_would_fit(
 @pytest.mark.tiny
 def test_build_without_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 1_000_000)
-    with pytest.raises(DiskFullError, match=r"576\.6 MB.*1\.0 MB are free"):
+    with pytest.raises(DiskFullError, match=r"195\.7 MB.*1\.0 MB are free"):
         check_plan(plan_for(tmp_path / "a.h5", "78", BoardSize(4, 4)))
 
 
@@ -263,7 +298,7 @@ def test_bytes_are_formatted(n: int, text: str) -> None:
 
 @pytest.mark.tiny
 def test_tables_start_on_pages(tmp_path: Path) -> None:
-    result = build_database(plan_for(tmp_path / "a.h5", "1,2,3,4,5/6,7,8"))
+    result = build_database(plan_for(tmp_path / "a.h5", "1,2,3,4,5/6,7,8", encoding="bytes"))
     with open_database(result.path) as database:
         starts = database.lookup_tables.table_start
     assert starts[0] % 4096 == 0

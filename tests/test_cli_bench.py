@@ -14,6 +14,6 @@ def test_bench_prints_medians_and_writes_json(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     records = json.loads(path.read_text(encoding="utf-8"))
     assert [json.loads(line) for line in result.stdout.splitlines()] == records
-    assert records[0]["measurement"] == "663: build, whole process"
+    assert records[0]["measurement"] == "663 bits: build, whole process"
     assert records[1]["boards"] == 3
     assert records[1]["nodes_per_second"] > 100_000

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS
 from pdb_core.pattern import named_partitions
 from tests.command_line import BOARD, PROGRAM, on_terminal, pdb, refused
 
@@ -53,6 +54,9 @@ def test_build_makes_a_partition_for_any_size(tmp_path: Path) -> None:
 def test_dry_run_builds_nothing(tmp_path: Path) -> None:
     result = pdb("build", "78", "--dry-run", cwd=tmp_path)
     assert result.returncode == 0
+    assert "1,425,191,040 entries" in result.stdout
+    assert "disk 195.7 MB" in result.stdout
+    result = pdb("build", "78", "--dry-run", "--encoding", "bytes", cwd=tmp_path)
     assert "518,918,400 entries" in result.stdout
     assert "1,425,191,040 states" in result.stdout
     assert list(tmp_path.iterdir()) == []
@@ -63,7 +67,7 @@ def test_build_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     rest = ",".join(map(str, range(10, 25)))
     result = pdb("build", f"{nine}/{rest.replace(',18', '/18')}", "--size", "5x5", "--dry-run", cwd=tmp_path)
     assert result.returncode == 5
-    assert re.search(r"needs [\d.]+ TB of memory, .* patterns of at most \d tiles would fit", result.stderr)
+    assert re.search(r"needs [\d.]+ [GT]B of memory, .* patterns of at most \d tiles would fit", result.stderr)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -116,7 +120,9 @@ def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delay", [0.6, 1.2, 2.0, 3.0, 3.5])
 def test_interrupted_build_ends_within_a_second_and_leaves_nothing(tmp_path: Path, delay: float) -> None:
-    process = subprocess.Popen([*PROGRAM, "build", "78"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*PROGRAM, "build", "78", "--encoding", "bytes"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
     time.sleep(delay)
     start = time.perf_counter()
     process.send_signal(signal.SIGINT)
@@ -126,6 +132,28 @@ def test_interrupted_build_ends_within_a_second_and_leaves_nothing(tmp_path: Pat
     assert process.returncode in (130, -signal.SIGINT)
     assert "Traceback" not in err or delay < 1.0  # before our code runs Python answers by itself
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".h5" and not path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_encoding_is_built_and_told(tmp_path: Path, encoding: str) -> None:
+    record = json.loads(pdb("build", "8", "--encoding", encoding, "--format", "ndjson", cwd=tmp_path).stdout)
+    assert record["encoding"] == encoding
+    assert f", {encoding}" in pdb("info", "8.h5", cwd=tmp_path).stdout
+    assert pdb("verify", "--deep", "8.h5", cwd=tmp_path).returncode == 0
+    queried = json.loads(pdb("query", "--db", "8.h5", BOARD, "--format", "ndjson", cwd=tmp_path).stdout)
+    assert queried["h"] == 31
+    assert "mean maximum" in pdb("stats", "8.h5", "--boards", "100", cwd=tmp_path).stdout
+
+
+def test_default_encoding_is_that_of_the_library(tmp_path: Path) -> None:
+    record = json.loads(pdb("build", "8", "--format", "ndjson", cwd=tmp_path).stdout)
+    assert record["encoding"] == DEFAULT_ENCODING
+
+
+def test_unknown_encoding_is_refused(tmp_path: Path) -> None:
+    result = pdb("build", "8", "--encoding", "words", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "'words' is neither bits nor bytes" in result.stderr
 
 
 def test_terminal_shows_a_bar_for_each_pattern(tmp_path: Path) -> None:

@@ -34,7 +34,12 @@ def test_verify_deep_finds_a_wrong_table_with_right_digests(tmp_path: Path) -> N
         header = read_header(file, "")
         last = header.patterns[2]
         signed = PatternHeader(
-            last.pattern, last.n_entries, last.histogram, last.n_unreached, hashlib.sha256(table.tobytes()).hexdigest()
+            last.pattern,
+            last.n_entries,
+            last.n_bytes,
+            last.histogram,
+            last.n_unreached,
+            hashlib.sha256(table.tobytes()).hexdigest(),
         )
         write_header(
             file, Header(header.size, header.goal, header.partition, header.encoding, (*header.patterns[:2], signed))

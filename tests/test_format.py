@@ -25,7 +25,7 @@ SIZE = BoardSize(3, 3)
 def table_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("format") / "a.h5"
     partition = parse_partition("1,2,5/3,4,6/7,8", SIZE)
-    build_database(plan_build(SIZE, blank_last(SIZE), partition, path, n_threads=1))
+    build_database(plan_build(SIZE, blank_last(SIZE), partition, path, encoding="bytes", n_threads=1))
     return path
 
 
@@ -118,6 +118,24 @@ def test_entries_are_where_the_page_says(table_file: Path) -> None:
     assert table.tolist() == expected
     for cells in ((0, 1, 4), (8, 7, 6), (3, 0, 5)):
         assert table[naive.naive_rank(cells, 9)] == expected[naive.naive_rank(cells, 9)]
+
+
+@pytest.mark.tiny
+def test_bits_are_where_the_page_says(tmp_path: Path) -> None:
+    path = tmp_path / "bits.h5"
+    partition = parse_partition("1,2,5/3,4,6/7,8", SIZE)
+    build_database(plan_build(SIZE, blank_last(SIZE), partition, path, encoding="bits", n_threads=1))
+    with h5py.File(path, "r") as file:
+        assert file.attrs["encoding"] == "bits"
+        table = file["pattern_0/table"][:]
+        histogram = file["pattern_0/histogram"][:]
+    assert table.tobytes() == naive.naive_bits(SIZE, blank_last(SIZE), (1, 2, 5))
+    distances = naive.naive_pattern_distances(SIZE, blank_last(SIZE), (1, 2, 5))
+    assert histogram.tolist() == [list(distances.values()).count(d) for d in range(len(histogram))]
+    # The parity of a distance shows in the colours of the cells.
+    for (cells, _region), distance in distances.items():
+        dark = sum(sum(divmod(cell, 3)) % 2 for cell in cells) + sum(sum(divmod(cell, 3)) % 2 for cell in (0, 1, 4))
+        assert distance % 2 == dark % 2
 
 
 @pytest.mark.tiny
