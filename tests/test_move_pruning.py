@@ -40,59 +40,81 @@ def test_duplicates_equal_naive_ones() -> None:
     assert words_of(find_duplicates(8)) == naive.naive_duplicates(8)
 
 
-def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box() -> None:
+def is_inside(inner: tuple[int, int, int, int], outer: tuple[int, int, int, int]) -> bool:
+    return inner[0] >= outer[0] and inner[1] <= outer[1] and inner[2] >= outer[2] and inner[3] <= outer[3]
+
+
+@pytest.mark.parametrize("max_length", [10, pytest.param(12, marks=pytest.mark.slow)])
+def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(max_length: int) -> None:
     """Exact, where the search for duplicates compares random keys: no two effects were taken for one."""
-    kept: dict[object, list[tuple[str, tuple[int, int, int, int]]]] = {}
-    words = words_of(find_duplicates(10))
-    refused = set(words)
-    machine = move_machine(10)
+
+    def place(word: str) -> tuple[int, list[int]]:
+        return len(word), [LETTERS.index(letter) for letter in word]
+
+    machine = move_machine(max_length)
+    duplicates = {word: naive.naive_effect(word) for word in words_of(find_duplicates(max_length))}
+    effects = {effect for effect, _box in duplicates.values()}
+    accepted: dict[naive.Effect, list[tuple[str, tuple[int, int, int, int]]]] = {(): [("", (0, 0, 0, 0))]}
     paths = [""]
-    for _length in range(1, 11):
+    for _length in range(1, max_length + 1):
         paths = [path + letter for path in paths for letter in LETTERS if accepts(machine, path + letter)]
         for path in paths:
             effect, box = naive.naive_effect(path)
-            kept.setdefault(effect, []).append((path, box))
-    kept.setdefault((), []).append(("", (0, 0, 0, 0)))
-    for word in refused:
-        effect, box = naive.naive_effect(word)
-        assert any(
-            (len(other), other) < (len(word), word)
-            or (len(other) == len(word) and [LETTERS.index(c) for c in other] < [LETTERS.index(c) for c in word])
-            for other, inner in kept[effect]
-            if inner[0] >= box[0] and inner[1] <= box[1] and inner[2] >= box[2] and inner[3] <= box[3]
-        ), word
+            if effect in effects:
+                accepted.setdefault(effect, []).append((path, box))
+    for word, (effect, box) in duplicates.items():
+        assert any(place(other) < place(word) and is_inside(inner, box) for other, inner in accepted[effect]), word
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("max_length", [2, 6, 7, 8])
+def test_every_refused_sequence_has_an_accepted_replacement() -> None:
+    """Of all sequences of up to 8 moves: as long or shorter, with the same effect, and playable at the same borders."""
+    machine = move_machine()
+    accepted: dict[naive.Effect, list[tuple[int, int, int, int]]] = {}
+    for length in range(9):
+        refused = []
+        for letters in itertools.product(LETTERS, repeat=length):
+            word = "".join(letters)
+            effect, box = naive.naive_effect(word)
+            if accepts(machine, word):
+                accepted.setdefault(effect, []).append(box)
+            else:
+                refused.append((word, effect, box))
+        for word, effect, box in refused:
+            assert any(is_inside(inner, box) for inner in accepted.get(effect, [])), word
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 12])
 def test_machine_refuses_exactly_the_sequences_that_hold_a_duplicate(max_length: int) -> None:
+    """Of up to 8 moves, which hold none of the longer duplicates."""
     machine = move_machine(max_length)
-    duplicates = naive.naive_duplicates(max_length)
-    for length in range(8):
+    duplicates = naive.naive_duplicates(min(max_length, 8))
+    for length in range(9):
         for letters in itertools.product(LETTERS, repeat=length):
             word = "".join(letters)
             assert accepts(machine, word) == (not any(duplicate in word for duplicate in duplicates)), word
 
 
 @pytest.mark.tiny
-def test_machine_is_minimal() -> None:
-    """No two states refuse the same continuations of up to 9 moves."""
-    machine = move_machine(8)
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
+def test_machine_is_minimal(max_length: int) -> None:
+    """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
+    rows = [tuple(row) for row in move_machine(max_length).successors.tolist()]
+    reached, to_do = {START}, [START]
+    while to_do:
+        new = set(rows[to_do.pop()]) - reached - {REFUSED}
+        reached |= new
+        to_do += new
+    assert len(reached) == len(rows)
 
-    def continuations(state: int, depth: int) -> object:
-        if depth == 0:
-            return ()
-        following = [int(s) for s in machine.successors[state]]
-        return tuple(None if s == REFUSED else continuations_of(s, depth - 1) for s in following)
-
-    known: dict[tuple[int, int], object] = {}
-
-    def continuations_of(state: int, depth: int) -> object:
-        if (state, depth) not in known:
-            known[state, depth] = hash(continuations(state, depth))
-        return known[state, depth]
-
-    assert len({continuations_of(state, 9) for state in range(machine.n_states)}) == machine.n_states
+    # What tells states apart tells them apart within the length of a duplicate, at most.
+    kinds = [0] * len(rows)
+    for _length in range(max_length):
+        looks = [tuple(REFUSED if state == REFUSED else kinds[state] for state in row) for row in rows]
+        numbers = {look: number for number, look in enumerate(sorted(set(looks)))}
+        kinds = [numbers[look] for look in looks]
+    assert len(set(kinds)) == len(rows)
 
 
 def boards_reached(size: BoardSize, max_length: int) -> dict[Board, int]:
@@ -186,6 +208,17 @@ def test_search_notices_a_machine_that_refuses_both_ways_round_two_by_two() -> N
         machine = move_pruning.MoveMachine(8, successors)
         for size in ("2x2", "2x3", "3x2"):
             assert any(machine_depth_counts(machine, *start) != plain_depth_counts(*start) for start in starts(size))
+
+
+def test_machine_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
+    move_machine.cache_clear()
+    first = move_machine(8)
+    monkeypatch.setattr(move_pruning, "find_duplicates", None)
+    assert move_machine(8) is first
+    move_machine.cache_clear()
+    assert (move_machine(8).successors == first.successors).all()
+    move_machine.cache_clear()
 
 
 def test_machine_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
