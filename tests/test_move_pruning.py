@@ -96,6 +96,25 @@ def test_machine_refuses_exactly_the_sequences_that_hold_a_duplicate(max_length:
             assert accepts(machine, word) == (not any(duplicate in word for duplicate in duplicates)), word
 
 
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
+def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
+    """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`."""
+    machine = move_machine(max_length)
+    duplicates = find_duplicates(max_length)
+    codes, states = np.zeros(1, dtype=np.int64), np.array([START])
+    for n_moves in range(1, max_length + 1):
+        codes_before, states_before = codes, states
+        codes, states = (codes[:, None] * 4 + np.arange(4)).reshape(-1), machine.successors[states].reshape(-1)
+        ends_in_duplicate = np.zeros(len(codes), dtype=bool)
+        for length, words in duplicates.items():
+            if length <= n_moves:
+                ends_in_duplicate |= np.isin(codes & ((1 << 2 * length) - 1), words)
+        assert ((states == REFUSED) == ends_in_duplicate).all()
+        codes, states = codes[~ends_in_duplicate], states[~ends_in_duplicate]
+    all_but_first = np.searchsorted(codes_before, codes & ((1 << 2 * (max_length - 1)) - 1))
+    assert (states == states_before[all_but_first]).all()
+
+
 @pytest.mark.tiny
 @pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
 def test_machine_is_minimal(max_length: int) -> None:
