@@ -10,7 +10,8 @@ a duplicate, the sequence that comes before it could be played in its stead, and
 or as long and smaller. So it holds none. And as the heuristic is admissible, it prunes none of its nodes either.
 
 The machine reads moves and refuses one that completes a duplicate. It is the automaton of Aho and Corasick (1975) for
-the duplicates up to a length, minimised. Undoing the last move is the shortest of them.
+the duplicates up to a length, minimised. Undoing the last move is the shortest of them. Neither the duplicates nor the
+argument know the size of the board, the goal, or where the blank begins: one machine serves them all.
 """
 
 import hashlib

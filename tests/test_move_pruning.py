@@ -1,6 +1,9 @@
 """The machine that prunes duplicate moves: its duplicates are the naive ones, and it loses no board."""
 
 import itertools
+import math
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
 from solver import move_pruning
 from solver.move_pruning import REFUSED, START, find_duplicates, move_machine
 from tests import naive
+from tests.machine_bfs import machine_depth_counts, plain_depth_counts
 
 LETTERS = "ULRD"
 
@@ -36,65 +40,106 @@ def test_duplicates_equal_naive_ones() -> None:
     assert words_of(find_duplicates(8)) == naive.naive_duplicates(8)
 
 
-def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box() -> None:
+def is_inside(inner: tuple[int, int, int, int], outer: tuple[int, int, int, int]) -> bool:
+    return inner[0] >= outer[0] and inner[1] <= outer[1] and inner[2] >= outer[2] and inner[3] <= outer[3]
+
+
+@pytest.mark.parametrize("max_length", [10, pytest.param(12, marks=pytest.mark.slow)])
+def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(max_length: int) -> None:
     """Exact, where the search for duplicates compares random keys: no two effects were taken for one."""
-    kept: dict[object, list[tuple[str, tuple[int, int, int, int]]]] = {}
-    words = words_of(find_duplicates(10))
-    refused = set(words)
-    machine = move_machine(10)
+
+    def place(word: str) -> tuple[int, list[int]]:
+        return len(word), [LETTERS.index(letter) for letter in word]
+
+    machine = move_machine(max_length)
+    duplicates = {word: naive.naive_effect(word) for word in words_of(find_duplicates(max_length))}
+    effects = {effect for effect, _box in duplicates.values()}
+    accepted: dict[naive.Effect, list[tuple[str, tuple[int, int, int, int]]]] = {(): [("", (0, 0, 0, 0))]}
     paths = [""]
-    for _length in range(1, 11):
+    for _length in range(1, max_length + 1):
         paths = [path + letter for path in paths for letter in LETTERS if accepts(machine, path + letter)]
         for path in paths:
             effect, box = naive.naive_effect(path)
-            kept.setdefault(effect, []).append((path, box))
-    kept.setdefault((), []).append(("", (0, 0, 0, 0)))
-    for word in refused:
-        effect, box = naive.naive_effect(word)
-        assert any(
-            (len(other), other) < (len(word), word)
-            or (len(other) == len(word) and [LETTERS.index(c) for c in other] < [LETTERS.index(c) for c in word])
-            for other, inner in kept[effect]
-            if inner[0] >= box[0] and inner[1] <= box[1] and inner[2] >= box[2] and inner[3] <= box[3]
-        ), word
+            if effect in effects:
+                accepted.setdefault(effect, []).append((path, box))
+    for word, (effect, box) in duplicates.items():
+        assert any(place(other) < place(word) and is_inside(inner, box) for other, inner in accepted[effect]), word
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("max_length", [2, 6, 7, 8])
+def test_every_refused_sequence_has_an_accepted_replacement() -> None:
+    """Of all sequences of up to 8 moves: as long or shorter, with the same effect, and playable at the same borders."""
+    machine = move_machine()
+    accepted: dict[naive.Effect, list[tuple[int, int, int, int]]] = {}
+    for length in range(9):
+        refused = []
+        for letters in itertools.product(LETTERS, repeat=length):
+            word = "".join(letters)
+            effect, box = naive.naive_effect(word)
+            if accepts(machine, word):
+                accepted.setdefault(effect, []).append(box)
+            else:
+                refused.append((word, effect, box))
+        for word, effect, box in refused:
+            assert any(is_inside(inner, box) for inner in accepted.get(effect, [])), word
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 12])
 def test_machine_refuses_exactly_the_sequences_that_hold_a_duplicate(max_length: int) -> None:
+    """Of up to 8 moves, which hold none of the longer duplicates."""
     machine = move_machine(max_length)
-    duplicates = naive.naive_duplicates(max_length)
-    for length in range(8):
+    duplicates = naive.naive_duplicates(min(max_length, 8))
+    for length in range(9):
         for letters in itertools.product(LETTERS, repeat=length):
             word = "".join(letters)
             assert accepts(machine, word) == (not any(duplicate in word for duplicate in duplicates)), word
 
 
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
+def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
+    """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`."""
+    machine = move_machine(max_length)
+    duplicates = find_duplicates(max_length)
+    codes, states = np.zeros(1, dtype=np.int64), np.array([START])
+    for n_moves in range(1, max_length + 1):
+        codes_before, states_before = codes, states
+        codes, states = (codes[:, None] * 4 + np.arange(4)).reshape(-1), machine.successors[states].reshape(-1)
+        ends_in_duplicate = np.zeros(len(codes), dtype=bool)
+        for length, words in duplicates.items():
+            if length <= n_moves:
+                ends_in_duplicate |= np.isin(codes & ((1 << 2 * length) - 1), words)
+        assert ((states == REFUSED) == ends_in_duplicate).all()
+        codes, states = codes[~ends_in_duplicate], states[~ends_in_duplicate]
+    all_but_first = np.searchsorted(codes_before, codes & ((1 << 2 * (max_length - 1)) - 1))
+    assert (states == states_before[all_but_first]).all()
+
+
 @pytest.mark.tiny
-def test_machine_is_minimal() -> None:
-    """No two states refuse the same continuations of up to 9 moves."""
-    machine = move_machine(8)
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
+def test_machine_is_minimal(max_length: int) -> None:
+    """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
+    rows = [tuple(row) for row in move_machine(max_length).successors.tolist()]
+    reached, to_do = {START}, [START]
+    while to_do:
+        new = set(rows[to_do.pop()]) - reached - {REFUSED}
+        reached |= new
+        to_do += new
+    assert len(reached) == len(rows)
 
-    def continuations(state: int, depth: int) -> object:
-        if depth == 0:
-            return ()
-        following = [int(s) for s in machine.successors[state]]
-        return tuple(None if s == REFUSED else continuations_of(s, depth - 1) for s in following)
-
-    known: dict[tuple[int, int], object] = {}
-
-    def continuations_of(state: int, depth: int) -> object:
-        if (state, depth) not in known:
-            known[state, depth] = hash(continuations(state, depth))
-        return known[state, depth]
-
-    assert len({continuations_of(state, 9) for state in range(machine.n_states)}) == machine.n_states
+    # What tells states apart tells them apart within the length of a duplicate, at most.
+    kinds = [0] * len(rows)
+    for _length in range(max_length):
+        looks = [tuple(REFUSED if state == REFUSED else kinds[state] for state in row) for row in rows]
+        numbers = {look: number for number, look in enumerate(sorted(set(looks)))}
+        kinds = [numbers[look] for look in looks]
+    assert len(set(kinds)) == len(rows)
 
 
 def boards_reached(size: BoardSize, max_length: int) -> dict[Board, int]:
     """Depths at which a breadth-first search that moves only as the machine allows comes to each board first.
 
-    A board is entered with every state of the machine that a shortest way to it ends in.
+    A board is entered with every state of the machine that a shortest way to it ends in, where `machine_bfs` keeps one.
     """
     successors = move_machine(max_length).successors.tolist()
     depths = {blank_last(size): 0}
@@ -118,11 +163,83 @@ def test_no_board_is_lost_and_none_is_found_later(size: str) -> None:
     assert boards_reached(board_size, 12) == naive.naive_distances(board_size, blank_last(board_size))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("size", ["2x5", "5x2"])
-def test_no_board_of_larger_sizes_is_lost(size: str) -> None:
+def starts(size: str) -> list[tuple[BoardSize, int]]:
     board_size = parse_size(size)
-    assert boards_reached(board_size, 12) == naive.naive_distances(board_size, blank_last(board_size))
+    return [(board_size, cell) for cell in range(board_size.n_cells)]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
+def test_plain_search_counts_the_boards_that_the_naive_one_finds(size: str) -> None:
+    for board_size, cell in starts(size):
+        tiles = list(range(1, board_size.n_cells))
+        naive_depths = naive.naive_distances(board_size, (*tiles[:cell], 0, *tiles[cell:])).values()
+        naive_counts = Counter(naive_depths)
+        assert plain_depth_counts(board_size, cell) == [naive_counts[depth] for depth in range(len(naive_counts))]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
+@pytest.mark.parametrize("max_length", [2, 8, 12])
+def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: int) -> None:
+    machine = move_machine(max_length)
+    for board_size, cell in starts(size):
+        assert machine_depth_counts(machine, board_size, cell) == plain_depth_counts(board_size, cell), cell
+
+
+@pytest.mark.parametrize(("size", "longest"), [("2x4", 36), ("4x2", 36), ("3x3", 31), ("2x5", 55), ("5x2", 55)])
+def test_no_board_is_lost_from_any_blank(size: str, longest: int) -> None:
+    for board_size, cell in starts(size):
+        counts = machine_depth_counts(move_machine(), board_size, cell)
+        assert counts == plain_depth_counts(board_size, cell), cell
+        assert sum(counts) == math.factorial(board_size.n_cells) // 2
+        if cell == 0:
+            assert len(counts) - 1 == longest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "n_starts", "longest"), [("3x4", 12, 53), ("4x3", 12, 53), ("2x6", 1, 80), ("6x2", 1, 80)]
+)
+def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: int) -> None:
+    def counts_of_both(start: tuple[BoardSize, int]) -> tuple[list[int], list[int]]:
+        return machine_depth_counts(move_machine(), *start), plain_depth_counts(*start)
+
+    # The kernels release the GIL; each more thread would take another 0.5 GB.
+    with ThreadPoolExecutor(2) as pool:
+        for cell, (counts, plain_counts) in enumerate(pool.map(counts_of_both, starts(size)[:n_starts])):
+            assert counts == plain_counts, cell
+            assert sum(counts) == 239_500_800
+            if cell == 0:
+                assert len(counts) - 1 == longest
+
+
+@pytest.mark.tiny
+def test_search_notices_a_machine_that_refuses_both_ways_round_two_by_two() -> None:
+    """Six moves either way round 2x2 cells have the same effect: one is a duplicate, the other must stay."""
+    duplicates = find_duplicates(8)
+    effects = [naive.naive_effect(word)[0] for word in words_of({6: duplicates[6]})]
+    words = ["".join(letters) for letters in itertools.product(LETTERS, repeat=6)]
+    others = [word for word in words if accepts(move_machine(8), word) and naive.naive_effect(word)[0] in effects]
+    assert len(others) == len(effects) == 4
+    for word in others:
+        code = sum(LETTERS.index(letter) << 2 * (5 - place) for place, letter in enumerate(word))
+        too_many = {**duplicates, 6: np.append(duplicates[6], code)}
+        successors = move_pruning._minimised(move_pruning._automaton(too_many)).astype(np.int16)
+        machine = move_pruning.MoveMachine(8, successors)
+        for size in ("2x2", "2x3", "3x2"):
+            assert any(machine_depth_counts(machine, *start) != plain_depth_counts(*start) for start in starts(size))
+
+
+def test_machine_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
+    move_machine.cache_clear()
+    first = move_machine(8)
+    monkeypatch.setattr(move_pruning, "find_duplicates", None)
+    assert move_machine(8) is first
+    move_machine.cache_clear()
+    assert (move_machine(8).successors == first.successors).all()
+    move_machine.cache_clear()
 
 
 def test_machine_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
