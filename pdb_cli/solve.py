@@ -1,5 +1,6 @@
 """`pdb solve`: shortest solutions."""
 
+import json
 import sys
 import threading
 import time
@@ -61,6 +62,12 @@ def solve(
             "--plain", help="The textbook's IDA*, without pruning of duplicate moves, to compare node counts."
         ),
     ] = False,
+    all_solutions: Annotated[
+        bool, typer.Option("--all", help="Count all shortest solutions, searching the last threshold to its end.")
+    ] = False,
+    list_solutions: Annotated[
+        bool, typer.Option("--list", help="With --all, write each as it is found; as text or ndjson.")
+    ] = False,
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
@@ -70,12 +77,17 @@ def solve(
     of the board's size is used, and built the first time.
     """
     check_load(load)
+    if list_solutions and not all_solutions:
+        raise typer.BadParameter("goes with --all", param_hint="--list")
+    if list_solutions and output not in (Format.text, Format.ndjson):
+        raise typer.BadParameter("writes text or ndjson", param_hint="--list")
     prepare()
     if not boards and instances is None:
         instances = _default_instances(db)
     asked = boards_asked_for(boards, instances, size_hint(db, size))
     with OpenDatabases(db, load) as databases:
-        batch = _Batch(databases, goal, plain, time_limit, max_nodes)
+        listing = _Listing(output) if list_solutions else None
+        batch = _Batch(databases, goal, plain, time_limit, max_nodes, all_solutions, listing)
         n_threads = threads or (1 if instances == "-" else _cores())
         write_records(batch.records(asked, n_threads), output, columns=_COLUMNS, text=_text)
     batch.tell_summary()
@@ -114,7 +126,10 @@ class _Batch:
         plain: bool,
         time_limit: float | None,
         max_nodes: int | None,
+        all_solutions: bool,
+        listing: "_Listing | None",
     ) -> None:
+        self._all, self._listing = all_solutions, listing
         self._databases, self._goal, self._plain = databases, goal, plain
         self._solvers: dict[tuple[Database, ...], Solver] = {}
         self._lock = threading.Lock()
@@ -144,7 +159,14 @@ class _Batch:
         goal = self._databases.goal_of(instance, self._goal)
         solver = self._solver_of(self._databases.databases_for(instance.size, goal))
         try:
-            return instance, goal, solver.solve(instance.board, goal, limits=self._limits(), report=report, crew=crew)
+            if not self._all:
+                solution = solver.solve(instance.board, goal, limits=self._limits(), report=report, crew=crew)
+            else:
+                listed = None if self._listing is None else self._listing.of(instance.id)
+                solution = solver.solve_all(
+                    instance.board, goal, listed=listed, limits=self._limits(), report=report, crew=crew
+                )
+            return instance, goal, solution
         except UnsolvableError as error:
             return instance, goal, error
 
@@ -181,6 +203,8 @@ class _Batch:
                 )
                 message(f"pdb: {error}")
                 self._remember(error)
+        if self._all:
+            record |= {"solutions": outcome.n_solutions, "all_solutions": outcome.is_complete}
         return record | {
             "solvable": True,
             "length": outcome.length,
@@ -216,6 +240,26 @@ class _Batch:
                 f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
                 f"{count(self._generated)} nodes generated, {self._generated / seconds / 1e6:.1f} million/s"
             )
+
+
+class _Listing:
+    """Writes every shortest solution to stdout as it is found, a line each."""
+
+    def __init__(self, output: Format) -> None:
+        self._output = output
+        self._lock = threading.Lock()
+
+    def of(self, board_id: str) -> "Callable[[tuple[int, ...]], None]":
+        """What writes the solutions of one board; it may be called from any thread."""
+
+        def write(tiles: tuple[int, ...]) -> None:
+            line = f"{board_id}: {' '.join(map(str, tiles))}"
+            if self._output is Format.ndjson:
+                line = json.dumps({"id": board_id, "solution": list(tiles)})
+            with self._lock:
+                print(line, flush=True)
+
+        return write
 
 
 class _SearchDisplay:
@@ -257,8 +301,11 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
                 f"{record['seconds']:.2f} s"
             )
         else:
+            number = ""
+            if "solutions" in record:
+                number = f" of {count(record['solutions'])}" if record["all_solutions"] else " of many"
             yield (
-                f"{record['id']}: {plural(record['length'], 'move')}, the shortest; h {record['h']}, "
+                f"{record['id']}: {plural(record['length'], 'move')}, the shortest{number}; h {record['h']}, "
                 f"{count(record['generated'])} nodes, "
                 f"{record['seconds']:.2f} s"
             )

@@ -15,7 +15,7 @@ from solver.crew import Crew
 from solver.ida_star_kernels import FOUND, PAUSED, start_at_root
 from solver.move_pruning import MoveMachine
 from solver.search_tables import BOARD, VALUE_SHIFT, Heuristic, Lanes, empty_lanes, search_tables
-from solver.threshold import ThresholdSearch
+from solver.threshold import Listed, ThresholdSearch
 
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
 _THRESHOLD_ROOM = 24
@@ -41,9 +41,14 @@ class Iteration:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What IDA* found. `tiles` are the tiles moved, in order; None where a limit was reached first."""
+    """What IDA* found. `tiles` are the tiles moved, in order; None where a limit was reached first.
+
+    n_solutions  shortest solutions found; all there are, where all were asked for and `is_complete`
+    """
 
     tiles: tuple[int, ...] | None
+    n_solutions: int
+    is_complete: bool
     h: int
     iterations: tuple[Iteration, ...]
     seconds: float
@@ -73,18 +78,29 @@ class IdaStar:
         self._tables = search_tables(size, heuristics, machine, orders_children=orders_children)
 
     def search(
-        self, board: Board, limits: Limits | None = None, report: Report | None = None, crew: Crew | None = None
+        self,
+        board: Board,
+        limits: Limits | None = None,
+        report: Report | None = None,
+        crew: Crew | None = None,
+        *,
+        finds_all: bool = False,
+        listed: Listed | None = None,
     ) -> SearchResult:
         """A shortest solution of `board`, which must be solvable.
 
         `report` is called after every slice of a threshold. Thresholds that take longer than one are offered to `crew`.
+        Where `finds_all`, the last threshold is searched to its end; all shortest solutions are counted, and `listed`
+        is called with each. The machine must then be one that keeps equals.
         """
         start = time.perf_counter()
         limits = limits or Limits()
         words, sums = self._root(board)
         threshold = h = int(sums.max())
         if h == 0:
-            return SearchResult((), 0, (), time.perf_counter() - start)
+            if listed is not None:
+                listed(())
+            return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
         max_depth = threshold + _THRESHOLD_ROOM
         lanes = empty_lanes(self._tables, max_depth)
         finished: list[Iteration] = []
@@ -97,12 +113,15 @@ class IdaStar:
             lanes.rows[self._tables.sums_at : self._tables.children_at] = sums
             start_at_root(self._tables, lanes, board.index(BLANK))
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
-            search = ThresholdSearch(self._tables, threshold, max_depth, nodes_left)
+            search = ThresholdSearch(self._tables, threshold, max_depth, nodes_left, finds_all=finds_all, listed=listed)
             iteration = _search_threshold(search, lanes, limits, start, report, crew)
             finished.append(iteration)
             if search.status in (FOUND, PAUSED):
-                tiles = search.tiles if search.status == FOUND else None
-                return SearchResult(tiles, h, tuple(finished), time.perf_counter() - start)
+                tiles = search.tiles if search.n_solutions else None
+                is_complete = finds_all and search.status == FOUND
+                return SearchResult(
+                    tiles, search.n_solutions, is_complete, h, tuple(finished), time.perf_counter() - start
+                )
             # All solutions of a board have the same parity, and so have its sums; so has the next threshold.
             threshold += 2
 

@@ -52,6 +52,7 @@ from solver.search_tables import (
     REGIONS,
     ROW_BITS,
     SHALLOWEST,
+    SOLUTIONS,
     STATE_MASK,
     SUFFIX,
     TABLE,
@@ -64,6 +65,8 @@ from solver.search_tables import (
 
 # What `search_below_threshold` returns.
 EXHAUSTED, FOUND, PAUSED = 0, 1, 2
+# What it does at the goal: return FOUND, or count and go on, or return FOUND and go on at the next call.
+STOP_AT_GOAL, COUNT_GOALS, LIST_GOALS = 0, 1, 2
 
 _at = np.uint64
 
@@ -276,15 +279,17 @@ def start_at_root(tables: Any, lanes: Any, blank: int) -> None:
     ask_for_children(tables, lanes, 0, moves, 0)
     lanes.counters[GENERATED] = popcount(moves)
     lanes.counters[EXPANDED] = 1
+    lanes.counters[SOLUTIONS] = 0
 
 
 @kernel
-def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int) -> int:
+def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int, at_goal: int) -> int:
     """Search for the goal among the nodes with f = g + h up to `threshold`; h is the largest of all sums.
 
     tables     `SearchTables`
     lanes      `Lanes`, mutated; begun by `start_at_root`; a call that returns PAUSED is continued by the next one
     n_nodes    return PAUSED once the counter GENERATED has reached this
+    at_goal    STOP_AT_GOAL, COUNT_GOALS or LIST_GOALS; the counter SOLUTIONS counts what was found
 
     Returns FOUND (the tiles moved are in the nodes of lane FOUND_LANE, depths 1 to FOUND_DEPTH), EXHAUSTED or PAUSED.
     The sum that is largest at the parent is asked first: it is the most likely to prune. A child that one sum prunes is
@@ -312,10 +317,16 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
                     edge = lanes.rows[row + BLANK] * N_MOVES - 1 - untried
                     tile = lanes.boards[(row + BOARD) * 8 + tables.edge_cells[edge]]
                     lanes.rows[row + tables.row_size + TILE] = tile
+                    lanes.counters[SOLUTIONS] += 1
                     lanes.counters[FOUND_DEPTH] = depth + 1
                     lanes.counters[FOUND_LANE] = lane
-                    status = FOUND
-                    break
+                    # The goal is as deep as the threshold, so none of the other children is within it.
+                    untried = 0
+                    if at_goal != COUNT_GOALS:
+                        lanes.rows[row + UNTRIED] = 0
+                        lanes.lanes[lane_row + PHASE] = FRESH
+                        status = FOUND
+                        break
                 lanes.rows[_at(row + UNTRIED)] = untried
 
                 # Step 2. Ask the next sum about those that are left, and let the other lanes work meanwhile.

@@ -9,6 +9,9 @@ Why no shortest solution is lost: of all shortest solutions of a board take the 
 a duplicate, the sequence that comes before it could be played in its stead, and would give a solution that is shorter,
 or as long and smaller. So it holds none. And as the heuristic is admissible, it prunes none of its nodes either.
 
+Where all shortest solutions are wanted, a duplicate is only what a *shorter* sequence replaces: no shortest solution
+holds one, since it could be made shorter.
+
 The machine reads moves and refuses one that completes a duplicate. It is the automaton of Aho and Corasick (1975) for
 the duplicates up to a length, minimised. Undoing the last move is the shortest of them. Neither the duplicates nor the
 argument know the size of the board, the goal, or where the blank begins: one machine serves them all.
@@ -53,8 +56,10 @@ class MoveMachine:
 
 
 @lru_cache(maxsize=4)
-def move_machine(max_length: int = DEFAULT_LENGTH) -> MoveMachine:
+def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> MoveMachine:
     """The machine that refuses all duplicates of up to `max_length` moves, 2 to 12; kept in the cache folder once made.
+
+    With `keeps_equals` it refuses only what a shorter sequence replaces.
 
     Raises `ValueError` for another length.
     """
@@ -62,10 +67,11 @@ def move_machine(max_length: int = DEFAULT_LENGTH) -> MoveMachine:
         raise ValueError(
             f"duplicates are pruned up to a length of {UNDO_LENGTH} to {DEFAULT_LENGTH} moves, not {max_length}"
         )
-    path = cache_home() / "machines" / f"{max_length}-{_sources_digest()}.bin"
+    kind = "shorter" if keeps_equals else "earlier"
+    path = cache_home() / "machines" / f"{kind}-{max_length}-{_sources_digest()}.bin"
     successors = _load(path)
     if successors is None:
-        successors = _minimised(_automaton(find_duplicates(max_length))).astype(np.int16)
+        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))).astype(np.int16)
         _save(path, successors)
     return MoveMachine(max_length, successors)
 
@@ -99,7 +105,7 @@ def _save(path: Path, successors: npt.NDArray[np.int16]) -> None:
         return
 
 
-def find_duplicates(max_length: int) -> dict[int, Codes]:
+def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Codes]:
     """The duplicates of each length that hold no shorter one, as codes of two bits a move, the first move highest."""
     keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
     grid = np.arange(GRID * GRID, dtype=np.int64)
@@ -114,7 +120,7 @@ def find_duplicates(max_length: int) -> dict[int, Codes]:
             codes = codes[~np.isin(codes & ((1 << 2 * shorter) - 1), words)]
         effects, boxes = np.empty(len(codes), dtype=np.int64), np.empty((len(codes), 4), dtype=np.int64)
         play_sequences(codes, length, keys, grid, effects, boxes)
-        is_duplicate = _have_predecessor(known_effects, known_boxes, effects, boxes)
+        is_duplicate = _have_predecessor(known_effects, known_boxes, effects, boxes, keeps_equals=keeps_equals)
         if is_duplicate.any():
             duplicates[length] = codes[is_duplicate]
         kept = codes[~is_duplicate]
@@ -123,8 +129,12 @@ def find_duplicates(max_length: int) -> dict[int, Codes]:
     return duplicates
 
 
-def _have_predecessor(known_effects: Codes, known_boxes: Codes, effects: Codes, boxes: Codes) -> npt.NDArray[np.bool_]:
-    """Which of the new sequences have the effect of a known or an earlier new one that stays inside their box."""
+def _have_predecessor(
+    known_effects: Codes, known_boxes: Codes, effects: Codes, boxes: Codes, *, keeps_equals: bool
+) -> npt.NDArray[np.bool_]:
+    """Which of the new sequences have the effect of a known one that stays inside their box, or, unless `keeps_equals`,
+    of an earlier new one.
+    """
     all_effects = np.concatenate([known_effects, effects])
     all_boxes = np.concatenate([known_boxes, boxes])
     order = np.argsort(all_effects, kind="stable")
@@ -139,7 +149,7 @@ def _have_predecessor(known_effects: Codes, known_boxes: Codes, effects: Codes, 
             box = all_boxes[place]
             if new >= 0 and any(_is_inside(all_boxes[other], box) for other in kept):
                 result[new] = True
-            else:
+            elif new < 0 or not keeps_equals:
                 kept.append(place)
     return result
 

@@ -40,7 +40,8 @@ LANE_FIELDS = 4
 PHASE, DEPTH, BASE, SHALLOWEST = range(4)
 IDLE, FRESH = -1, -2
 # `Lanes.counters`.
-GENERATED, EXPANDED, FOUND_DEPTH, FOUND_LANE = range(4)
+N_COUNTERS = 5
+GENERATED, EXPANDED, FOUND_DEPTH, FOUND_LANE, SOLUTIONS = range(N_COUNTERS)
 
 # A unit's state in one word: cell set below, packed labels above it, and its distance in the uppermost byte. Every
 # table that fits a memory fits the word too: 36 cells and 6 labels of 3 bits, 25 and 8, 16 and 10 labels of 4 bits.
@@ -104,7 +105,7 @@ class Lanes(NamedTuple):
     rows        int64[rows * row_size]
     boards      uint8[8 * rows * row_size]   the same memory, for its boards
     lanes       int64[l * LANE_FIELDS]
-    counters    int64[4]
+    counters    int64[N_COUNTERS]
     """
 
     rows: Int64s
@@ -246,6 +247,6 @@ def empty_lanes(tables: SearchTables, max_depth: int) -> Lanes:
         rows=rows,
         boards=rows.view(np.uint8),
         lanes=np.zeros(tables.n_lanes * LANE_FIELDS, dtype=np.int64),
-        counters=np.zeros(4, dtype=np.int64),
+        counters=np.zeros(N_COUNTERS, dtype=np.int64),
         n_rows=n_rows,
     )

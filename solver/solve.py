@@ -10,14 +10,15 @@ replay     move by move to the goal, before anyone is told      solution.py
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, Lock
 from typing import TypeVar
 
 from pdb_core.errors import LimitReachedError, UnsolvableError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.crew import Crew
-from solver.ida_star import IdaStar, Iteration, Limits
+from solver.ida_star import IdaStar, Iteration, Limits, SearchResult
 from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.search_tables import Heuristic
 from solver.solution import replay
@@ -40,6 +41,7 @@ class Solution:
     generated, expanded  nodes over all thresholds, see docs/glossary.md
     seconds         of the search
     iterations      one for each threshold
+    n_solutions     how many shortest solutions were found; all there are where `is_complete`
     """
 
     board: Board
@@ -53,6 +55,8 @@ class Solution:
     expanded: int
     seconds: float
     iterations: tuple[Iteration, ...]
+    n_solutions: int
+    is_complete: bool
 
 
 class Solver:
@@ -80,7 +84,12 @@ class Solver:
             other.check_size(database.size)
         # Boards are searched in the database's own terms, so that one set of moves and views serves every goal.
         machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH)
-        heuristics = [Heuristic(other.lookup_tables, other.views(database.goal)) for other in databases]
+        self._plain = plain
+        self._lock = Lock()
+        self._all_star: IdaStar | None = None
+        self._heuristics = heuristics = [
+            Heuristic(other.lookup_tables, other.views(database.goal)) for other in databases
+        ]
         self._ida_star = IdaStar(database.size, heuristics, machine, orders_children=not plain)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.search(_one_move_away(database.goal, database.size))
@@ -102,16 +111,58 @@ class Solver:
 
         Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` should the answer fail its replay.
         """
+        board, goal, mapping = self._checked(board, goal)
+        result = self._ida_star.search(mapping.apply(board), limits, report, crew)
+        return self._solution(board, goal, mapping, result)
+
+    def solve_all(
+        self,
+        board: Board,
+        goal: Board | None = None,
+        *,
+        listed: Callable[[tuple[int, ...]], None] | None = None,
+        limits: Limits | None = None,
+        report: Callable[[Iteration], None] | None = None,
+        crew: Crew | None = None,
+    ) -> Solution:
+        """Every shortest solution of `board`, counted, the last threshold searched to its end.
+
+        `listed` is called with the tiles of each, one at a time, in no particular order, and from any of the searching
+        threads; each is replayed to the goal before. Else as `solve`.
+        """
+        board, goal, mapping = self._checked(board, goal)
+        with self._lock:
+            if self._all_star is None:
+                # A machine that refuses one of two equally long ways would lose solutions.
+                machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=True)
+                self._all_star = IdaStar(self._database.size, self._heuristics, machine, orders_children=False)
+
+        def list_one(tiles: tuple[int, ...]) -> None:
+            original = mapping.original_tiles(tiles)
+            replay(board, original, goal, self._database.size)
+            if listed is not None:
+                listed(original)
+
+        result = self._all_star.search(
+            mapping.apply(board), limits, report, crew, finds_all=True, listed=None if listed is None else list_one
+        )
+        return self._solution(board, goal, mapping, result)
+
+    def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:
+        """The board, the goal, and how to read it as one of the tables. Raises what `solve` raises."""
         size = self._database.size
         board = check_board(board, size)
         goal = self._database.goal if goal is None else check_board(goal, size)
         mapping = self._database.mappings(goal)[0]
         if not is_solvable(board, goal, size):
             raise UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
-        result = self._ida_star.search(mapping.apply(board), limits, report, crew)
+        return board, goal, mapping
+
+    def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
+        """What was found in the tables' terms, in those of the board; replayed."""
         tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
         if tiles is not None:
-            replay(board, tiles, goal, size)
+            replay(board, tiles, goal, self._database.size)
         return Solution(
             board=board,
             goal=goal,
@@ -124,6 +175,8 @@ class Solver:
             expanded=result.expanded,
             seconds=result.seconds,
             iterations=result.iterations,
+            n_solutions=result.n_solutions,
+            is_complete=result.is_complete,
         )
 
 

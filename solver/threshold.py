@@ -9,7 +9,17 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition
 
-from solver.ida_star_kernels import EXHAUSTED, FOUND, PAUSED, find_work, search_below_threshold, take_over
+from solver.ida_star_kernels import (
+    COUNT_GOALS,
+    EXHAUSTED,
+    FOUND,
+    LIST_GOALS,
+    PAUSED,
+    STOP_AT_GOAL,
+    find_work,
+    search_below_threshold,
+    take_over,
+)
 from solver.search_tables import (
     DEPTH,
     EXPANDED,
@@ -20,6 +30,7 @@ from solver.search_tables import (
     IDLE,
     LANE_FIELDS,
     PHASE,
+    SOLUTIONS,
     TILE,
     Lanes,
     SearchTables,
@@ -34,16 +45,32 @@ _HUNGRY_SLICE_NODES = 15_000
 _GIFTS = 4
 
 Subtree = Lanes
+Listed = Callable[[tuple[int, ...]], None]
 
 
 class ThresholdSearch:
-    """A threshold being searched. `search` is called by the owner, `help` by others, each in a thread of its own."""
+    """A threshold being searched. `search` is called by the owner, `help` by others, each in a thread of its own.
 
-    def __init__(self, tables: SearchTables, threshold: int, max_depth: int, max_nodes: int | None) -> None:
+    It ends at the first solution, or, where `finds_all`, goes on and counts them. `listed` is then called with the
+    tiles of each, by whichever thread found it, one at a time.
+    """
+
+    def __init__(
+        self,
+        tables: SearchTables,
+        threshold: int,
+        max_depth: int,
+        max_nodes: int | None,
+        *,
+        finds_all: bool = False,
+        listed: Listed | None = None,
+    ) -> None:
         self.tables = tables
         self.threshold = threshold
         self.max_depth = max_depth
         self._max_nodes = max_nodes
+        self._finds_all = finds_all
+        self._listed = listed
         self._changed = Condition()
         self._subtrees: deque[Subtree] = deque()
         self._n_working = 1  # the owner, who begins at the root
@@ -52,8 +79,7 @@ class ThresholdSearch:
         self.is_over = False
         self.status = PAUSED
         self.tiles: tuple[int, ...] = ()
-        self.generated = 0
-        self.expanded = 0
+        self.generated = self.expanded = self.n_solutions = 0
 
     def search(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> int:
         """Search to the end, beginning in `lanes`, which stand at the root. Returns FOUND, EXHAUSTED or PAUSED.
@@ -70,6 +96,8 @@ class ThresholdSearch:
                 self.is_over = True
                 self._changed.notify_all()
                 self._changed.wait_for(lambda: self._n_working == 0)
+        if self.status == EXHAUSTED and self.n_solutions:
+            self.status = FOUND
         return self.status
 
     def help(self, lanes: Lanes) -> None:
@@ -79,18 +107,15 @@ class ThresholdSearch:
 
     def _work(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> None:
         """Search what is in `lanes` to its end, giving away parts of it."""
-        generated, expanded = (int(n) for n in lanes.counters[[GENERATED, EXPANDED]])
-        self._count(generated, expanded)
         status = PAUSED
         try:
-            while status == PAUSED and not self.is_over:
-                status = search_below_threshold(
-                    self.tables, lanes, self.threshold, generated + self._slice_nodes(share is not None)
-                )
-                self._count(int(lanes.counters[GENERATED]) - generated, int(lanes.counters[EXPANDED]) - expanded)
-                generated, expanded = (int(n) for n in lanes.counters[[GENERATED, EXPANDED]])
+            self._count(lanes)
+            while status != EXHAUSTED and not self.is_over:
+                n_nodes = self._slice_nodes(share is not None)
+                status = search_below_threshold(self.tables, lanes, self.threshold, n_nodes, self._at_goal())
+                self._count(lanes)
                 if status == FOUND:
-                    self._end(FOUND, _path(self.tables, lanes))
+                    self._note(_path(self.tables, lanes))
                 elif not report() or (self._max_nodes is not None and self.generated >= self._max_nodes):
                     if status != EXHAUSTED or self._subtrees or self._n_working > 1:
                         self._end(PAUSED)
@@ -105,7 +130,22 @@ class ThresholdSearch:
             with self._changed:
                 self._n_working -= 1
                 self._changed.notify_all()
-        lanes.counters[:] = 0
+
+    def _at_goal(self) -> int:
+        """What the kernel does at the goal. One path is wanted even where solutions are only counted."""
+        if not self._finds_all:
+            return STOP_AT_GOAL
+        return COUNT_GOALS if self._listed is None and self.tiles else LIST_GOALS
+
+    def _note(self, tiles: tuple[int, ...]) -> None:
+        """A solution was found: the end, or one of many."""
+        if not self._finds_all:
+            self._end(FOUND, tiles)
+            return
+        with self._changed:
+            self.tiles = tiles
+            if self._listed is not None:
+                self._listed(tiles)
 
     def _slice_nodes(self, may_share: bool) -> int:
         n_nodes = _SLICE_NODES
@@ -117,10 +157,13 @@ class ThresholdSearch:
             n_nodes = max(1, min(n_nodes, self._max_nodes - self.generated))
         return n_nodes
 
-    def _count(self, generated: int, expanded: int) -> None:
+    def _count(self, lanes: Lanes) -> None:
+        """Add what was counted in `lanes` since the last time."""
         with self._changed:
-            self.generated += generated
-            self.expanded += expanded
+            self.generated += int(lanes.counters[GENERATED])
+            self.expanded += int(lanes.counters[EXPANDED])
+            self.n_solutions += int(lanes.counters[SOLUTIONS])
+        lanes.counters[[GENERATED, EXPANDED, SOLUTIONS]] = 0
 
     def _end(self, status: int, tiles: tuple[int, ...] = ()) -> None:
         with self._changed:

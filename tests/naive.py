@@ -63,6 +63,17 @@ def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
     raise AssertionError
 
 
+def naive_shortest_solutions(size: BoardSize, goal: Board) -> dict[Board, int]:
+    """How many shortest solutions each board has: as many as its neighbours that are one move nearer have together."""
+    distances = naive_distances(size, goal)
+    counts = {goal: 1}
+    for board, distance in distances.items():  # in the order of a breadth-first search
+        if board != goal:
+            near = [other for _tile, other in naive_moves(board, size) if distances[other] == distance - 1]
+            counts[board] = sum(counts[other] for other in near)
+    return counts
+
+
 def naive_ida_star(board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]) -> tuple[int, list[int]]:
     """Length and moves (the tile moved) of a shortest solution; `h` never overestimates."""
 
@@ -243,9 +254,12 @@ def naive_effect(word: str) -> tuple[Effect, tuple[int, int, int, int]]:
     return effect, (min(rows), max(rows), min(columns), max(columns))
 
 
-def naive_duplicates(max_length: int) -> list[str]:
-    """Sequences that an earlier one with the same effect, inside the same rectangle, replaces; none holds another."""
-    known: dict[Effect, list[tuple[int, int, int, int]]] = {}
+def naive_duplicates(max_length: int, *, keeps_equals: bool = False) -> list[str]:
+    """Sequences that an earlier one with the same effect, inside the same rectangle, replaces; none holds another.
+
+    With `keeps_equals` the earlier one must be shorter.
+    """
+    known: dict[Effect, list[tuple[int, tuple[int, int, int, int]]]] = {}
     duplicates: list[str] = []
     for length in range(max_length + 1):
         for letters in itertools.product("ULRD", repeat=length):
@@ -254,10 +268,14 @@ def naive_duplicates(max_length: int) -> list[str]:
                 continue
             effect, box = naive_effect(word)
             earlier = known.setdefault(effect, [])
-            if any(o[0] >= box[0] and o[1] <= box[1] and o[2] >= box[2] and o[3] <= box[3] for o in earlier):
+            if any(
+                (other < length or not keeps_equals)
+                and o[0] >= box[0] and o[1] <= box[1] and o[2] >= box[2] and o[3] <= box[3]
+                for other, o in earlier
+            ):  # fmt: skip
                 duplicates.append(word)
             else:
-                earlier.append(box)
+                earlier.append((length, box))
     return duplicates
 
 

@@ -131,3 +131,36 @@ def test_terminal_without_a_board_gets_the_hardest_boards_and_live_progress() ->
     shown = on_terminal(["solve", "--db", str(table_file("663", "4x4"))], seconds=6)
     assert "solving the 17 boards of the 15-puzzle that take 80 moves" in shown
     assert re.search(r"threshold \d+, [\d,]+ nodes", shown)
+
+
+def test_all_solutions_are_counted_and_listed() -> None:
+    text = pdb("solve", "--db", str(table_file("8", "3x3")), "--all", BOARD)
+    assert text.returncode == 0
+    number = re.search(r"31 moves, the shortest of ([\d,]+);", text.stdout)
+    assert number is not None
+    listed = pdb("solve", "--db", str(table_file("8", "3x3")), "--all", "--list", "--format", "ndjson", BOARD)
+    lines = [json.loads(line) for line in listed.stdout.splitlines()]
+    solutions = {tuple(line["solution"]) for line in lines[:-1]}
+    assert lines[-1]["solutions"] == len(solutions) == len(lines) - 1 == int(number[1])
+    assert lines[-1]["all_solutions"] is True
+    assert tuple(lines[-1]["moves"]) in solutions
+
+
+def test_list_goes_with_all_and_lines() -> None:
+    for arguments in (["--list"], ["--all", "--list", "--format", "json"]):
+        result = pdb("solve", "--db", str(table_file("8", "3x3")), *arguments, BOARD)
+        assert result.returncode == 2
+        assert "--list" in result.stderr
+
+
+def test_several_databases_are_asked() -> None:
+    first, second = (str(table_file(partition, "3x3")) for partition in ("1,2,5/3,4,6/7,8", "1,2,3,4/5,6,7,8"))
+    one, both = (
+        json.loads(pdb("query", *db, BOARD, "--format", "ndjson").stdout)
+        for db in (["--db", first], ["--db", first, "--db", second])
+    )
+    assert len(both["sums"]) == 2 * len(one["sums"]) == 4
+    assert both["h"] == max(both["sums"]) >= one["h"]
+    solved = pdb("solve", "--db", first, "--db", second, BOARD)
+    assert solved.stdout.startswith("1: 31 moves")
+    refused(pdb("solve", "--db", first, "--db", str(table_file("1,2,3", "2x2")), BOARD), 4, "2x2")

@@ -37,7 +37,9 @@ def accepts(machine: move_pruning.MoveMachine, word: str) -> bool:
 
 @pytest.mark.tiny
 def test_duplicates_equal_naive_ones() -> None:
-    assert words_of(find_duplicates(8)) == naive.naive_duplicates(8)
+    for keeps_equals in (False, True):
+        found = words_of(find_duplicates(8, keeps_equals=keeps_equals))
+        assert found == naive.naive_duplicates(8, keeps_equals=keeps_equals)
 
 
 def is_inside(inner: tuple[int, int, int, int], outer: tuple[int, int, int, int]) -> bool:

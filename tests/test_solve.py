@@ -284,6 +284,67 @@ def test_replay_refuses_what_is_no_solution(tiles: tuple[int, ...], match: str) 
         replay((1, 2, 3, 4, 5, 6, 0, 7, 8), tiles, blank_last(S3), S3)
 
 
+# All shortest solutions
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(("partition", "size"), [("1,2,3", "2x2"), ("1,2,3/4,5", "2x3"), ("1,2,3,4,5", "3x2")])
+def test_all_shortest_solutions_of_small_boards_are_listed(partition: str, size: str, encoding: Encoding) -> None:
+    assert_all_solutions(partition, size, encoding, step=1)
+
+
+@pytest.mark.parametrize("partition", ["8", "1,2,5/3,4,6/7,8"])
+def test_all_shortest_solutions_of_the_8_puzzle_are_listed(partition: str) -> None:
+    assert_all_solutions(partition, "3x3", "bits", step=97)
+
+
+def test_all_shortest_solutions_of_oblong_boards_are_listed() -> None:
+    assert_all_solutions("1,2,3,4,5/6,7", "4x2", "bits", step=11)
+    assert_all_solutions("1,2,3,4/5,6,7", "2x4", "bytes", step=11)
+
+
+def assert_all_solutions(partition: str, size: str, encoding: Encoding, step: int) -> None:
+    board_size = parse_size(size)
+    goal = blank_last(board_size)
+    distances = naive.naive_distances(board_size, goal)
+    counts = naive.naive_shortest_solutions(board_size, goal)
+    with database_for(partition, size, encoding=encoding) as database:
+        solver = Solver(database)
+        for board in list(distances)[::step]:
+            found: list[tuple[int, ...]] = []
+            solution = solver.solve_all(board, listed=found.append)
+            assert solution.length == distances[board]
+            assert solution.is_complete
+            assert solution.n_solutions == counts[board] == len(found) == len(set(found))
+            for tiles in found:
+                assert len(tiles) == distances[board]
+                replay(board, tiles, goal, board_size)
+            counted = solver.solve_all(board)
+            assert (counted.n_solutions, counted.tiles in found) == (counts[board], True)
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_helpers_do_not_change_the_number_of_solutions() -> None:
+    with database_for("663", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        for board in solvable_boards(S4, blank_last(S4), 6, 17):
+            alone = solver.solve_all(board)
+            with crew_of(2) as crew:
+                found: list[tuple[int, ...]] = []
+                shared = solver.solve_all(board, crew=crew, listed=found.append)
+            assert shared.n_solutions == alone.n_solutions == len(set(found))
+            assert shared.length == alone.length == solver.solve(board).length
+            # The last threshold is searched to its end, so its nodes do not vary.
+            assert (shared.generated, shared.expanded) == (alone.generated, alone.expanded)
+
+
+def test_all_solutions_end_at_a_limit() -> None:
+    with database_for("663", "4x4", encoding="bits") as database:
+        solution = Solver(database).solve_all(read_board("hardest80"), limits=Limits(nodes=10_000))
+    assert not solution.is_complete
+
+
 # Several threads at one board, several databases
 
 
