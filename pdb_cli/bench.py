@@ -46,7 +46,7 @@ def bench(
         list[str] | None, typer.Option("--set", help="Instance sets to solve.", show_default=", ".join(_SETS))
     ] = None,
     encoding: EncodingOption = "bits",
-    load: LoadOption = "copy",
+    load: LoadOption = "huge",
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write all figures to a file.")
     ] = None,

@@ -57,7 +57,9 @@ BoardsArgument = Annotated[
 LoadOption = Annotated[
     str,
     typer.Option(
-        "--load", metavar="map|copy", help="Map the tables (shared, opens at once) or copy them to memory (faster)."
+        "--load",
+        metavar="map|copy|huge",
+        help="Map the tables (shared, opens at once), copy them to memory, or to memory of huge pages (fastest).",
     ),
 ]
 
@@ -106,6 +108,6 @@ def parse_encoding(encoding: str) -> "Encoding":
 
 
 def check_load(load: str) -> None:
-    """Raise a usage error where --load is neither map nor copy."""
-    if load not in ("map", "copy"):
-        raise typer.BadParameter(f"{load!r} is neither map nor copy", param_hint="--load")
+    """Raise a usage error where --load is no way to load tables."""
+    if load not in ("map", "copy", "huge"):
+        raise typer.BadParameter(f"{load!r} is not map, copy or huge", param_hint="--load")

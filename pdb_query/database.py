@@ -255,7 +255,8 @@ def _agrees_with_histogram(byte_counts: npt.NDArray[np.int64], entry: PatternHea
 
 
 def open_database(path: str | Path, *, load: LoadMode = "map") -> Database:
-    """Open a table file; `load` is `map` (shared, opens in milliseconds) or `copy` (in memory, faster lookups).
+    """Open a table file; `load` is `map` (shared, opens in milliseconds), `copy` (into memory) or `huge` (into memory
+    of huge pages: the fastest lookups).
 
     Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`.
     """

@@ -3,6 +3,7 @@
 import errno
 import mmap
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -19,8 +20,8 @@ from pdb_core.errors import (
 )
 from pdb_core.schema import TABLE_DATASET, Header, pattern_group, read_header
 
-LoadMode = Literal["map", "copy"]
-LOAD_MODES: tuple[str, ...] = get_args(LoadMode)
+LoadMode = Literal["map", "copy", "huge"]
+LOAD_MODES: tuple[LoadMode, ...] = get_args(LoadMode)
 
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -43,9 +44,9 @@ def read_table_header(path: Path) -> Header:
 def load_table_file(path: Path, load: LoadMode) -> TableFile:
     """Open a table file.
 
-    `map` shares the pages with every process that maps the same file and reads only those that are asked for; `copy`
-    reads all of it into memory of this process, which gets huge pages where the system grants them: faster lookups,
-    once it is there.
+    `map` shares the pages with every process that maps the same file and reads only those that are asked for. `copy`
+    reads all of it into memory of this process, `huge` into memory of huge pages, where the system grants them: the
+    processor then knows where the table lies with fewer look-ups of its own.
 
     Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`, and
     `ValueError` for another `load`.
@@ -63,10 +64,20 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
         if load == "map":
             memory = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
         else:
-            memory = np.empty(n_bytes, dtype=np.uint8)
+            memory = _private_memory(n_bytes, huge=load == "huge")
             _read_into(file.fileno(), memory, path)
             memory.flags.writeable = False
     return TableFile(path, header, memory, tuple(offsets))
+
+
+def _private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
+    """Memory of this process, of pages as asked for; numpy itself would always ask for huge ones."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux: pages are as they are
+        return np.empty(n_bytes, dtype=np.uint8)
+    memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a system without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype=np.uint8)
 
 
 def _read_into(descriptor: int, memory: npt.NDArray[np.uint8], path: Path) -> None:

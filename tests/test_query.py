@@ -26,14 +26,14 @@ from pdb_core.errors import (
 from pdb_core.puzzle import BoardSize, blank_first, blank_last, parse_size, random_boards
 from pdb_core.symmetry import mappings_between
 from pdb_query import Database, open_database, random_board_statistics, read_table_header
-from pdb_query.table_file import LoadMode, load_table_file
+from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
 from tests import naive
 from tests.tables import table_file
 
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 PARTITION = "1,2,5/3,4,6/7,8"
-FORMS: tuple[LoadMode, ...] = ("map", "copy")
+FORMS: tuple[LoadMode, ...] = LOAD_MODES
 
 
 @pytest.fixture(params=FORMS)
@@ -455,7 +455,7 @@ def test_unreadable_file_is_refused(copy_of_table: Path) -> None:
 
 @pytest.mark.tiny
 def test_unknown_load_is_refused() -> None:
-    with pytest.raises(ValueError, match="map, copy"):
+    with pytest.raises(ValueError, match="map, copy, huge"):
         load_table_file(table_file(PARTITION, "3x3"), "page")  # type: ignore[arg-type]
 
 
