@@ -292,8 +292,8 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
     at_goal    STOP_AT_GOAL, COUNT_GOALS or LIST_GOALS; the counter SOLUTIONS counts what was found
 
     Returns FOUND (the tiles moved are in the nodes of lane FOUND_LANE, depths 1 to FOUND_DEPTH), EXHAUSTED or PAUSED.
-    The sum that is largest at the parent is asked first: it is the most likely to prune. A child that one sum prunes is
-    not looked up in the next.
+    The sum that is largest at the parent is asked first: it is the most likely to prune. About the children it leaves,
+    the others are asked together.
     """
     generated = lanes.counters[GENERATED]
     expanded = lanes.counters[EXPANDED]
@@ -311,8 +311,15 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
             # Step 1. The values that were prefetched at the last turn are here: judge the children of the current node.
             if phase >= 0:
                 first_sum = lanes.rows[_at(row + FIRST_SUM)]
-                s = first_sum if phase == 0 else (phase - 1 if phase <= first_sum else phase)
-                untried = judge_children(tables, lanes, row, s, threshold - depth - 1)
+                if phase == 0:
+                    untried = judge_children(tables, lanes, row, first_sum, threshold - depth - 1)
+                else:
+                    for other in range(1, tables.n_sums):
+                        s = other - 1 if other <= first_sum else other
+                        untried = judge_children(tables, lanes, row, s, threshold - depth - 1)
+                        if untried <= 0:
+                            break
+                        lanes.rows[_at(row + UNTRIED)] = untried
                 if untried < 0:
                     edge = lanes.rows[row + BLANK] * N_MOVES - 1 - untried
                     tile = lanes.boards[(row + BOARD) * 8 + tables.edge_cells[edge]]
@@ -329,12 +336,11 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
                         break
                 lanes.rows[_at(row + UNTRIED)] = untried
 
-                # Step 2. Ask the next sum about those that are left, and let the other lanes work meanwhile.
-                phase += 1
-                if untried != 0 and phase < tables.n_sums:
-                    s = phase - 1 if phase <= first_sum else phase
-                    ask_for_children(tables, lanes, row, untried, s)
-                    lanes.lanes[_at(lane_row + PHASE)] = phase
+                # Step 2. Ask the other sums about those that are left, and let the other lanes work meanwhile.
+                if phase == 0 and untried != 0 and tables.n_sums > 1:
+                    for other in range(1, tables.n_sums):
+                        ask_for_children(tables, lanes, row, untried, other - 1 if other <= first_sum else other)
+                    lanes.lanes[_at(lane_row + PHASE)] = 1
                     continue
                 if untried & (untried - 1) != 0 and tables.orders_children != 0:
                     move = best_child(tables, lanes, row, untried)
