@@ -102,6 +102,8 @@ _NAMED = {
         _4X4, True, ((1, 5, 6, 9, 10, 13), (7, 8, 11, 12, 14, 15), (2, 3, 4)), "Felner, Korf and Hanan 2004"
     ),
     "78": _Published(_4X4, True, (tuple(range(1, 9)), tuple(range(9, 16))), "Korf and Felner 2002"),
+    "78d": _Published(_4X4, True, ((4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 3, 5, 6, 9, 13)), "this project"),
+    "96": _Published(_4X4, True, ((3, 4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 5, 6, 9, 13)), "this project"),
     "6666": _Published(
         _5X5,
         False,
