@@ -30,7 +30,7 @@ def build(
         list[str],
         typer.Argument(
             metavar="PARTITION...",
-            help="663, 78, 78d, 96, 555, 8, 6666, 55554, auto for any --size, or written out: 1,2,5/3,4,6/7,8.",
+            help="663, 78, 78d, 78v, 96, 555, 8, 6666, 55554, auto for any --size, or written out: 1,2,5/3,4,6/7,8.",
         ),
     ],
     size: SizeOption = None,

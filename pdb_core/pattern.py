@@ -103,6 +103,7 @@ _NAMED = {
     ),
     "78": _Published(_4X4, True, (tuple(range(1, 9)), tuple(range(9, 16))), "Korf and Felner 2002"),
     "78d": _Published(_4X4, True, ((4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 3, 5, 6, 9, 13)), "this project"),
+    "78v": _Published(_4X4, True, ((2, 3, 4, 7, 8, 11, 12, 15), (1, 5, 6, 9, 10, 13, 14)), "this project"),
     "96": _Published(_4X4, True, ((3, 4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 5, 6, 9, 13)), "this project"),
     "6666": _Published(
         _5X5,
