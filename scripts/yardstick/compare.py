@@ -7,6 +7,9 @@ Run by `scripts/bench --yardstick`, or by a person:
 search.c is compiled for each database. Lengths and the nodes of every finished threshold must be the same; then only
 the seconds differ. They are processor time, so that other work on the machine disturbs them less, and the ratio is the
 median over the rounds, each of which has its own: figures of different runs do not compare.
+
+Random boards take a millisecond each with good tables, and then numba's figures hold what Python does for each board
+and threshold, which C has not. The boards of `--set hardest80` take so long that only the kernel counts.
 """
 
 import argparse
@@ -29,8 +32,8 @@ import numpy as np
 
 from pdb_build import build_database, plan_build
 from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import Board, blank_last, parse_size, random_boards
-from pdb_query import Database, open_database
+from pdb_core.puzzle import Board, blank_last, parse_goal, parse_size, random_boards
+from pdb_query import Database, open_database, read_instances
 from solver import search_tables as layout
 from solver.ida_star import IdaStar
 from solver.move_pruning import DEFAULT_LENGTH, move_machine
@@ -70,6 +73,21 @@ class Run:
         return sum(at.generated for board in self.boards for at in board) / self.seconds
 
 
+class SearchFromRoots(IdaStar):
+    """`IdaStar` that has looked up some boards beforehand, as it is done for C: what is compared is the search."""
+
+    def set_lanes(self, n_lanes: int) -> None:
+        """Search in another number of lanes than the size of the tables suggests."""
+        self._tables = self._tables._replace(n_lanes=n_lanes)
+
+    def look_up(self, boards: Sequence[Board]) -> None:
+        """Look up `boards`, the only ones that are to be searched."""
+        self._roots = {board: super(SearchFromRoots, self)._root(board) for board in boards}
+
+    def _root(self, board: Board) -> tuple[Any, Any]:
+        return self._roots[board]
+
+
 def find_compiler() -> list[str] | None:
     """The command of a C compiler: `CC`, or cc, or gcc; None where there is none."""
     command = shlex.split(os.environ.get("CC", ""))
@@ -86,7 +104,7 @@ def compile_search(compiler: Sequence[str], flags: Sequence[str], tables: layout
     subprocess.run([*compiler, *flags, *defines, "-o", str(program), str(SOURCE)], check=True)
 
 
-def write_input(path: Path, database: Database, ida_star: IdaStar, boards: Sequence[Board]) -> None:
+def write_input(path: Path, database: Database, ida_star: SearchFromRoots, boards: Sequence[Board]) -> None:
     """What `read_input` of search.c reads: each array as its size in bytes, int64, and its bytes."""
     tables = ida_star._tables
     memory = database.lookup_tables.memory
@@ -171,18 +189,38 @@ def difference(numba: Run, c: Run, mode: str, n_lanes: int) -> str | None:
     return None
 
 
+def boards_of_sets(database: Database, names: Sequence[str]) -> list[Board]:
+    """The boards of some instance sets that are of the database's size, in its own terms."""
+    instances = [instance for name in names for instance in read_instances(name, None)]
+    return [
+        database.mappings(parse_goal(instance.goal or "blank-last", instance.size))[0].apply(instance.board)
+        for instance in instances
+        if instance.size == database.size
+    ]
+
+
 def compare(
-    name: str, database: Database, n_boards: int, n_rounds: int, compiler: Sequence[str], flags: Sequence[str]
+    name: str,
+    database: Database,
+    boards: Sequence[Board],
+    *,
+    n_lanes: int | None,
+    n_rounds: int,
+    compiler: Sequence[str],
+    flags: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Search random boards of a database with numba and with C, in turns; a record for each mode of C.
+    """Search boards with numba and with C, in turns; a record for each mode of C. The goal must not be among them.
+
+    `n_lanes` is the kernel's own choice where it is None.
 
     Raises `SystemExit` where the searches are not the same.
     """
     heuristics = [layout.Heuristic(database.lookup_tables, database.views())]
-    ida_star = IdaStar(database.size, heuristics, move_machine(DEFAULT_LENGTH), orders_children=True)
-    sample = random_boards(database.size, database.goal, n_boards, seed=1)
-    boards = [board for board in map(tuple, sample.tolist()) if board != database.goal]
+    ida_star = SearchFromRoots(database.size, heuristics, move_machine(DEFAULT_LENGTH), orders_children=True)
+    if n_lanes is not None:
+        ida_star.set_lanes(n_lanes)
     n_lanes = ida_star._tables.n_lanes
+    ida_star.look_up(boards)
     numba_runs: list[Run] = []
     c_runs: dict[str, list[Run]] = {mode: [] for mode in MODES}
     with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
@@ -240,7 +278,12 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--encoding", choices=("bits", "bytes"), default="bits", help="of partitions that are built")
     parser.add_argument("--boards", type=int, default=300, help="random boards (default: 300)")
+    parser.add_argument(
+        "--set", action="append", metavar="SET",
+        help="an instance set instead; hardest80 takes so long that the figures are those of the kernel alone",
+    )  # fmt: skip
     parser.add_argument("--rounds", type=int, default=3, help="runs of each search (default: 3)")
+    parser.add_argument("--lanes", type=int, help="lanes of both searches (default: the kernel's own choice)")
     parser.add_argument("--cflags", default=shlex.join(FLAGS), help=f"of the C compiler (default: {shlex.join(FLAGS)})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to a file")
     arguments = parser.parse_args()
@@ -253,8 +296,20 @@ def main() -> None:
     for name in arguments.databases:
         with opened(name, arguments.encoding) as database:
             label = f"{database.header.partition.name} {database.encoding}"
-            flags = shlex.split(arguments.cflags)
-            for record in compare(label, database, arguments.boards, arguments.rounds, compiler, flags):
+            if arguments.set:
+                boards = boards_of_sets(database, arguments.set)
+            else:
+                sample = random_boards(database.size, database.goal, arguments.boards, seed=1)
+                boards = [board for board in map(tuple, sample.tolist()) if board != database.goal]
+            for record in compare(
+                label,
+                database,
+                boards,
+                n_lanes=arguments.lanes,
+                n_rounds=arguments.rounds,
+                compiler=compiler,
+                flags=shlex.split(arguments.cflags),
+            ):
                 records.append(record)
                 print(
                     f"{record['database']:<24} {record['mode']:<10} {record['numba_nodes_per_second'] / 1e6:12.2f} "
