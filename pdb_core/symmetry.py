@@ -8,6 +8,7 @@ for a blank in a corner of a square that is the reflection at the diagonal (Culb
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BLANK, Board, BoardSize, goal_name
@@ -41,6 +42,7 @@ class BoardMapping:
         return tuple(back[tile] for tile in tiles)
 
 
+@lru_cache(maxsize=32)
 def symmetries(size: BoardSize) -> tuple[Symmetry, ...]:
     """All symmetries of the board, the identity first: 8 of a square, 4 of another rectangle."""
     flips = [
@@ -69,6 +71,7 @@ def symmetries(size: BoardSize) -> tuple[Symmetry, ...]:
     return tuple(result)
 
 
+@lru_cache(maxsize=256)
 def mappings_between(goal: Board, table_goal: Board, size: BoardSize) -> tuple[BoardMapping, ...]:
     """Every way to read a board with `goal` as a board with `table_goal`; the identity first where the goals agree.
 

@@ -159,11 +159,12 @@ class ThresholdSearch:
 
     def _count(self, lanes: Lanes) -> None:
         """Add what was counted in `lanes` since the last time."""
+        counted = lanes.counters.tolist()
         with self._changed:
-            self.generated += int(lanes.counters[GENERATED])
-            self.expanded += int(lanes.counters[EXPANDED])
-            self.n_solutions += int(lanes.counters[SOLUTIONS])
-        lanes.counters[[GENERATED, EXPANDED, SOLUTIONS]] = 0
+            self.generated += counted[GENERATED]
+            self.expanded += counted[EXPANDED]
+            self.n_solutions += counted[SOLUTIONS]
+        lanes.counters[GENERATED] = lanes.counters[EXPANDED] = lanes.counters[SOLUTIONS] = 0
 
     def _end(self, status: int, tiles: tuple[int, ...] = ()) -> None:
         with self._changed:
