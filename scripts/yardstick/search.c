@@ -165,7 +165,7 @@ static inline int best_child(const struct children *children, unsigned moves)
         int64_t h = 0;
         for (int s = 0; s < N_SUMS; s++)
             h += children->of[s][move].h;
-        if (h < best_h)
+        if (h <= best_h)
             best = move, best_h = h;
     }
     return best;
