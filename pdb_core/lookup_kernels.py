@@ -4,11 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import popcount
+from pdb_core.bit_kernels import popcount, prefetch, trailing_zeros
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import kernel
 from pdb_core.puzzle import BLANK
 from pdb_core.ranking_kernels import move_label
+
+# A walk down a table of bits: the state it stands at, its tiles (by their cells) and directions that are untried, and
+# the state that is asked next.
+WALK_FIELDS = 11
+(
+    IS_WALKING, REMAINDER, MASK, LABELS, BLANK_CELL, REGIONS, UNTRIED, DIRECTION, ADDRESS, NEXT_MASK, NEXT_LABELS,
+) = range(WALK_FIELDS)  # fmt: skip
 
 
 @kernel
@@ -57,44 +64,88 @@ def read_bit(memory: Any, address: int) -> int:
 
 
 @kernel
-def step_down(tables: Any, pattern: int, mask: int, labels: int, blank: int, remainder: int) -> tuple[int, int, int]:
-    """A neighbour whose distance modulo 4 is `remainder`, as (cell set, packed labels, blank); -1, -1, -1 if there is
-    none.
+def ask_next(tables: Any, pattern: int, walk: Any, base: int) -> bool:
+    """Go on to the next state one move away from a walk's, and prefetch its bit. False where there is none left.
+
+    walk  int64[WALK_FIELDS], mutated
+    base  the address of `tables.memory`
     """
-    n_cells = tables.neighbours.shape[0]
-    regions = tables.region_start[pattern] + rank_set(tables, pattern, mask) * n_cells
-    region = tables.region_numbers[regions + blank]
-    for cell in range(n_cells):
-        if (mask >> cell) & 1 == 0:
-            continue
-        for i in range(4):
+    mask = walk[MASK]
+    regions = walk[REGIONS]
+    region = tables.region_numbers[np.uint64(regions + walk[BLANK_CELL])]
+    while walk[UNTRIED] != 0:
+        cell = trailing_zeros(walk[UNTRIED])
+        for i in range(walk[DIRECTION], 4):
             near = tables.neighbours[cell, i]
-            if near < 0 or tables.region_numbers[regions + near] != region:
+            if near < 0 or tables.region_numbers[np.uint64(regions + near)] != region:
                 continue
-            next_mask = mask ^ (1 << cell) ^ (1 << near)
-            next_labels = move_label(labels, mask, cell, near, tables.label_bits[pattern])
-            bit = read_bit(tables.memory, bit_address(tables, pattern, next_mask, next_labels, cell))
-            # The parity has changed with the move, so the bit alone tells whether it is one lower or one higher.
-            if bit == remainder >> 1:
-                return next_mask, next_labels, cell
-    return -1, -1, -1
+            walk[DIRECTION] = i + 1
+            walk[NEXT_MASK] = mask ^ (1 << cell) ^ (1 << near)
+            walk[NEXT_LABELS] = move_label(walk[LABELS], mask, cell, near, tables.label_bits[pattern])
+            walk[ADDRESS] = bit_address(tables, pattern, walk[NEXT_MASK], walk[NEXT_LABELS], cell)
+            prefetch(base + (walk[ADDRESS] >> 3))
+            return True
+        walk[UNTRIED] &= walk[UNTRIED] - 1
+        walk[DIRECTION] = 0
+    return False
 
 
 @kernel
-def walk_down(tables: Any, pattern: int, mask: int, labels: int, blank: int) -> int:
-    """The distance of a state in a table of bits: the moves of a walk to the goal, each one lower, UNREACHED where it
-    ends elsewhere.
+def stand_at(tables: Any, pattern: int, walk: Any, mask: int, labels: int, blank: int) -> None:
+    """Bring a walk to a state, all its moves untried."""
+    walk[MASK] = walk[UNTRIED] = mask
+    walk[LABELS] = labels
+    walk[BLANK_CELL] = blank
+    walk[REGIONS] = tables.region_start[pattern] + rank_set(tables, pattern, mask) * tables.neighbours.shape[0]
+    walk[DIRECTION] = 0
+
+
+@kernel
+def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, walks: Any, values: Any) -> None:
+    """Find the distances of the units of a board in tables of bits: the moves of walks to the goal, each one lower.
+
+    The units walk in turns, so that their waits for memory overlap.
+
+    masks, labels  int64[s, p]
+    blanks         int64[s]     the blank's cell in the board of each sum
+    walks          int64[s * p, WALK_FIELDS]  scratch
+    values         uint8[s, p]  mutated: the distances, UNREACHED where a walk ends elsewhere than at the goal
     """
-    odd = popcount((mask ^ tables.goal_masks[pattern]) & tables.dark_cells) & 1
-    remainder = 2 * read_bit(tables.memory, bit_address(tables, pattern, mask, labels, blank)) + odd
-    for distance in range(UNREACHED):
-        if bit_address(tables, pattern, mask, labels, blank) == tables.goal_addresses[pattern]:
-            return distance
-        remainder = (remainder + 3) & 3
-        mask, labels, blank = step_down(tables, pattern, mask, labels, blank, remainder)
-        if mask < 0:
-            return UNREACHED
-    return UNREACHED
+    n_patterns = masks.shape[1]
+    base = tables.memory.ctypes.data
+    n_walking = 0
+    for unit in range(walks.shape[0]):
+        s, pattern = unit // n_patterns, unit % n_patterns
+        mask, order, walk = masks[s, pattern], labels[s, pattern], walks[unit]
+        address = bit_address(tables, pattern, mask, order, blanks[s])
+        odd = popcount((mask ^ tables.goal_masks[pattern]) & tables.dark_cells) & 1
+        walk[REMAINDER] = (2 * read_bit(tables.memory, address) + odd + 3) & 3
+        values[s, pattern] = 0
+        walk[IS_WALKING] = 0
+        if address != tables.goal_addresses[pattern]:
+            stand_at(tables, pattern, walk, mask, order, blanks[s])
+            walk[IS_WALKING] = ask_next(tables, pattern, walk, base)
+            values[s, pattern] = 0 if walk[IS_WALKING] != 0 else UNREACHED
+            n_walking += walk[IS_WALKING]
+    while n_walking != 0:
+        for unit in range(walks.shape[0]):
+            walk = walks[unit]
+            if walk[IS_WALKING] == 0:
+                continue
+            s, pattern = unit // n_patterns, unit % n_patterns
+            # The parity has changed with the move, so the bit alone tells whether it is one lower or one higher.
+            if read_bit(tables.memory, walk[ADDRESS]) == walk[REMAINDER] >> 1:
+                values[s, pattern] += 1
+                if walk[ADDRESS] == tables.goal_addresses[pattern]:
+                    walk[IS_WALKING] = 0
+                    n_walking -= 1
+                    continue
+                walk[REMAINDER] = (walk[REMAINDER] + 3) & 3
+                stand_at(tables, pattern, walk, walk[NEXT_MASK], walk[NEXT_LABELS], trailing_zeros(walk[UNTRIED]))
+            if values[s, pattern] == UNREACHED or not ask_next(tables, pattern, walk, base):
+                values[s, pattern] = UNREACHED
+                walk[IS_WALKING] = 0
+                n_walking -= 1
 
 
 @kernel
@@ -127,18 +178,19 @@ def probe_boards(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, 
     values         uint8[m, s, p]     mutated: the distances
     """
     n_sums, n_patterns = masks.shape
+    walks = np.empty((n_sums * n_patterns, WALK_FIELDS), dtype=np.int64)
     for row in range(boards.shape[0]):
         place_units(boards[row], tables, views, masks, labels)
-        blank = 0
-        while boards[row, blank] != BLANK:
-            blank += 1
-        for s in range(n_sums):
-            for pattern in range(n_patterns):
-                mask, order = masks[s, pattern], labels[s, pattern]
-                if tables.is_bits != 0:
-                    values[row, s, pattern] = walk_down(tables, pattern, mask, order, views.cell_maps[s, blank])
-                else:
-                    values[row, s, pattern] = tables.memory[byte_address(tables, pattern, mask, order)]
+        if tables.is_bits != 0:
+            blank = 0
+            while boards[row, blank] != BLANK:
+                blank += 1
+            walk_down(tables, masks, labels, views.cell_maps[:, blank], walks, values[row])
+        else:
+            for s in range(n_sums):
+                for pattern in range(n_patterns):
+                    address = byte_address(tables, pattern, masks[s, pattern], labels[s, pattern])
+                    values[row, s, pattern] = tables.memory[address]
 
 
 @kernel

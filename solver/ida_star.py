@@ -9,16 +9,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pdb_core.lookup import Int64s
 from pdb_core.lookup_kernels import probe_boards
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.crew import Crew
-from solver.ida_star_kernels import FOUND, PAUSED, start_at_root
+from solver.ida_star_kernels import FOUND, PAUSED, search_small_thresholds, start_at_root
 from solver.move_pruning import MoveMachine
-from solver.search_tables import BOARD, VALUE_SHIFT, Heuristic, Lanes, empty_lanes, search_tables
-from solver.threshold import Listed, ThresholdSearch
+from solver.search_tables import (
+    BLANK as ROW_BLANK,
+)
+from solver.search_tables import (
+    BOARD,
+    EXPANDED,
+    GENERATED,
+    VALUE_SHIFT,
+    Heuristic,
+    Lanes,
+    SearchTables,
+    empty_lanes,
+    search_tables,
+)
+from solver.threshold import Listed, ThresholdSearch, path_to_goal
 
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
 _THRESHOLD_ROOM = 24
+# Nodes that the first thresholds may have together to be searched in one call: some 3 ms.
+_SMALL_NODES = 50_000
 
 
 @dataclass(frozen=True)
@@ -96,22 +112,28 @@ class IdaStar:
         start = time.perf_counter()
         limits = limits or Limits()
         words, sums = self._root(board)
-        threshold = h = int(sums.max())
+        h = int(sums.max())
         if h == 0:
             if listed is not None:
                 listed(())
             return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
-        max_depth = threshold + _THRESHOLD_ROOM
-        lanes = empty_lanes(self._tables, max_depth)
-        finished: list[Iteration] = []
+
+        # Step 1. Thresholds of some thousand nodes, several in one call: Python takes as long as a thousand nodes.
+        max_depth = h + _THRESHOLD_ROOM
+        lanes = self._lanes_at_root(board, words, sums, max_depth)
+        n_nodes = 0 if finds_all else min(_SMALL_NODES, _SMALL_NODES if limits.nodes is None else limits.nodes)
+        status, finished = _search_small_thresholds(self._tables, lanes, h, n_nodes)
+        if report is not None:
+            for iteration in finished:
+                report(iteration)
+        if status == FOUND:
+            tiles = path_to_goal(self._tables, lanes)
+            return SearchResult(tiles, 1, False, h, tuple(finished), time.perf_counter() - start)
+
+        # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
         while True:
-            if threshold > max_depth:
-                max_depth = threshold + _THRESHOLD_ROOM
-                lanes = empty_lanes(self._tables, max_depth)
-            lanes.boards[8 * BOARD : 8 * BOARD + self._size.n_cells] = board
-            lanes.rows[self._tables.words_at : self._tables.sums_at] = words
-            lanes.rows[self._tables.sums_at : self._tables.children_at] = sums
-            start_at_root(self._tables, lanes, board.index(BLANK))
+            # All solutions of a board have the same parity, and so have its sums; so have the thresholds.
+            threshold = h + 2 * len(finished)
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
             search = ThresholdSearch(self._tables, threshold, max_depth, nodes_left, finds_all=finds_all, listed=listed)
             iteration = _search_threshold(search, lanes, limits, start, report, crew)
@@ -122,10 +144,21 @@ class IdaStar:
                 return SearchResult(
                     tiles, search.n_solutions, is_complete, h, tuple(finished), time.perf_counter() - start
                 )
-            # All solutions of a board have the same parity, and so have its sums; so has the next threshold.
-            threshold += 2
+            if threshold + 2 > max_depth:
+                max_depth = threshold + _THRESHOLD_ROOM
+                lanes = self._lanes_at_root(board, words, sums, max_depth)
+            start_at_root(self._tables, lanes)
 
-    def _root(self, board: Board) -> "tuple[np.typing.NDArray[np.int64], np.typing.NDArray[np.int64]]":
+    def _lanes_at_root(self, board: Board, words: Int64s, sums: Int64s, max_depth: int) -> Lanes:
+        """Stacks for paths of up to `max_depth` moves, the root in the first row."""
+        lanes = empty_lanes(self._tables, max_depth)
+        lanes.boards[8 * BOARD : 8 * BOARD + self._size.n_cells] = board
+        lanes.rows[ROW_BLANK] = board.index(BLANK)
+        lanes.rows[self._tables.words_at : self._tables.sums_at] = words
+        lanes.rows[self._tables.sums_at : self._tables.children_at] = sums
+        return lanes
+
+    def _root(self, board: Board) -> tuple[Int64s, Int64s]:
         """The words of all units at `board`, and the sums."""
         words, sums = [], []
         rows = np.array([board], dtype=np.uint8)
@@ -138,6 +171,25 @@ class IdaStar:
             words.append((masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)).reshape(-1))
             sums.append(distances.sum(axis=1))
         return np.concatenate(words), np.concatenate(sums)
+
+
+def _search_small_thresholds(tables: SearchTables, lanes: Lanes, h: int, n_nodes: int) -> tuple[int, list[Iteration]]:
+    """Search thresholds from `h` on in one call of the kernel. Returns FOUND or PAUSED, and those that are over.
+
+    The seconds are shared out among the thresholds by their nodes.
+    """
+    start = time.perf_counter()
+    counts = np.empty((_THRESHOLD_ROOM // 2, 2), dtype=np.int64)
+    status, n_finished = search_small_thresholds(tables, lanes, h, n_nodes, counts)
+    rows = counts[:n_finished].tolist()
+    last = [int(lanes.counters[GENERATED]), int(lanes.counters[EXPANDED])]
+    seconds_per_node = (time.perf_counter() - start) / (sum(generated for generated, _ in rows) + last[0])
+    if status == FOUND:
+        rows.append(last)
+    return status, [
+        Iteration(h + 2 * i, generated, expanded, generated * seconds_per_node)
+        for i, (generated, expanded) in enumerate(rows)
+    ]
 
 
 def _search_threshold(

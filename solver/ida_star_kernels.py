@@ -263,15 +263,14 @@ def take_over(tables: Any, lanes: Any, idle_lane: int, others: Any, busy_lane: i
 
 
 @kernel
-def start_at_root(tables: Any, lanes: Any, blank: int) -> None:
-    """Begin a threshold: lane 0 at the root, whose board, words and sums are in row 0; the others idle."""
+def start_at_root(tables: Any, lanes: Any) -> None:
+    """Begin a threshold: lane 0 at the root, whose blank, board, words and sums are in row 0; the others idle."""
     for lane in range(tables.n_lanes):
         lanes.lanes[lane * LANE_FIELDS + PHASE] = IDLE
         lanes.lanes[lane * LANE_FIELDS + DEPTH] = 0
         lanes.lanes[lane * LANE_FIELDS + BASE] = 0
         lanes.lanes[lane * LANE_FIELDS + SHALLOWEST] = 0
-    moves = np.int64(tables.allowed[0]) & tables.cell_moves[blank]
-    lanes.rows[BLANK] = blank
+    moves = np.int64(tables.allowed[0]) & tables.cell_moves[lanes.rows[BLANK]]
     lanes.rows[MACHINE_STATE] = 0
     lanes.rows[UNTRIED] = moves
     lanes.rows[FIRST_SUM] = 0
@@ -382,3 +381,30 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
     lanes.counters[GENERATED] = generated
     lanes.counters[EXPANDED] = expanded
     return status
+
+
+@kernel
+def search_small_thresholds(tables: Any, lanes: Any, threshold: int, n_nodes: int, finished: Any) -> tuple[int, int]:
+    """Search thresholds from `threshold` on, two apart, for a solution, as long as they are small.
+
+    lanes      mutated; the root is in row 0, as `start_at_root` wants it
+    n_nodes    return PAUSED, in the middle of a threshold, once this many have been generated in all
+    finished   int64[n, 2], mutated: generated and expanded nodes of each threshold that was searched to its end; return
+               PAUSED, at the beginning of a threshold, where it is full
+
+    Returns FOUND or PAUSED, and the number of rows of `finished`. The nodes of the threshold that it ended in are in
+    the counters.
+    """
+    n_finished = 0
+    start_at_root(tables, lanes)
+    status = search_below_threshold(tables, lanes, threshold, n_nodes, STOP_AT_GOAL)
+    while status == EXHAUSTED and n_finished < len(finished):
+        n_nodes -= lanes.counters[GENERATED]
+        finished[n_finished, 0] = lanes.counters[GENERATED]
+        finished[n_finished, 1] = lanes.counters[EXPANDED]
+        n_finished += 1
+        start_at_root(tables, lanes)
+        status = PAUSED
+        if n_finished < len(finished):
+            status = search_below_threshold(tables, lanes, threshold + 2 * n_finished, n_nodes, STOP_AT_GOAL)
+    return status, n_finished

@@ -50,9 +50,11 @@ STATE_MASK = (1 << VALUE_SHIFT) - 1
 
 _DIRECTIONS = {(-1, False): UP, (-1, True): LEFT, (1, True): RIGHT, (1, False): DOWN}
 
-# Measured: tables up to this size stay in the processor's caches, and there is less to wait for. See docs/decisions.
+# Measured: tables up to this size stay in the processor's caches, and there is less to wait for; with many sums the
+# lookups of one node wait for each other. See docs/decisions.
 _CACHED_TABLE_BYTES = 16_000_000
-_N_LANES_CACHED, _N_LANES = 2, 4
+_MANY_SUMS = 4
+_N_LANES_CACHED, _N_LANES_MANY_SUMS, _N_LANES = 2, 3, 4
 
 
 class SearchTables(NamedTuple):
@@ -176,8 +178,14 @@ def search_tables(
         n_sums=n_sums,
         n_units=n_units,
         orders_children=int(orders_children),
-        n_lanes=_N_LANES_CACHED if table_bytes <= _CACHED_TABLE_BYTES else _N_LANES,
+        n_lanes=_choose_lanes(table_bytes, n_sums),
     )
+
+
+def _choose_lanes(table_bytes: int, n_sums: int) -> int:
+    if table_bytes <= _CACHED_TABLE_BYTES:
+        return _N_LANES_CACHED
+    return _N_LANES_MANY_SUMS if n_sums >= _MANY_SUMS else _N_LANES
 
 
 class _Parts(NamedTuple):

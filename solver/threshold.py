@@ -82,7 +82,7 @@ class ThresholdSearch:
         self.generated = self.expanded = self.n_solutions = 0
 
     def search(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> int:
-        """Search to the end, beginning in `lanes`, which stand at the root. Returns FOUND, EXHAUSTED or PAUSED.
+        """Search to the end, beginning in `lanes`, which stand at the root or further on. Returns FOUND, EXHAUSTED or PAUSED.
 
         `report` is called after every slice; where it returns False the search is given up, PAUSED. `share` is called
         once, when the threshold turns out to be more than a slice: from then on others may `help`.
@@ -115,7 +115,7 @@ class ThresholdSearch:
                 status = search_below_threshold(self.tables, lanes, self.threshold, n_nodes, self._at_goal())
                 self._count(lanes)
                 if status == FOUND:
-                    self._note(_path(self.tables, lanes))
+                    self._note(path_to_goal(self.tables, lanes))
                 elif not report() or (self._max_nodes is not None and self.generated >= self._max_nodes):
                     if status != EXHAUSTED or self._subtrees or self._n_working > 1:
                         self._end(PAUSED)
@@ -218,7 +218,7 @@ def _begin_at(tables: SearchTables, lanes: Lanes, subtree: Subtree) -> None:
     rows[0, PHASE] = FRESH
 
 
-def _path(tables: SearchTables, lanes: Lanes) -> tuple[int, ...]:
+def path_to_goal(tables: SearchTables, lanes: Lanes) -> tuple[int, ...]:
     """The tiles moved on the way to the goal that was found."""
     first_row = int(lanes.counters[FOUND_LANE]) * lanes.n_rows
     rows = range(first_row + 1, first_row + int(lanes.counters[FOUND_DEPTH]) + 1)
