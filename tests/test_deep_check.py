@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from pdb_build import deep_check
-from pdb_build.deep_check import UNREACHED, Bytes, prove_table, required_bytes
-from pdb_build.deep_check_kernels import compare_neighbours, find_value
+from pdb_build.deep_check import prove_table, required_bytes
+from pdb_build.deep_check_kernels import UNREACHED, compare_neighbours, find_value
+from pdb_build.deep_check_space import Bytes, jump_permutations, state_space
 from pdb_core.errors import BoardError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 
@@ -277,8 +278,8 @@ class Steps:
     """The insides of the check for one pattern, with distances that may be spoiled before they are proved."""
 
     def __init__(self, size: BoardSize, goal: Board, tiles: Cells) -> None:
-        self.space = deep_check._state_space(size, len(tiles))
-        self.goal_state = deep_check._goal_state(self.space, goal, tiles)
+        self.space = state_space(size, len(tiles))
+        self.goal_state = self.space.state_of(goal, tiles)
         self.distances = self.with_crew(lambda crew: deep_check._derive_distances(self.space, self.goal_state, crew))
 
     def with_crew(self, work):  # type: ignore[no-untyped-def]
@@ -326,7 +327,7 @@ def test_moves_and_distances_agree_with_the_naive_ones(size: BoardSize, goal: Bo
 def test_permutations_agree_with_moving_labels_one_by_one() -> None:
     orders = list(itertools.permutations(range(4)))
     positions = [(i, j) for i in range(4) for j in range(4) if i != j]
-    for (i, j), permutation in zip(positions, deep_check._permutations(4, positions), strict=True):
+    for (i, j), permutation in zip(positions, jump_permutations(4, positions), strict=True):
         for rank, order in enumerate(orders):
             moved = list(order)
             moved.insert(j, moved.pop(i))
