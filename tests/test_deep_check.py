@@ -3,9 +3,7 @@
 import itertools
 import math
 import time
-from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 
 import numpy as np
 import pytest
@@ -15,10 +13,10 @@ from pdb_build.deep_check import prove_table, required_bytes
 from pdb_build.deep_check_kernels import UNREACHED, compare_neighbours, find_value
 from pdb_build.deep_check_space import Bytes, jump_permutations, state_space
 from pdb_core.errors import BoardError, TableFileDamagedError, WrongAnswerError
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import Board, BoardSize
+from tests import naive
 
 Cells = tuple[int, ...]
-State = tuple[Cells, frozenset[int]]
 
 SIZE_23, SIZE_32, SIZE_33, SIZE_34, SIZE_42 = (BoardSize(*s) for s in ((2, 3), (3, 2), (3, 3), (3, 4), (4, 2)))
 LAST_23 = (1, 2, 3, 4, 5, 0)
@@ -44,58 +42,12 @@ CASES = [
 ]
 
 
-# The slow, obviously right twin: states are (cell of each tile, cells the blank can roam).
-
-
-def naive_region(size: BoardSize, cells: Cells, blank: int) -> frozenset[int]:
-    region, waiting = {blank}, [blank]
-    while waiting:
-        for near in size.neighbours[waiting.pop()]:
-            if near not in region and near not in cells:
-                region.add(near)
-                waiting.append(near)
-    return frozenset(region)
-
-
-def naive_moves(size: BoardSize, state: State) -> list[State]:
-    cells, region = state
-    result = []
-    for tile, cell in enumerate(cells):
-        for near in size.neighbours[cell]:
-            if near in region:
-                moved = (*cells[:tile], near, *cells[tile + 1 :])
-                result.append((moved, naive_region(size, moved, cell)))
-    return result
-
-
-@cache
-def naive_distances(size: BoardSize, goal: Board, tiles: Cells) -> dict[State, int]:
-    cells = tuple(goal.index(tile) for tile in tiles)
-    start = (cells, naive_region(size, cells, goal.index(BLANK)))
-    distances, waiting = {start: 0}, deque([start])
-    while waiting:
-        state = waiting.popleft()
-        for neighbour in naive_moves(size, state):
-            if neighbour not in distances:
-                distances[neighbour] = distances[state] + 1
-                waiting.append(neighbour)
-    return distances
-
-
-def naive_placements(size: BoardSize, n_tiles: int) -> list[Cells]:
-    """The cells of the tiles at every entry: cell sets in lexicographic order, in each the tiles' orders likewise."""
-    return [
-        tuple(cell_set[order.index(label)] for label in range(n_tiles))
-        for cell_set in itertools.combinations(range(size.n_cells), n_tiles)
-        for order in itertools.permutations(range(n_tiles))
-    ]
-
-
 def naive_table(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
-    smallest: dict[Cells, int] = {}
-    for (cells, _), distance in naive_distances(size, goal, tiles).items():
-        smallest[cells] = min(distance, smallest.get(cells, UNREACHED))
-    return np.array([smallest.get(cells, UNREACHED) for cells in naive_placements(size, len(tiles))], dtype=np.uint8)
+    return np.array(naive.naive_additive_min(size, goal, tiles), dtype=np.uint8)
+
+
+def naive_bits(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
+    return np.frombuffer(naive.naive_bits(size, goal, tiles), dtype=np.uint8)
 
 
 # Right tables.
@@ -104,32 +56,17 @@ def naive_table(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
 @pytest.mark.tiny
 @pytest.mark.parametrize(("size", "goal", "tiles"), CASES)
 def test_right_table_is_proved(size: BoardSize, goal: Board, tiles: Cells) -> None:
-    distances = naive_distances(size, goal, tiles)
+    distances = naive.naive_pattern_distances(size, goal, tiles)
     table = naive_table(size, goal, tiles)
     proof = prove_table(size, goal, tiles, table, n_threads=2)
     assert proof.n_reached == len(distances)
     assert proof.max_distance == max(distances.values())
     assert proof.n_entries == math.perm(size.n_cells, len(tiles))
     assert proof.n_unreached_entries == np.count_nonzero(table == UNREACHED)
-    all_moves = sum(len(naive_moves(size, state)) for state in distances)
+    all_moves = sum(len(naive.naive_pattern_moves(state, size)) for state in distances)
     if proof.n_reached == proof.n_states:
         assert proof.n_transitions == all_moves
     assert proof.seconds >= proof.derive_s + proof.prove_s
-
-
-def naive_bits(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
-    """The table in bits: rows of blocks, cell sets in order, in each the regions by their lowest cells."""
-    distances = naive_distances(size, goal, tiles)
-    rows = []
-    placements = naive_placements(size, len(tiles))
-    n_orders = math.factorial(len(tiles))
-    for first in range(0, len(placements), n_orders):
-        free = [cell for cell in range(size.n_cells) if cell not in placements[first]]
-        regions = {naive_region(size, placements[first], cell) for cell in free}
-        for region in sorted(regions, key=min):
-            bits = [distances.get((cells, region), 0) >> 1 & 1 for cells in placements[first : first + n_orders]]
-            rows.append(np.packbits(np.array(bits, dtype=np.uint8), bitorder="little"))
-    return np.concatenate(rows)
 
 
 @pytest.mark.tiny
@@ -137,7 +74,7 @@ def naive_bits(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
 def test_right_bits_are_proved_and_every_wrong_one_is_refused(size: BoardSize, goal: Board, tiles: Cells) -> None:
     table = naive_bits(size, goal, tiles)
     proof = prove_table(size, goal, tiles, table, "bits", n_threads=2)
-    distances = naive_distances(size, goal, tiles)
+    distances = naive.naive_pattern_distances(size, goal, tiles)
     assert proof.n_entries == proof.n_states
     assert proof.n_entries - proof.n_unreached_entries == proof.n_reached == len(distances)
     step = max(1, 8 * len(table) // 40)
@@ -197,7 +134,7 @@ def changed_values(value: int) -> set[int]:
 )
 def test_every_single_wrong_entry_is_named(size: BoardSize, goal: Board, tiles: Cells) -> None:
     table = naive_table(size, goal, tiles)
-    for entry, cells in enumerate(naive_placements(size, len(tiles))):
+    for entry, cells in enumerate(naive.naive_placements(size.n_cells, len(tiles))):
         right = int(table[entry])
         for wrong in changed_values(right) - {right}:
             table[entry] = wrong
@@ -247,11 +184,11 @@ def test_table_of_another_goal_is_refused(goal: Board) -> None:
 def test_table_that_ignores_the_blank_is_refused() -> None:
     # The fault of a published program: tiles move without the blank beside them. Here, the Manhattan distance of each.
     table = np.array(
-        [abs(cells[0] // 3 - 2) + abs(cells[0] % 3 - 1) for cells in naive_placements(SIZE_33, 1)], dtype=np.uint8
+        [abs(cells[0] // 3 - 2) + abs(cells[0] % 3 - 1) for cells in naive.naive_placements(9, 1)], dtype=np.uint8
     )
     assert (table == naive_table(SIZE_33, LAST_33, (8,))).all()
     goal = (1, 2, 3, 4, 5, 6, 0, 7, 8)
-    pairs = naive_placements(SIZE_33, 2)
+    pairs = naive.naive_placements(9, 2)
     manhattan = [sum(abs(c // 3 - 2) + abs(c % 3 - t) for t, c in enumerate(cells, start=1)) for cells in pairs]
     with pytest.raises(TableFileDamagedError):
         prove_table(SIZE_33, goal, (7, 8), np.array(manhattan, dtype=np.uint8), n_threads=1)
@@ -296,9 +233,10 @@ class Steps:
     def states(self) -> list[tuple[int, int]]:
         return list(itertools.product(range(self.space.n_blocks), range(self.space.n_orders)))
 
-    def naive_state(self, block: int, order: int) -> State:
+    def naive_state(self, block: int, order: int) -> naive.PatternState:
         cell_set = int(np.searchsorted(self.space.first_block, block, side="right")) - 1
-        cells = naive_placements(self.space.size, self.space.n_tiles)[cell_set * self.space.n_orders + order]
+        placements = naive.naive_placements(self.space.size.n_cells, self.space.n_tiles)
+        cells = placements[cell_set * self.space.n_orders + order]
         number = block - self.space.first_block[cell_set]
         free = [cell for cell in range(self.space.size.n_cells) if cell not in cells]
         return cells, frozenset(cell for cell in free if self.space.region_numbers[cell, cell_set] == number)
@@ -309,16 +247,16 @@ class Steps:
 def test_moves_and_distances_agree_with_the_naive_ones(size: BoardSize, goal: Board, tiles: Cells) -> None:
     steps = Steps(size, goal, tiles)
     space = steps.space
-    naive = {state: steps.naive_state(*state) for state in steps.states()}
-    right = naive_distances(size, goal, tiles)
-    assert naive[steps.goal_state] == next(iter(right))
-    for (block, order), state in naive.items():
+    states = {state: steps.naive_state(*state) for state in steps.states()}
+    right = naive.naive_pattern_distances(size, goal, tiles)
+    assert states[steps.goal_state] == next(iter(right))
+    for (block, order), state in states.items():
         targets = []
         for transition in range(space.first_transition[block], space.first_transition[block + 1]):
             jump = int(space.jumps[transition])
             target_order = order if jump < 0 else int(space.permutations[jump, order])
-            targets.append(naive[int(space.targets[transition]), target_order])
-        assert sorted(targets, key=repr) == sorted(naive_moves(size, state), key=repr)
+            targets.append(states[int(space.targets[transition]), target_order])
+        assert sorted(targets, key=repr) == sorted(naive.naive_pattern_moves(state, size), key=repr)
         assert steps.distances[block, order] == right.get(state, UNREACHED)
     assert (steps.distances[:, space.n_orders :] == UNREACHED).all()
 
@@ -382,7 +320,7 @@ def reached_plus(distances: Bytes, change: int) -> Bytes:
 
 @pytest.mark.tiny
 def test_right_distances_are_proved(steps_33: Steps, steps_23: Steps) -> None:
-    right = naive_distances(SIZE_33, LAST_33, (5, 6, 8))
+    right = naive.naive_pattern_distances(SIZE_33, LAST_33, (5, 6, 8))
     assert steps_33.prove(steps_33.distances) == (len(right), max(right.values()))
     assert steps_23.prove(steps_23.distances) == (360, 21)
 
