@@ -4,12 +4,13 @@ import subprocess
 import sys
 import threading
 import time
+from functools import cache
 
 import numpy as np
 import pytest
 
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, random_boards
 from pdb_core.symmetry import mappings_between
 from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.table_file import LOAD_MODES
@@ -26,11 +27,16 @@ def database(request: pytest.FixtureRequest) -> Database:
     return open_database(table_file(PARTITION, "3x3"), load=request.param)
 
 
+@cache
+def naive_table(goal: Board, tiles: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(naive.naive_additive_min(SIZE, goal, tiles))
+
+
 def naive_sum(board: tuple[int, ...], goal: tuple[int, ...]) -> tuple[list[int], int]:
     """Values of the patterns, and their sum, by naive tables and ranks."""
     values = []
     for tiles in ((1, 2, 5), (3, 4, 6), (7, 8)):
-        table = naive.naive_additive_min(SIZE, goal, tiles)
+        table = naive_table(goal, tiles)
         values.append(table[naive.naive_rank(tuple(board.index(tile) for tile in tiles), 9)])
     return values, sum(values)
 
