@@ -1,4 +1,4 @@
-"""Options of the suite, what runs with the JIT off, and the fixtures of the command line's tests."""
+"""Options of the suite, what runs with the JIT off, and the fixtures that several files of tests share."""
 
 import os
 from pathlib import Path
@@ -43,3 +43,10 @@ def own_cache(tmp_path: Path) -> str:
     folder.mkdir()
     (folder / "kernels").symlink_to(cache_home() / "kernels")
     return str(folder)
+
+
+@pytest.fixture
+def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work changes hands between threads all the time."""
+    for name in ("_SLICE_NODES", "_SHARED_SLICE_NODES", "_HUNGRY_SLICE_NODES"):
+        monkeypatch.setattr(f"solver.threshold.{name}", 300)

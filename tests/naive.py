@@ -9,6 +9,7 @@ from pdb_core.puzzle import Board, BoardSize
 
 UNREACHED = 255
 Placement = tuple[int, ...]
+PatternState = tuple[Placement, frozenset[int]]  # the cell of each tile, and the cells the blank can roam
 
 
 def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
@@ -186,24 +187,30 @@ def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int
     return frozenset(region)
 
 
-def naive_pattern_distances(
-    size: BoardSize, goal: Board, tiles: tuple[int, ...]
-) -> dict[tuple[Placement, frozenset[int]], int]:
+def naive_pattern_moves(state: PatternState, size: BoardSize) -> list[PatternState]:
+    """What every move of a pattern's tile into the blank's region leads to."""
+    cells, region = state
+    result = []
+    for label, cell in enumerate(cells):
+        for target in naive_neighbours(cell, size):
+            if target in region:
+                moved = (*cells[:label], target, *cells[label + 1 :])
+                result.append((moved, naive_region(cell, moved, size)))
+    return result
+
+
+def naive_pattern_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> dict[PatternState, int]:
     """Blank-aware distances: of each placement and blank region, where only moves of the pattern's tiles count."""
     cells = tuple(goal.index(tile) for tile in tiles)
     start = (cells, naive_region(goal.index(0), cells, size))
     distances = {start: 0}
     queue = deque([start])
     while queue:
-        at, region = queue.popleft()
-        for label, cell in enumerate(at):
-            for target in naive_neighbours(cell, size):
-                if target in region:
-                    moved = (*at[:label], target, *at[label + 1 :])
-                    near = (moved, naive_region(cell, moved, size))
-                    if near not in distances:
-                        distances[near] = distances[at, region] + 1
-                        queue.append(near)
+        state = queue.popleft()
+        for near in naive_pattern_moves(state, size):
+            if near not in distances:
+                distances[near] = distances[state] + 1
+                queue.append(near)
     return distances
 
 

@@ -1,0 +1,29 @@
+"""What the tests of the solver share: databases, boards, node counts."""
+
+from collections.abc import Iterable
+
+from pdb_core.encoding import Encoding
+from pdb_core.puzzle import Board, BoardSize, random_boards
+from pdb_query import Database, open_database, read_instances
+from solver import Iteration
+from tests.tables import table_file
+
+S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
+
+
+def database_for(partition: str, size: str, goal: str = "blank-last", encoding: Encoding = "bytes") -> Database:
+    return open_database(table_file(partition, size, goal, encoding))
+
+
+def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Board]:
+    return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
+
+
+def hard_board() -> Board:
+    """A board of the 15-puzzle that takes 80 moves."""
+    return next(read_instances("hardest80", None)).board
+
+
+def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
+    """(threshold, generated, expanded) of each."""
+    return [(i.threshold, i.generated, i.expanded) for i in iterations]
