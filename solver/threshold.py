@@ -82,7 +82,7 @@ class ThresholdSearch:
         self.generated = self.expanded = self.n_solutions = 0
 
     def search(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> int:
-        """Search to the end, beginning in `lanes`, which stand at the root or further on. Returns FOUND, EXHAUSTED or PAUSED.
+        """Search to the end, from where `lanes` stand, at the root or further on. Returns FOUND, EXHAUSTED or PAUSED.
 
         `report` is called after every slice; where it returns False the search is given up, PAUSED. `share` is called
         once, when the threshold turns out to be more than a slice: from then on others may `help`.
