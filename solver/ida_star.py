@@ -127,8 +127,8 @@ class IdaStar:
             for iteration in finished:
                 report(iteration)
         if status == FOUND:
-            tiles = path_to_goal(self._tables, lanes)
-            return SearchResult(tiles, 1, False, h, tuple(finished), time.perf_counter() - start)
+            path = path_to_goal(self._tables, lanes)
+            return SearchResult(path, 1, False, h, tuple(finished), time.perf_counter() - start)
 
         # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
         while True:
