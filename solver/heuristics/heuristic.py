@@ -1,0 +1,65 @@
+"""The heuristics by name, and the arrays their kernels read.
+
+A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`. Each has a room of its own: a NamedTuple of
+arrays with the function that fills it, and a file of kernels that turn a board into a number. `evaluate_kernels` asks
+those that were chosen.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import InputError
+from pdb_core.messages import shorten
+from pdb_core.puzzle import Board, BoardSize
+from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
+
+# The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
+MISPLACED, MANHATTAN = range(2)
+HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN}
+
+
+class HeuristicTables(NamedTuple):
+    """What the kernels of the chosen heuristics read, for one board size and goal.
+
+    codes       int64[m]         the heuristics chosen, ascending
+    goal_cells  int64[n_cells]   the cell of each tile in the goal, and of the blank
+    """
+
+    codes: npt.NDArray[np.int64]
+    goal_cells: npt.NDArray[np.int64]
+    width: int
+    height: int
+    manhattan: ManhattanTables
+
+
+def parse_heuristic(text: str) -> tuple[str, ...]:
+    """The names in `manhattan` or `max(walking-distance,linear-conflict)`. Raises `InputError`.
+
+    >>> parse_heuristic("max(misplaced, manhattan)")
+    ('misplaced', 'manhattan')
+    """
+    match = re.fullmatch(r"\s*max\s*\((.*)\)\s*", text, re.DOTALL)
+    names = tuple(name.strip() for name in (match[1].split(",") if match else [text]))
+    for name in names:
+        if name not in HEURISTICS:
+            raise InputError(
+                f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join(HEURISTICS)}, and max(a,b) of "
+                "several"
+            )
+    return names
+
+
+def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> HeuristicTables:
+    """The tables of the heuristics of these names, which `parse_heuristic` returns."""
+    goal_cells = np.array([goal.index(tile) for tile in range(size.n_cells)], dtype=np.int64)
+    return HeuristicTables(
+        codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
+        goal_cells=goal_cells,
+        width=size.width,
+        height=size.height,
+        manhattan=manhattan_tables(size, goal),
+    )

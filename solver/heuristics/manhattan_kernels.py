@@ -1,0 +1,29 @@
+"""Misplaced tiles and Manhattan distance."""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_core.jit import kernel
+
+_at = np.uint64
+
+
+@kernel
+def misplaced(goal_cells: Any, board: Any) -> int:
+    """Tiles that are not in their place; board: uint8[n_cells]."""
+    n = 0
+    for cell in range(len(board)):
+        tile = np.int64(board[_at(cell)])
+        n += 1 if tile != 0 and goal_cells[_at(tile)] != cell else 0
+    return n
+
+
+@kernel
+def manhattan(tables: Any, board: Any) -> int:
+    """The distances of all tiles from their places, in rows and columns; tables: `ManhattanTables`."""
+    h = 0
+    n_cells = len(board)
+    for cell in range(n_cells):
+        h += np.int64(tables.distances[_at(np.int64(board[_at(cell)]) * n_cells + cell)])  # type: ignore[assignment]
+    return h

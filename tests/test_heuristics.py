@@ -1,0 +1,84 @@
+"""Every heuristic on every board of the small sizes: what the naive twin says, and never more than the distance."""
+
+import itertools
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from pdb_core.errors import InputError
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
+from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
+from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
+from tests.naive import naive_distances, naive_manhattan, naive_misplaced
+
+NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
+    "misplaced": naive_misplaced,
+    "manhattan": naive_manhattan,
+}
+CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+CASES = {
+    "3x3": (BoardSize(3, 3), blank_last(BoardSize(3, 3))),
+    "3x3 centre": (BoardSize(3, 3), CENTRE),
+    "2x4": (BoardSize(2, 4), blank_last(BoardSize(2, 4))),
+    "4x2": (BoardSize(4, 2), blank_first(BoardSize(4, 2))),
+}
+SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))}
+
+
+@cache
+def all_boards(size: BoardSize, goal: Board) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Every board that can be solved, and its distance."""
+    distances = naive_distances(size, goal)
+    return np.array(list(distances), dtype=np.uint8), np.array(list(distances.values()))
+
+
+def values_of(name: str, size: BoardSize, goal: Board, boards: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    values = np.zeros((len(boards), 1), dtype=np.uint16)
+    evaluate_many(heuristic_tables((name,), size, goal), boards, values)
+    return values[:, 0].astype(np.int64)
+
+
+def test_every_heuristic_has_a_naive_twin() -> None:
+    assert set(NAIVE) == set(HEURISTICS)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_no_heuristic_exceeds_the_distance(name: str, case: str) -> None:
+    size, goal = CASES[case]
+    boards, distances = all_boards(size, goal)
+    values = values_of(name, size, goal, boards)
+    assert np.all(values <= distances)
+    assert values[0] == 0
+    assert np.all(values[1:] > 0)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("case", SMALL)
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_heuristic_is_that_of_its_naive_twin(name: str, case: str) -> None:
+    size, goal = SMALL[case]
+    boards, _distances = all_boards(size, goal)
+    values = values_of(name, size, goal, boards)
+    assert values.tolist() == [NAIVE[name](tuple(board), goal, size) for board in boards.tolist()]
+
+
+@pytest.mark.tiny
+def test_several_heuristics_give_the_largest() -> None:
+    size, goal = SMALL["3x2"]
+    boards, _distances = all_boards(size, goal)
+    for names in itertools.combinations(HEURISTICS, 2):
+        tables = heuristic_tables(parse_heuristic(f"max({names[0]}, {names[1]})"), size, goal)
+        for board in boards[::7]:
+            one, other = (values_of(name, size, goal, board[None])[0] for name in names)
+            assert evaluate(tables, board) == max(one, other)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("text", ["", "euclid", "max(manhattan", "max()", "max(manhattan,)", "x" * 1000])
+def test_unknown_heuristic_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="is not known; there are misplaced, manhattan"):
+        parse_heuristic(text)
