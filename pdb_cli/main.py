@@ -13,6 +13,7 @@ from pdb_cli.info import info
 from pdb_cli.query import query
 from pdb_cli.solve import solve
 from pdb_cli.stats import stats
+from pdb_cli.study import study
 from pdb_cli.verify import verify
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 for function in (build, solve, query, info, stats, verify, bench, doctor):
     app.command()(function)
+app.add_typer(study)
 
 
 def _print_version(wanted: bool) -> None:
@@ -49,7 +51,8 @@ def run() -> None:
     """Entry point of the console scripts."""
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     if first.endswith(".py") or (
-        first not in {c.callback.__name__ for c in app.registered_commands if c.callback} and Path(first).is_file()
+        first not in {c.callback.__name__ for c in app.registered_commands if c.callback} | {"study"}
+        and Path(first).is_file()
     ):
         print(
             f"pdb: this is the pattern-database tool; for the Python debugger type python -m pdb {first}",

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_cli.options import FormatOption
-from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
-from pdb_core.errors import InputError
+from pdb_cli.output import Format, Record, command, count, prepare, write_records
+from pdb_cli.plots import PlotOption, check_plot, drawn
 
 if TYPE_CHECKING:
     from pdb_query import Database
@@ -32,14 +32,13 @@ def stats(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A table file.")],
     boards: Annotated[int, typer.Option("--boards", min=2, max=100_000_000, help="Random boards to sample.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 1,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", metavar="FILE", help="Draw the histograms into an SVG, PNG or PDF file.")
-    ] = None,
+    plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
     """Histogram, mean and maximum of each table, and the mean lower bound over random boards with its standard
     error.
     """
+    check_plot(plot)
     prepare()
     from pdb_query import open_database
 
@@ -102,30 +101,17 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
 
 
 def _draw(record: Record, path: Path) -> None:
-    from pdb_build.writer import writing_errors
-
-    if path.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise InputError(f"{path}: a plot is an .svg, .png or .pdf file")
-    try:
-        import matplotlib
-    except ImportError:
-        raise InputError("--plot needs matplotlib; install it with pip install 'tile-pdb[plot]'") from None
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
-    for entry in record["patterns"]:
-        tiles = ",".join(map(str, entry["tiles"]))
-        share = [100 * n / entry["entries"] for n in entry["histogram"]]
-        axes.plot(range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {entry['mean']:.1f}")
-    axes.set_xlabel("distance of an entry (moves of the pattern's tiles)")
-    axes.set_ylabel("share of the entries (%)")
-    axes.set_title(f"Pattern database {record['partition']} of the {record['size']} board")
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.3)
-    axes.legend(title="pattern")
-    with writing_errors(path):
-        figure.savefig(path, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
-    pyplot.close(figure)
-    message(f"pdb: plot written to {path}")
+    with drawn(path) as axes:
+        for entry in record["patterns"]:
+            tiles = ",".join(map(str, entry["tiles"]))
+            share = [100 * n / entry["entries"] for n in entry["histogram"]]
+            axes.plot(
+                range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {entry['mean']:.1f}"
+            )
+        axes.set_xlabel("distance of an entry (moves of the pattern's tiles)")
+        axes.set_ylabel("share of the entries (%)")
+        axes.set_title(f"Pattern database {record['partition']} of the {record['size']} board")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend(title="pattern")

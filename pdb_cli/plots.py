@@ -1,0 +1,53 @@
+"""Plots as files, drawn with matplotlib, which is an extra."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pdb_cli.output import message
+from pdb_core.errors import InputError
+
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it, into an SVG, PNG or PDF file.")
+]
+_FORMATS = (".svg", ".png", ".pdf")
+
+
+def check_plot(path: Path | None) -> None:
+    """Raise `InputError` where nothing can be drawn into `path`: to be asked before the work is done."""
+    if path is None:
+        return
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(f"{path}: a plot is an .svg, .png or .pdf file")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise InputError("--plot needs matplotlib; install it with pip install 'tile-pdb[plot]'") from None
+
+
+@contextmanager
+def drawn(path: Path, *, width: float = 8, height: float = 4.5) -> Iterator[Any]:
+    """The axes of a plot, in inches, which is written to `path` at the end, the same bytes each time.
+
+    Raises `OutputError` where it cannot be written.
+    """
+    import matplotlib
+
+    from pdb_build.writer import writing_errors
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    # Else the names of an SVG's parts are random.
+    with matplotlib.rc_context({"svg.hashsalt": "tile-pdb"}):
+        figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
+        try:
+            yield axes
+            with writing_errors(path):
+                figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+        finally:
+            pyplot.close(figure)
+    message(f"pdb: plot written to {path}")

@@ -1,0 +1,11 @@
+"""`pdb study ...`: state spaces and heuristics, in figures and plots."""
+
+import typer
+
+from pdb_cli.study_heuristics import heuristics
+
+study = typer.Typer(
+    name="study", help="State spaces and heuristics, in figures and plots.", no_args_is_help=True, rich_markup_mode=None
+)
+for function in (heuristics,):
+    study.command()(function)

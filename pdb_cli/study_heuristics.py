@@ -1,0 +1,197 @@
+"""`pdb study heuristics`: what heuristics say of boards whose distances are known."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.databases import OpenDatabases
+from pdb_cli.options import DatabaseOption, FormatOption, GoalOption, ThreadsOption
+from pdb_cli.output import Format, ProgressLine, command, count, message, prepare, write_records
+from pdb_cli.plots import PlotOption, check_plot, drawn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
+
+    from pdb_core.puzzle import Board, Boards, BoardSize
+    from pdb_query import Database
+    from solver.study.heuristics import HeuristicStudy
+
+_COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum")
+# Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
+_MAX_SOLVED_CELLS = 16
+
+
+@command
+def heuristics(
+    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size.")] = "3x3",
+    heuristic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--heuristic", metavar="NAME", help="Heuristics to look at.", show_default="all that the size has"
+        ),
+    ] = None,
+    db: DatabaseOption = None,
+    goal: GoalOption = None,
+    boards: Annotated[
+        int, typer.Option("--boards", min=2, max=1_000_000, help="Random boards, where there are too many for all.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random boards.")] = 1,
+    threads: ThreadsOption = None,
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """What heuristics say of boards, by their distance from the goal: mean, standard deviation, least and largest.
+
+    Up to 10 cells all boards are looked at; up to 16 random ones, which are solved first; beyond, random ones whose
+    distances stay unknown. Each --db is a heuristic too: the largest of its sums.
+    """
+    check_plot(plot)
+    prepare()
+    from pdb_core.puzzle import blank_last, parse_goal, parse_size
+    from solver.heuristics import parse_heuristic
+    from solver.study.heuristics import heuristic_values, study_values
+
+    board_size = parse_size(size)
+    wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
+    names = tuple(name for text in heuristic or () for name in parse_heuristic(text)) or _fitting(board_size, wanted)
+    with OpenDatabases(db, "map") as opened:
+        databases = opened.databases_for(board_size, wanted) if db else ()
+        for database in databases:
+            database.views(wanted)  # raises before the work begins where it cannot serve the goal
+        rows, distances = _boards(board_size, wanted, boards, seed, opened, threads)
+        values = heuristic_values(rows, board_size, wanted, names, databases)
+    labels = (*names, *(f"db {database.header.partition.name} {database.encoding}" for database in databases))
+    study = study_values(labels, values, distances)
+    write_records(_records(study), output, columns=_COLUMNS, text=lambda _records: _text(study, board_size))
+    if plot is not None:
+        _draw(study, board_size, plot)
+
+
+def _fitting(size: "BoardSize", goal: "Board") -> tuple[str, ...]:
+    """The heuristics that exist for this size and goal."""
+    from pdb_core.errors import InputError
+    from solver.heuristics import HEURISTICS, heuristic_tables
+
+    names = []
+    for name in HEURISTICS:
+        try:
+            heuristic_tables((name,), size, goal)
+        except InputError as error:
+            message(f"pdb: left out: {error}")
+        else:
+            names.append(name)
+    return tuple(names)
+
+
+def _boards(
+    size: "BoardSize", goal: "Board", n_boards: int, seed: int, databases: OpenDatabases, threads: int | None
+) -> "tuple[Boards, npt.NDArray[np.int64] | None]":
+    """Boards and their distances: all of a small size, else random ones."""
+    import numpy as np
+
+    from pdb_core.puzzle import random_boards
+    from solver.study.all_boards import MAX_CELLS, all_boards
+
+    if size.n_cells <= MAX_CELLS:
+        boards, distances = all_boards(size, goal)
+        return boards, distances.astype(np.int64)
+    boards = random_boards(size, goal, n_boards, seed)
+    if size.n_cells > _MAX_SOLVED_CELLS:
+        return boards, None
+    return boards, _solved(boards, goal, databases.databases_for(size, goal), threads)
+
+
+def _solved(
+    boards: "Boards", goal: "Board", databases: "tuple[Database, ...]", threads: int | None
+) -> "npt.NDArray[np.int64]":
+    """The length of a shortest solution of each board."""
+    import numpy as np
+
+    from pdb_build.resources import available_cores
+    from solver import Solver
+    from solver.solve import in_parallel
+
+    solver = Solver(*databases)
+    line = ProgressLine()
+    lengths = []
+    solutions = in_parallel(
+        [tuple(map(int, board)) for board in boards],
+        lambda board, report, crew: solver.solve(board, goal, report=report, crew=crew),
+        n_threads=threads or available_cores(),
+        report=lambda _board, _iteration: None,
+    )
+    for solution in solutions:
+        lengths.append(solution.length)
+        line.show(f"solving boards to know their distances: {count(len(lengths))} of {count(len(boards))}")
+    line.clear()
+    return np.array(lengths, dtype=np.int64)
+
+
+def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
+    """A record for each distance and heuristic, then for each heuristic over all boards, `distance` null."""
+    for distance, n_boards, spreads in [
+        *((row.distance, row.n_boards, row.spreads) for row in study.rows),
+        (None, study.n_boards, study.overall),
+    ]:
+        for i, (name, spread) in enumerate(zip(study.names, spreads, strict=True)):
+            record: dict[str, Any] = {
+                "distance": distance,
+                "boards": n_boards,
+                "heuristic": name,
+                "mean": round(spread.mean, 6),
+                "standard_deviation": round(spread.standard_deviation, 6),
+                "minimum": spread.minimum,
+                "maximum": spread.maximum,
+            }
+            if distance is None:
+                record["larger_than"] = dict(zip(study.names, study.exceeds[i], strict=True))
+            yield record
+
+
+def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
+    width = max(23, *(len(name) for name in study.names))
+    mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
+    yield f"{count(study.n_boards)} boards of {size}{mean}; mean, standard deviation, least and largest h"
+    yield f"{'distance':>8} {'boards':>11}  " + "  ".join(name.rjust(width) for name in study.names)
+    rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
+    for distance, n_boards, spreads in [*rows, ("all", study.n_boards, study.overall)]:
+        cells = (f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in spreads)
+        yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(width) for cell in cells)
+    if len(study.names) > 1:
+        yield ""
+        yield "boards on which the heuristic of the row is larger than that of the column:"
+        yield " " * 21 + "  ".join(name.rjust(width) for name in study.names)
+        for name, row in zip(study.names, study.exceeds, strict=True):
+            yield f"{name:<21}" + "  ".join(count(n).rjust(width) for n in row)
+
+
+def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
+    if not study.rows:
+        message("pdb: nothing to draw: the distances of these boards are not known")
+        return
+    with drawn(path) as axes:
+        distances = [row.distance for row in study.rows]
+        axes.plot(distances, distances, color="black", linewidth=0.8, linestyle=":", label="the distance itself")
+        for i, name in enumerate(study.names):
+            means = [row.spreads[i].mean for row in study.rows]
+            deviations = [row.spreads[i].standard_deviation for row in study.rows]
+            (line,) = axes.plot(distances, means, marker="o", markersize=3, label=name)
+            axes.fill_between(
+                distances,
+                [mean - deviation for mean, deviation in zip(means, deviations, strict=True)],
+                [mean + deviation for mean, deviation in zip(means, deviations, strict=True)],
+                color=line.get_color(),
+                alpha=0.12,
+                linewidth=0,
+            )
+        axes.set_xlabel("distance from the goal (moves)")
+        axes.set_ylabel("h: mean and standard deviation")
+        axes.set_title(f"Heuristics of the {size} board, {count(study.n_boards)} boards")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend()

@@ -1,0 +1,1 @@
+"""Studies of state spaces and heuristics."""

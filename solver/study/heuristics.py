@@ -1,0 +1,100 @@
+"""How heuristics fare: their values by the distance of the boards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import Board, Boards, BoardSize
+from pdb_query import Database
+from solver.heuristics import heuristic_tables
+from solver.heuristics.evaluate_kernels import evaluate_many
+
+Values = npt.NDArray[np.int64]
+_BOARDS_AT_A_TIME = 100_000
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The values of one heuristic over some boards; the deviation is that of all of them, not of a sample."""
+
+    mean: float
+    standard_deviation: float
+    minimum: int
+    maximum: int
+
+
+@dataclass(frozen=True)
+class DistanceRow:
+    """The boards of one distance; `spreads` has one for each heuristic."""
+
+    distance: int
+    n_boards: int
+    spreads: tuple[Spread, ...]
+
+
+@dataclass(frozen=True)
+class HeuristicStudy:
+    """Values of heuristics over boards.
+
+    mean_distance  None where the distances are not known
+    rows      by distance, where there are boards; empty where the distances are not known
+    overall   over all boards, for each heuristic
+    exceeds   exceeds[i][j]: boards on which heuristic i is larger than heuristic j
+    """
+
+    names: tuple[str, ...]
+    n_boards: int
+    mean_distance: float | None
+    rows: tuple[DistanceRow, ...]
+    overall: tuple[Spread, ...]
+    exceeds: tuple[tuple[int, ...], ...]
+
+
+def heuristic_values(
+    boards: Boards, size: BoardSize, goal: Board, names: Sequence[str], databases: Sequence[Database] = ()
+) -> Values:
+    """int64[m, heuristics]: h of each board by each heuristic, then by the largest sum of each database.
+
+    Raises `GoalError` where a database cannot serve the goal, and what `heuristic_tables` raises.
+    """
+    values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
+    one = np.empty((len(boards), 1), dtype=np.uint16)
+    for column, name in enumerate(names):
+        tables = heuristic_tables((name,), size, goal)
+        for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # Ctrl-C is heard between
+            evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], one[start : start + _BOARDS_AT_A_TIME])
+        values[:, column] = one[:, 0]
+    for column, database in enumerate(databases, start=len(names)):
+        for start in range(0, len(boards), _BOARDS_AT_A_TIME):
+            probe = database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal)
+            values[start : start + _BOARDS_AT_A_TIME, column] = probe.maximum
+    return values
+
+
+def study_values(names: Sequence[str], values: Values, distances: npt.NDArray[np.int64] | None) -> HeuristicStudy:
+    """The statistics of `values` (int64[m, heuristics], m at least 1) over boards of these distances (int64[m])."""
+    rows = []
+    if distances is not None:
+        for distance in np.unique(distances).tolist():
+            here = values[distances == distance]
+            rows.append(DistanceRow(distance, len(here), _spreads(here)))
+    exceeds = tuple(
+        tuple(int(np.count_nonzero(values[:, i] > values[:, j])) for j in range(values.shape[1]))
+        for i in range(values.shape[1])
+    )
+    return HeuristicStudy(
+        tuple(names),
+        len(values),
+        None if distances is None else float(distances.mean()),
+        tuple(rows),
+        _spreads(values),
+        exceeds,
+    )
+
+
+def _spreads(values: Values) -> tuple[Spread, ...]:
+    return tuple(
+        Spread(float(column.mean()), float(column.std()), int(column.min()), int(column.max())) for column in values.T
+    )
