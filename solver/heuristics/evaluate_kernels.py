@@ -3,7 +3,8 @@
 from typing import Any
 
 from pdb_core.jit import kernel
-from solver.heuristics.heuristic import MANHATTAN, MISPLACED
+from solver.heuristics.heuristic import LINEAR_CONFLICT, MANHATTAN, MISPLACED
+from solver.heuristics.linear_conflict_kernels import conflicts
 from solver.heuristics.manhattan_kernels import manhattan, misplaced
 
 
@@ -14,6 +15,8 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
         return misplaced(tables.goal_cells, board)
     if code == MANHATTAN:
         return manhattan(tables.manhattan, board)
+    if code == LINEAR_CONFLICT:
+        return manhattan(tables.manhattan, board) + conflicts(tables.linear_conflict, board)
     return 0
 
 

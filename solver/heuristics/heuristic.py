@@ -15,11 +15,12 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize
+from solver.heuristics.linear_conflict import LinearConflictTables, linear_conflict_tables
 from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
 
 # The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
-MISPLACED, MANHATTAN = range(2)
-HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN}
+MISPLACED, MANHATTAN, LINEAR_CONFLICT = range(3)
+HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN, "linear-conflict": LINEAR_CONFLICT}
 
 
 class HeuristicTables(NamedTuple):
@@ -34,6 +35,7 @@ class HeuristicTables(NamedTuple):
     width: int
     height: int
     manhattan: ManhattanTables
+    linear_conflict: LinearConflictTables
 
 
 def parse_heuristic(text: str) -> tuple[str, ...]:
@@ -62,4 +64,5 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
         width=size.width,
         height=size.height,
         manhattan=manhattan_tables(size, goal),
+        linear_conflict=linear_conflict_tables(size, goal),
     )
