@@ -9,6 +9,7 @@ heuristics, Information Sciences 63, the section on the linear conflict heuristi
 the fewest that must leave are counted, not the pairs.
 """
 
+import itertools
 from functools import cache
 from typing import NamedTuple
 
@@ -30,14 +31,18 @@ class LinearConflictTables(NamedTuple):
     lines       int64[2, n_cells]            the row, and the column, of each cell
     goal_lines  int64[2, n_cells]            the row, and the column, of each tile's place; -1 for the blank
     costs       uint8[codes]                 twice the tiles that must leave: by the codes of rows, then of columns
+    in_conflict uint8[codes]                 the cells of the line, as bits, whose tiles are in a conflict
     starts      int64[2]                     where the costs of that axis start
+    cells       int64[2, 64]                 the bits of a line as bits of the board's cells: row 0, or column 0
     """
 
     parts: npt.NDArray[np.int32]
     lines: npt.NDArray[np.int64]
     goal_lines: npt.NDArray[np.int64]
     costs: npt.NDArray[np.uint8]
+    in_conflict: npt.NDArray[np.uint8]
     starts: npt.NDArray[np.int64]
+    cells: npt.NDArray[np.int64]
     width: int
     height: int
 
@@ -63,10 +68,17 @@ def linear_conflict_tables(size: BoardSize, goal: Board) -> LinearConflictTables
         lines=np.array([size.row_and_column(cell) for cell in range(n_cells)], dtype=np.int64).T.copy(),
         goal_lines=goal_lines,
         costs=np.concatenate([row_costs, column_costs]),
+        in_conflict=np.concatenate([line_conflicts(size.width), line_conflicts(size.height)]),
         starts=np.array([0, len(row_costs)], dtype=np.int64),
+        cells=np.array([_spread_bits(1), _spread_bits(size.width)], dtype=np.int64),
         width=size.width,
         height=size.height,
     )
+
+
+def _spread_bits(step: int) -> list[int]:
+    """Each number of 6 bits, its bits `step` apart."""
+    return [sum((bits >> i & 1) << i * step for i in range(6)) for bits in range(64)]
 
 
 def code_digits(length: int) -> npt.NDArray[np.int64]:
@@ -89,3 +101,15 @@ def line_costs(length: int) -> npt.NDArray[np.uint8]:
     costs: npt.NDArray[np.uint8] = (2 * ((digits > 0).sum(axis=1) - longest.max(axis=1))).astype(np.uint8)
     costs.setflags(write=False)
     return costs
+
+
+@cache
+def line_conflicts(length: int) -> npt.NDArray[np.uint8]:
+    """The cells of a line of that length whose tiles are in a linear conflict, as bits, by its code; read-only."""
+    digits = code_digits(length)
+    cells = np.zeros(len(digits), dtype=np.uint8)
+    for first, last in itertools.combinations(range(length), 2):
+        conflict = (digits[:, last] > 0) & (digits[:, first] > digits[:, last])
+        cells[conflict] |= 1 << first | 1 << last
+    cells.setflags(write=False)
+    return cells

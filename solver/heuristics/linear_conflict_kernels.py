@@ -11,23 +11,28 @@ _at = np.uint64
 
 
 @kernel
+def line_code(tables: Any, board: Any, axis: int, line: int) -> int:
+    """Where the cost of a row (axis 0) or column (axis 1) of a board is in `costs`."""
+    n_cells = len(board)
+    code = tables.starts[_at(axis)]
+    first = line * tables.width if axis == ROWS else line
+    end = first + tables.width if axis == ROWS else n_cells
+    for cell in range(first, end, 1 if axis == ROWS else tables.width):
+        code += np.int64(tables.parts[_at(axis), _at(np.int64(board[_at(cell)]) * n_cells + cell)])
+    return code  # type: ignore[no-any-return]
+
+
+@kernel
 def conflicts(tables: Any, board: Any) -> int:
     """Moves for linear conflicts of a board (uint8[n_cells]), beyond the Manhattan distance.
 
     tables: `LinearConflictTables`.
     """
-    n_cells = len(board)
     cost = 0
     for row in range(tables.height):
-        code = 0
-        for cell in range(row * tables.width, (row + 1) * tables.width):
-            code += np.int64(tables.parts[ROWS, _at(np.int64(board[_at(cell)]) * n_cells + cell)])  # type: ignore[assignment]
-        cost += np.int64(tables.costs[_at(tables.starts[ROWS] + code)])  # type: ignore[assignment]
+        cost += np.int64(tables.costs[_at(line_code(tables, board, ROWS, row))])  # type: ignore[assignment]
     for column in range(tables.width):
-        code = 0
-        for cell in range(column, n_cells, tables.width):
-            code += np.int64(tables.parts[COLUMNS, _at(np.int64(board[_at(cell)]) * n_cells + cell)])  # type: ignore[assignment]
-        cost += np.int64(tables.costs[_at(tables.starts[COLUMNS] + code)])  # type: ignore[assignment]
+        cost += np.int64(tables.costs[_at(line_code(tables, board, COLUMNS, column))])  # type: ignore[assignment]
     return cost
 
 
