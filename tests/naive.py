@@ -328,3 +328,21 @@ def naive_thresholds(
 def naive_misplaced(board: Board, goal: Board, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
     """Tiles that are not in their place."""
     return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))
+
+
+def naive_linear_conflict(board: Board, goal: Board, size: BoardSize) -> int:
+    """Manhattan, and two moves for each tile that must be lifted out of a line, so that the others of those that belong
+    there stand in the goal's order; by trying all sets.
+    """
+    rows = [[row * size.width + column for column in range(size.width)] for row in range(size.height)]
+    columns = [[row[column] for row in rows] for column in range(size.width)]
+    total = naive_manhattan(board, goal, size)
+    for line in rows + columns:
+        goal_order = [goal[cell] for cell in line]
+        tiles = [board[cell] for cell in line if board[cell] != 0 and board[cell] in goal_order]
+        for n_lifted in range(len(tiles) + 1):
+            rests = itertools.combinations(tiles, len(tiles) - n_lifted)
+            if any(rest == tuple(tile for tile in goal_order if tile in rest) for rest in rests):
+                total += 2 * n_lifted
+                break
+    return total

@@ -12,16 +12,23 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
 from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
-from tests.naive import naive_distances, naive_manhattan, naive_misplaced
+from tests.naive import naive_distances, naive_linear_conflict, naive_manhattan, naive_misplaced
+from tests.naive_korf_taylor import naive_corner_tiles, naive_korf_taylor, naive_last_move
 
 NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
     "misplaced": naive_misplaced,
     "manhattan": naive_manhattan,
+    "corner-tiles": naive_corner_tiles,
+    "last-move": naive_last_move,
+    "linear-conflict": naive_linear_conflict,
+    "korf-taylor": naive_korf_taylor,
 }
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+EDGE = (1, 2, 3, 4, 5, 6, 7, 0, 8)
 CASES = {
     "3x3": (BoardSize(3, 3), blank_last(BoardSize(3, 3))),
     "3x3 centre": (BoardSize(3, 3), CENTRE),
+    "3x3 edge": (BoardSize(3, 3), EDGE),
     "2x4": (BoardSize(2, 4), blank_last(BoardSize(2, 4))),
     "4x2": (BoardSize(4, 2), blank_first(BoardSize(4, 2))),
 }

@@ -3,7 +3,11 @@
 from typing import Any
 
 from pdb_core.jit import kernel
-from solver.heuristics.heuristic import MANHATTAN, MISPLACED
+from solver.heuristics.corner_tiles_kernels import corner_tiles
+from solver.heuristics.heuristic import CORNER_TILES, KORF_TAYLOR, LAST_MOVE, LINEAR_CONFLICT, MANHATTAN, MISPLACED
+from solver.heuristics.korf_taylor_kernels import korf_taylor
+from solver.heuristics.last_move_kernels import last_move
+from solver.heuristics.linear_conflict_kernels import conflicts
 from solver.heuristics.manhattan_kernels import manhattan, misplaced
 
 
@@ -14,6 +18,14 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
         return misplaced(tables.goal_cells, board)
     if code == MANHATTAN:
         return manhattan(tables.manhattan, board)
+    if code == CORNER_TILES:
+        return corner_tiles(tables.manhattan, tables.corner_tiles, board)
+    if code == LAST_MOVE:
+        return last_move(tables.manhattan, tables.last_move, board)
+    if code == LINEAR_CONFLICT:
+        return manhattan(tables.manhattan, board) + conflicts(tables.linear_conflict, board)
+    if code == KORF_TAYLOR:
+        return korf_taylor(tables.manhattan, tables.linear_conflict, tables.last_move, tables.corner_tiles, board)
     return 0
 
 

@@ -15,11 +15,21 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize
+from solver.heuristics.corner_tiles import CornerTables, corner_tables
+from solver.heuristics.last_move import LastMoveTables, last_move_tables
+from solver.heuristics.linear_conflict import LinearConflictTables, linear_conflict_tables
 from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
 
 # The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
-MISPLACED, MANHATTAN = range(2)
-HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN}
+MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR = range(6)
+HEURISTICS = {
+    "misplaced": MISPLACED,
+    "manhattan": MANHATTAN,
+    "corner-tiles": CORNER_TILES,
+    "last-move": LAST_MOVE,
+    "linear-conflict": LINEAR_CONFLICT,
+    "korf-taylor": KORF_TAYLOR,
+}
 
 
 class HeuristicTables(NamedTuple):
@@ -34,6 +44,9 @@ class HeuristicTables(NamedTuple):
     width: int
     height: int
     manhattan: ManhattanTables
+    linear_conflict: LinearConflictTables
+    last_move: LastMoveTables
+    corner_tiles: CornerTables
 
 
 def parse_heuristic(text: str) -> tuple[str, ...]:
@@ -62,4 +75,7 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
         width=size.width,
         height=size.height,
         manhattan=manhattan_tables(size, goal),
+        linear_conflict=linear_conflict_tables(size, goal),
+        last_move=last_move_tables(size, goal),
+        corner_tiles=corner_tables(size, goal),
     )

@@ -1,0 +1,69 @@
+"""Last moves: the way in which a solution must end, with the blank coming to its place.
+
+The last move takes a tile x, whose place is next to the goal's blank, from the blank's place to its own. So x goes
+through the blank's place, and makes at least (distance to there) + 1 moves: two more than its Manhattan distance, along
+the axis from its place to the blank's, unless it stands on the blank's side of its place already. The move before takes
+a tile y, whose place is next to that of x, from x's place to its own (it does not come from the blank's place: that
+would be x itself, moved to and fro), so y goes through x's place. Any shortest solution of two moves or more ends in
+one such pair of moves, an `ending`; x and y are different tiles, so what they need adds up, and the ending that adds
+least counts. This is the Manhattan distance to the nearest of the boards two moves before the goal, and two; so it is
+consistent. Nothing depends on where the goal's blank is; it has 2, 3 or 4 neighbours. Korf and Taylor 1996, Finding
+optimal solutions to the twenty-four puzzle, AAAI-96, the section on last moves, for a blank in the corner.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.heuristics.linear_conflict import COLUMNS, ROWS
+
+
+class LastMoveTables(NamedTuple):
+    """What the kernels read. An ending is a bit, from the lowest; there are 2 (on 2x2) to 12.
+
+    detours_x  uint16[n_cells * n_cells]  where tile t on cell c is x, and makes two moves more, at t * n_cells + c
+    detours_y  uint16[n_cells * n_cells]  the same for y
+    leaves     uint16[2, 2, n_cells]      where tile t is x (0), or y (1), and those two moves take it out of its row
+                                          (0), or its column (1)
+    all_endings                           the bits of all endings
+    """
+
+    detours_x: npt.NDArray[np.uint16]
+    detours_y: npt.NDArray[np.uint16]
+    leaves: npt.NDArray[np.uint16]
+    all_endings: int
+
+
+def endings(size: BoardSize, goal: Board) -> list[tuple[int, int]]:
+    """The pairs x, y of tiles whose moves, y's first, can end a solution."""
+    blank = goal.index(BLANK)
+    return [
+        (goal[x_cell], goal[y_cell])
+        for x_cell in size.neighbours[blank]
+        for y_cell in size.neighbours[x_cell]
+        if y_cell != blank
+    ]
+
+
+def last_move_tables(size: BoardSize, goal: Board) -> LastMoveTables:
+    """The tables of a goal."""
+    n_cells = size.n_cells
+    detours = np.zeros((2, n_cells, n_cells), dtype=np.uint16)
+    leaves = np.zeros((2, 2, n_cells), dtype=np.uint16)
+    pairs = endings(size, goal)
+    for ending, (x, y) in enumerate(pairs):
+        for i, (tile, through) in enumerate([(x, goal.index(BLANK)), (y, goal.index(x))]):
+            place = goal.index(tile)
+            for cell in range(n_cells):
+                if _distance(size, cell, through) + 1 > _distance(size, cell, place):
+                    detours[i, tile, cell] |= 1 << ending
+            axis = COLUMNS if abs(place - through) == 1 else ROWS
+            leaves[i, axis, tile] |= 1 << ending
+    return LastMoveTables(detours[0].reshape(-1), detours[1].reshape(-1), leaves, (1 << len(pairs)) - 1)
+
+
+def _distance(size: BoardSize, cell: int, other: int) -> int:
+    (row, column), (other_row, other_column) = size.row_and_column(cell), size.row_and_column(other)
+    return abs(row - other_row) + abs(column - other_column)
