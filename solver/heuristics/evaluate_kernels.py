@@ -3,8 +3,9 @@
 from typing import Any
 
 from pdb_core.jit import kernel
-from solver.heuristics.heuristic import MANHATTAN, MISPLACED
+from solver.heuristics.heuristic import MANHATTAN, MISPLACED, WALKING_DISTANCE
 from solver.heuristics.manhattan_kernels import manhattan, misplaced
+from solver.heuristics.walking_kernels import walking_distance
 
 
 @kernel
@@ -14,6 +15,8 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
         return misplaced(tables.goal_cells, board)
     if code == MANHATTAN:
         return manhattan(tables.manhattan, board)
+    if code == WALKING_DISTANCE:
+        return walking_distance(tables.walking, board, tables.width, tables.height)
     return 0
 
 

@@ -16,10 +16,11 @@ from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize
 from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
+from solver.heuristics.walking import WalkingTables, no_walking_tables, walking_tables
 
 # The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
-MISPLACED, MANHATTAN = range(2)
-HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN}
+MISPLACED, MANHATTAN, WALKING_DISTANCE = range(3)
+HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN, "walking-distance": WALKING_DISTANCE}
 
 
 class HeuristicTables(NamedTuple):
@@ -34,6 +35,7 @@ class HeuristicTables(NamedTuple):
     width: int
     height: int
     manhattan: ManhattanTables
+    walking: WalkingTables
 
 
 def parse_heuristic(text: str) -> tuple[str, ...]:
@@ -54,7 +56,10 @@ def parse_heuristic(text: str) -> tuple[str, ...]:
 
 
 def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> HeuristicTables:
-    """The tables of the heuristics of these names, which `parse_heuristic` returns."""
+    """The tables of the heuristics of these names, which `parse_heuristic` returns.
+
+    Raises `InputError` where one of them does not exist for boards of that size.
+    """
     goal_cells = np.array([goal.index(tile) for tile in range(size.n_cells)], dtype=np.int64)
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
@@ -62,4 +67,5 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
         width=size.width,
         height=size.height,
         manhattan=manhattan_tables(size, goal),
+        walking=walking_tables(size, goal) if "walking-distance" in names else no_walking_tables(),
     )
