@@ -13,12 +13,15 @@ from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
 from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from tests.naive import naive_distances, naive_manhattan, naive_misplaced
+from tests.naive_groups import naive_pairs, naive_triples
 from tests.naive_walking import naive_walking_distance
 
 NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
     "misplaced": naive_misplaced,
     "manhattan": naive_manhattan,
     "walking-distance": naive_walking_distance,
+    "pairs": naive_pairs,
+    "triples": naive_triples,
 }
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 CASES = {

@@ -3,7 +3,8 @@
 from typing import Any
 
 from pdb_core.jit import kernel
-from solver.heuristics.heuristic import MANHATTAN, MISPLACED, WALKING_DISTANCE
+from solver.heuristics.groups_kernels import grouped_distance
+from solver.heuristics.heuristic import MANHATTAN, MISPLACED, PAIRS, TRIPLES, WALKING_DISTANCE
 from solver.heuristics.manhattan_kernels import manhattan, misplaced
 from solver.heuristics.walking_kernels import walking_distance
 
@@ -17,6 +18,10 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
         return manhattan(tables.manhattan, board)
     if code == WALKING_DISTANCE:
         return walking_distance(tables.walking, board, tables.width, tables.height)
+    if code == PAIRS:
+        return grouped_distance(tables.manhattan, tables.groups, False, board)
+    if code == TRIPLES:
+        return grouped_distance(tables.manhattan, tables.groups, True, board)
     return 0
 
 

@@ -15,12 +15,19 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize
+from solver.heuristics.groups import GroupTables, group_tables
 from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
 from solver.heuristics.walking import WalkingTables, no_walking_tables, walking_tables
 
 # The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
-MISPLACED, MANHATTAN, WALKING_DISTANCE = range(3)
-HEURISTICS = {"misplaced": MISPLACED, "manhattan": MANHATTAN, "walking-distance": WALKING_DISTANCE}
+MISPLACED, MANHATTAN, WALKING_DISTANCE, PAIRS, TRIPLES = range(5)
+HEURISTICS = {
+    "misplaced": MISPLACED,
+    "manhattan": MANHATTAN,
+    "walking-distance": WALKING_DISTANCE,
+    "pairs": PAIRS,
+    "triples": TRIPLES,
+}
 
 
 class HeuristicTables(NamedTuple):
@@ -36,6 +43,7 @@ class HeuristicTables(NamedTuple):
     height: int
     manhattan: ManhattanTables
     walking: WalkingTables
+    groups: GroupTables
 
 
 def parse_heuristic(text: str) -> tuple[str, ...]:
@@ -68,4 +76,5 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
         height=size.height,
         manhattan=manhattan_tables(size, goal),
         walking=walking_tables(size, goal) if "walking-distance" in names else no_walking_tables(),
+        groups=group_tables(size, goal, with_pairs="pairs" in names, with_triples="triples" in names),
     )
