@@ -17,8 +17,6 @@ the duplicates up to a length, minimised. Undoing the last move is the shortest 
 argument know the size of the board, the goal, or where the blank begins: one machine serves them all.
 """
 
-import hashlib
-import os
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -26,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.jit import cache_home
+from solver.cache_file import cache_path, load_cached, save_cached
 from solver.move_pruning_kernels import GRID, play_sequences
 
 UP, LEFT, RIGHT, DOWN = range(4)
@@ -68,41 +66,15 @@ def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False
             f"duplicates are pruned up to a length of {UNDO_LENGTH} to {DEFAULT_LENGTH} moves, not {max_length}"
         )
     kind = "shorter" if keeps_equals else "earlier"
-    path = cache_home() / "machines" / f"{kind}-{max_length}-{_sources_digest()}.bin"
-    successors = _load(path)
-    if successors is None:
-        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))).astype(np.int16)
-        _save(path, successors)
-    return MoveMachine(max_length, successors)
-
-
-def _sources_digest() -> str:
-    """Digest of what makes the machine: a change of it must not find the machine of before."""
     sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
-
-
-def _load(path: Path) -> npt.NDArray[np.int16] | None:
-    try:
-        with path.open("rb") as file:
-            digest, content = file.read(32), file.read()
-    except OSError:
-        return None
-    if hashlib.sha256(content).digest() != digest or len(content) % 8 != 0:
-        return None
-    return np.frombuffer(content, dtype=np.int16).reshape(-1, 4)
-
-
-def _save(path: Path, successors: npt.NDArray[np.int16]) -> None:
-    """Keep the machine for the next run; a cache that cannot be written is none."""
-    content = successors.tobytes()
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(hashlib.sha256(content).digest() + content)
-        temporary.replace(path)
-    except OSError:
-        return
+    path = cache_path("machines", f"{kind}-{max_length}", sources)
+    content = load_cached(path)
+    if content is not None and len(content) % 8 == 0:
+        successors = np.frombuffer(content, dtype=np.int16).reshape(-1, 4)
+    else:
+        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))).astype(np.int16)
+        save_cached(path, successors.tobytes())
+    return MoveMachine(max_length, successors)
 
 
 def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Codes]:

@@ -4,11 +4,23 @@ from typing import Any
 
 from pdb_core.jit import kernel
 from solver.heuristics.corner_tiles_kernels import corner_tiles
-from solver.heuristics.heuristic import CORNER_TILES, KORF_TAYLOR, LAST_MOVE, LINEAR_CONFLICT, MANHATTAN, MISPLACED
+from solver.heuristics.groups_kernels import grouped_distance
+from solver.heuristics.heuristic import (
+    CORNER_TILES,
+    KORF_TAYLOR,
+    LAST_MOVE,
+    LINEAR_CONFLICT,
+    MANHATTAN,
+    MISPLACED,
+    PAIRS,
+    TRIPLES,
+    WALKING_DISTANCE,
+)
 from solver.heuristics.korf_taylor_kernels import korf_taylor
 from solver.heuristics.last_move_kernels import last_move
 from solver.heuristics.linear_conflict_kernels import conflicts
 from solver.heuristics.manhattan_kernels import manhattan, misplaced
+from solver.heuristics.walking_kernels import walking_distance
 
 
 @kernel
@@ -26,6 +38,12 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
         return manhattan(tables.manhattan, board) + conflicts(tables.linear_conflict, board)
     if code == KORF_TAYLOR:
         return korf_taylor(tables.manhattan, tables.linear_conflict, tables.last_move, tables.corner_tiles, board)
+    if code == WALKING_DISTANCE:
+        return walking_distance(tables.walking, board, tables.width, tables.height)
+    if code == PAIRS:
+        return grouped_distance(tables.manhattan, tables.groups, False, board)
+    if code == TRIPLES:
+        return grouped_distance(tables.manhattan, tables.groups, True, board)
     return 0
 
 

@@ -16,12 +16,16 @@ from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize
 from solver.heuristics.corner_tiles import CornerTables, corner_tables
+from solver.heuristics.groups import GroupTables, group_tables
 from solver.heuristics.last_move import LastMoveTables, last_move_tables
 from solver.heuristics.linear_conflict import LinearConflictTables, linear_conflict_tables
 from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
+from solver.heuristics.walking import WalkingTables, no_walking_tables, walking_tables
 
 # The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
-MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR = range(6)
+(
+    MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
+) = range(9)  # fmt: skip
 HEURISTICS = {
     "misplaced": MISPLACED,
     "manhattan": MANHATTAN,
@@ -29,6 +33,9 @@ HEURISTICS = {
     "last-move": LAST_MOVE,
     "linear-conflict": LINEAR_CONFLICT,
     "korf-taylor": KORF_TAYLOR,
+    "walking-distance": WALKING_DISTANCE,
+    "pairs": PAIRS,
+    "triples": TRIPLES,
 }
 
 
@@ -47,6 +54,8 @@ class HeuristicTables(NamedTuple):
     linear_conflict: LinearConflictTables
     last_move: LastMoveTables
     corner_tiles: CornerTables
+    walking: WalkingTables
+    groups: GroupTables
 
 
 def parse_heuristic(text: str) -> tuple[str, ...]:
@@ -67,7 +76,10 @@ def parse_heuristic(text: str) -> tuple[str, ...]:
 
 
 def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> HeuristicTables:
-    """The tables of the heuristics of these names, which `parse_heuristic` returns."""
+    """The tables of the heuristics of these names, which `parse_heuristic` returns.
+
+    Raises `InputError` where one of them does not exist for boards of that size.
+    """
     goal_cells = np.array([goal.index(tile) for tile in range(size.n_cells)], dtype=np.int64)
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
@@ -78,4 +90,6 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
         linear_conflict=linear_conflict_tables(size, goal),
         last_move=last_move_tables(size, goal),
         corner_tiles=corner_tables(size, goal),
+        walking=walking_tables(size, goal) if "walking-distance" in names else no_walking_tables(),
+        groups=group_tables(size, goal, with_pairs="pairs" in names, with_triples="triples" in names),
     )

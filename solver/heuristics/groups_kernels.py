@@ -1,0 +1,254 @@
+"""Pairs and triples of tiles: their distances, and the best choice of groups that share no tile."""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_core.bit_kernels import popcount, trailing_zeros
+from pdb_core.jit import kernel
+from solver.heuristics.manhattan_kernels import manhattan
+
+UNREACHED = 255
+# A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
+SHARES = 6
+
+_at = np.uint64
+
+
+@kernel
+def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, board: Any) -> int:
+    """Manhattan distance and the most that disjoint groups of tiles add to it; board: uint8[n_cells].
+
+    manhattan_tables, groups  `ManhattanTables`, `GroupTables`
+    with_triples              whether triples are chosen from besides pairs
+    """
+    n_cells = len(board)
+    n_tiles = n_cells - 1
+    # One allocation an evaluation, cut up below: threads share the tables, so there is no place for it there.
+    n_groups = n_tiles * (n_tiles - 1) // 2
+    if with_triples:
+        n_groups += n_groups * (n_tiles - 2) // 3
+    scratch = np.empty(5 * n_cells + 2 * n_groups, dtype=np.int64)
+    cells = scratch[:n_cells]
+    masks = scratch[5 * n_cells : 5 * n_cells + n_groups]
+    weights = scratch[5 * n_cells + n_groups :]
+    # Step 1. The groups that need more moves than their tiles alone.
+    for cell in range(n_cells):
+        cells[_at(board[_at(cell)])] = cell
+    n_found = 0
+    start = 0
+    square = n_cells * n_cells
+    for first in range(1, n_cells):
+        for second in range(first + 1, n_cells):
+            excess = groups.pairs[_at(start + cells[_at(first)] * n_cells + cells[_at(second)])]
+            start += square
+            if excess != 0:
+                masks[n_found] = (1 << first) | (1 << second)
+                weights[n_found] = excess
+                n_found += 1
+    if with_triples:
+        start = 0
+        for first in range(1, n_cells):
+            for second in range(first + 1, n_cells):
+                above = (cells[_at(first)] * n_cells + cells[_at(second)]) * n_cells
+                for third in range(second + 1, n_cells):
+                    excess = groups.triples[_at(start + above + cells[_at(third)])]
+                    start += square * n_cells
+                    if excess != 0:
+                        masks[n_found] = (1 << first) | (1 << second) | (1 << third)
+                        weights[n_found] = excess
+                        n_found += 1
+    # Step 2. The best choice of them.
+    h = manhattan(manhattan_tables, board)
+    if n_found > 0:
+        h += 2 * best_packing(masks, weights, n_found, scratch[n_cells : 5 * n_cells])
+    return h
+
+
+@kernel
+def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
+    """The largest sum of weights of groups no two of which share a tile, by branch and bound.
+
+    masks    int64[m]       the tiles of each of the first `n_groups` groups, one to three of them, tile t as bit t
+    weights  int64[m]       above 0
+    scratch  int64[4 * n]   for tiles below n
+    """
+    n = len(scratch) // 4
+    shares, free, sums, places = scratch[:n], scratch[n : 2 * n], scratch[2 * n : 3 * n], scratch[3 * n :]
+    # Step 1. The most that a tile can bring: its share of the best group it is in.
+    shares[:] = 0
+    tiles = 0
+    for i in range(n_groups):
+        tiles |= masks[i]
+        share = weights[i] * SHARES // popcount(masks[i])
+        rest = masks[i]
+        while rest != 0:
+            tile = trailing_zeros(rest)
+            shares[tile] = max(shares[tile], share)
+            rest &= rest - 1
+    # Step 2. Groups that hang together, each such component by itself.
+    total = 0
+    while tiles != 0:
+        component = tiles & -tiles
+        grows = True
+        while grows:
+            grows = False
+            for i in range(n_groups):
+                if masks[i] & component != 0 and masks[i] & ~component != 0:
+                    component |= masks[i]
+                    grows = True
+        tiles &= ~component
+        total += _best_of_component(masks, weights, n_groups, component, shares, free, sums, places)
+    return total
+
+
+@kernel
+def _best_of_component(
+    masks: Any, weights: Any, n_groups: int, component: int, shares: Any, free: Any, sums: Any, places: Any
+) -> int:
+    """Depth-first: the lowest free tile goes into each group it can, or into none.
+
+    At each depth `free` holds the tiles not decided upon, `sums` the weight so far, `places` the next group to try.
+    """
+    best = 0
+    depth = 0
+    free[0], sums[0], places[0] = component, 0, 0
+    while depth >= 0:
+        if places[depth] == 0:
+            best = max(best, sums[depth])
+            bound = 0
+            rest = free[depth]
+            while rest != 0:
+                bound += shares[trailing_zeros(rest)]
+                rest &= rest - 1
+            if sums[depth] + bound // SHARES <= best:
+                depth -= 1
+                continue
+        lowest = free[depth] & -free[depth]
+        group = places[depth]
+        while group < n_groups and (masks[group] & lowest == 0 or masks[group] & ~free[depth] != 0):
+            group += 1
+        if group < n_groups:
+            places[depth] = group + 1
+            free[depth + 1] = free[depth] & ~masks[group]
+            sums[depth + 1] = sums[depth] + weights[group]
+            depth += 1
+            places[depth] = 0
+        else:
+            free[depth] &= ~lowest
+            places[depth] = 0
+    return best
+
+
+@kernel
+def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Any) -> None:
+    """Label each cell with the lowest cell that the blank can reach from it, for every placement.
+
+    regions  uint8[n_cells ** n_tiles * n_cells]  mutated; n_cells where a tile stands. The cells of a placement are
+             its digits, the first tile's highest
+    """
+    all_cells = (1 << n_cells) - 1
+    not_first_column = all_cells
+    for cell in range(0, n_cells, width):
+        not_first_column &= ~(1 << cell)
+    not_last_column = not_first_column >> 1 | 1 << (n_cells - 2)
+    not_last_column &= ~(1 << (n_cells - 1))
+    for placement in range(n_cells**n_tiles):
+        free = all_cells
+        rest = placement
+        for _ in range(n_tiles):
+            free &= ~(1 << (rest % n_cells))
+            rest //= n_cells
+        for cell in range(n_cells):
+            regions[placement * n_cells + cell] = n_cells
+        while free != 0:
+            region, before = free & -free, 0
+            lowest = trailing_zeros(region)
+            while region != before:
+                before = region
+                beside = (region & not_last_column) << 1 | (region & not_first_column) >> 1
+                region = (region | beside | region << width | region >> width) & free
+            free &= ~region
+            while region != 0:
+                regions[placement * n_cells + trailing_zeros(region)] = lowest
+                region &= region - 1
+
+
+@kernel
+def search_group(
+    regions: Any, neighbours: Any, strides: Any, goal_cells: Any, blank: int, seen: Any, queue: Any, distances: Any
+) -> None:
+    """Moves of a group's tiles from each of its placements to the goal, by breadth-first search from there.
+
+    The blank goes about its region at no cost, and the least over its regions counts (Korf and Felner 2002).
+
+    regions     see `fill_regions`
+    neighbours  int64[n_cells, 4]   -1 where there is none
+    strides     int64[n_tiles]      what a step of a tile's cell adds to the placement
+    goal_cells  int64[n_tiles]
+    seen        uint8[len(regions)]  scratch
+    queue       int64[len(regions)]  scratch
+    distances   uint8[n_cells ** n_tiles]  mutated; UNREACHED where no sequence of moves leads
+    """
+    n_cells = len(neighbours)
+    seen[:] = 0
+    distances[:] = UNREACHED
+    placement = 0
+    for i in range(len(strides)):
+        placement += strides[i] * goal_cells[i]
+    # A state is a placement and the label of the blank's region.
+    queue[0] = placement * n_cells + regions[placement * n_cells + blank]
+    seen[queue[0]] = 1
+    n_done, n_queued, depth = 0, 1, 0
+    while n_done < n_queued:
+        level_end = n_queued
+        while n_done < level_end:
+            placement, region = queue[n_done] // n_cells, queue[n_done] % n_cells
+            n_done += 1
+            distances[placement] = min(np.int64(distances[placement]), depth)
+            for i in range(len(strides)):
+                cell = placement // strides[i] % n_cells
+                for side in range(4):
+                    target = neighbours[cell, side]
+                    if target < 0 or regions[placement * n_cells + target] != region:
+                        continue
+                    near = placement + (target - cell) * strides[i]
+                    state = near * n_cells + regions[near * n_cells + cell]
+                    if seen[state] == 0:
+                        seen[state] = 1
+                        queue[n_queued] = state
+                        n_queued += 1
+        depth += 1
+
+
+@kernel
+def fill_excesses(
+    manhattan_tables: Any, pairs: Any, tiles: Any, strides: Any, n_cells: int, distances: Any, excesses: Any
+) -> None:
+    """Half of what each placement needs above its tiles' Manhattan distances; 0 where a pair within needs as much.
+
+    The whole is even, as each move changes Manhattan distance by one.
+
+    pairs      uint8[n_pairs * n_cells * n_cells]  the excesses of pairs, for triples; not read for pairs
+    tiles      int64[n_tiles]  ascending
+    strides, distances  see `search_group`
+    excesses   uint8[n_cells ** n_tiles]  mutated; 0 also for what is never reached
+    """
+    n_tiles = len(tiles)
+    for placement in range(len(distances)):
+        excesses[placement] = 0
+        if distances[placement] == UNREACHED:
+            continue
+        alone = 0
+        for i in range(n_tiles):
+            alone += manhattan_tables.distances[tiles[i] * n_cells + placement // strides[i] % n_cells]
+        excess = (np.int64(distances[placement]) - alone) // 2
+        if n_tiles == 3:
+            for i in range(3):
+                for j in range(i + 1, 3):
+                    first, second = tiles[i] - 1, tiles[j] - 1
+                    pair = first * (n_cells - 1) - first * (first + 1) // 2 + second - first - 1
+                    cells = placement // strides[i] % n_cells * n_cells + placement // strides[j] % n_cells
+                    if pairs[pair * n_cells * n_cells + cells] >= excess:
+                        excess = np.int64(0)
+        excesses[placement] = excess

@@ -1,0 +1,138 @@
+"""Walking distance: rank the counts of a board, search all counts, step from one to the next."""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_core.jit import kernel
+
+UNREACHED = 255
+TOWARDS_FIRST, TOWARDS_LAST = range(2)
+
+_at = np.uint64
+
+
+@kernel
+def walking_distance(tables: Any, board: Any, width: int, height: int) -> int:
+    """Moves that the rows need, and those that the columns need; board: uint8[n_cells], tables: `WalkingTables`."""
+    vertical = walking_rank(tables.vertical, tables.row_keys, board, height, width, width, 1)
+    horizontal = walking_rank(tables.horizontal, tables.column_keys, board, width, height, 1, width)
+    h = 0
+    h += np.int64(tables.vertical.distances[_at(vertical)])  # type: ignore[assignment]
+    h += np.int64(tables.horizontal.distances[_at(horizontal)])  # type: ignore[assignment]
+    return h
+
+
+@kernel
+def walking_rank(
+    table: Any, tile_keys: Any, board: Any, n_lines: int, n_in_line: int, line_step: int, cell_step: int
+) -> int:
+    """The index of a board's counts in `distances`.
+
+    table      `WalkingTable`
+    tile_keys  int64[n_cells]  what each tile adds to the key of its line: the radix of its goal line; 0 for the blank
+    board      uint8[n_cells]
+    line_step, cell_step  from a line's first cell to the next line's, and from a cell to the next one of the line
+    """
+    rank = 0
+    rest = table.full_key
+    for line in range(n_lines):
+        key = 0
+        cell = line * line_step
+        for _ in range(n_in_line):
+            key += tile_keys[_at(board[_at(cell)])]
+            cell += cell_step
+        rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(key)])])  # type: ignore[assignment]
+        rest -= key
+    return rank
+
+
+@kernel
+def unrank_lines(table: Any, n_lines: int, rank: int, keys: Any, rests: Any) -> int:
+    """Fill the key of each line (`keys`, int64[n_lines]) and what is left before it (`rests`, likewise) for a rank.
+
+    Returns the blank's line. The offsets of one rest never fall from id to id, so the line is the last id whose offset
+    is not above what is left of the rank; ids that do not fit take no ranks and are passed by.
+    """
+    rest = table.full_key
+    blank_line = 0
+    for line in range(n_lines):
+        low, high = 0, table.n_ids
+        while high - low > 1:
+            middle = (low + high) // 2
+            if np.int64(table.offsets[_at(rest * table.n_ids + middle)]) <= rank:
+                low = middle
+            else:
+                high = middle
+        rank -= np.int64(table.offsets[_at(rest * table.n_ids + low)])  # type: ignore[assignment]
+        keys[line] = table.keys[low]
+        rests[line] = rest
+        rest -= table.keys[low]
+        if low >= table.n_full_ids:
+            blank_line = line
+    return blank_line
+
+
+@kernel
+def rank_change(table: Any, keys: Any, rests: Any, blank_line: int, line: int, radix: int) -> int:
+    """How the rank changes when a tile whose key is `radix` goes from `line` to the blank's line beside it.
+
+    What is left before the upper line and after the lower one stays as it is, so only these two change.
+    """
+    upper, lower = min(blank_line, line), max(blank_line, line)
+    added = radix if upper == blank_line else -radix
+    before = _two_lines(table, rests[upper], keys[upper], keys[lower])
+    return _two_lines(table, rests[upper], keys[upper] + added, keys[lower] - added) - before
+
+
+@kernel
+def _two_lines(table: Any, rest: int, upper_key: int, lower_key: int) -> int:
+    rank = 0
+    rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(upper_key)])])  # type: ignore[assignment]
+    rest -= upper_key
+    rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(lower_key)])])  # type: ignore[assignment]
+    return rank
+
+
+@kernel
+def spread_level(
+    table: Any, n_lines: int, distances: Any, depth: int, start: int, stop: int, keys: Any, rests: Any
+) -> int:
+    """Give `depth` + 1 to the unreached neighbours of the states at `depth` among the ranks `start` to `stop`.
+
+    distances    uint8[n_states]  mutated; UNREACHED where no search has been
+    keys, rests  int64[n_lines]   scratch
+    Returns how many were reached.
+    """
+    n_reached = 0
+    base = len(table.radices)
+    for rank in range(start, stop):
+        if distances[_at(rank)] != depth:
+            continue
+        blank_line = unrank_lines(table, n_lines, rank, keys, rests)
+        for line in range(blank_line - 1, blank_line + 2, 2):
+            if not 0 <= line < n_lines:
+                continue
+            for goal_line in range(base):
+                radix = table.radices[goal_line]
+                if keys[line] // radix % table.radix == 0:
+                    continue
+                near = rank + rank_change(table, keys, rests, blank_line, line, radix)
+                if distances[_at(near)] == UNREACHED:
+                    distances[_at(near)] = depth + 1
+                    n_reached += 1
+    return n_reached
+
+
+@kernel
+def fill_steps(table: Any, n_lines: int, steps: Any, start: int, stop: int, keys: Any, rests: Any) -> None:
+    """Fill the rows `start` to `stop` of `steps` (uint32[n_states, 2, n_lines]), see `walking_steps`."""
+    for rank in range(start, stop):
+        blank_line = unrank_lines(table, n_lines, rank, keys, rests)
+        for direction in range(2):
+            line = blank_line - 1 if direction == TOWARDS_FIRST else blank_line + 1
+            for goal_line in range(n_lines):
+                near = rank
+                if 0 <= line < n_lines and keys[line] // table.radices[goal_line] % table.radix != 0:
+                    near += rank_change(table, keys, rests, blank_line, line, table.radices[goal_line])
+                steps[rank, direction, goal_line] = near
