@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum")
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
+# Heuristics side by side in a table that fits a terminal.
+_ABREAST = 4
 
 
 @command
@@ -153,20 +155,25 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
 
 
 def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
-    width = max(23, *(len(name) for name in study.names))
     mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
     yield f"{count(study.n_boards)} boards of {size}{mean}; mean, standard deviation, least and largest h"
-    yield f"{'distance':>8} {'boards':>11}  " + "  ".join(name.rjust(width) for name in study.names)
     rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
-    for distance, n_boards, spreads in [*rows, ("all", study.n_boards, study.overall)]:
-        cells = (f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in spreads)
-        yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(width) for cell in cells)
+    rows.append(("all", study.n_boards, study.overall))
+    for start in range(0, len(study.names), _ABREAST):
+        shown = slice(start, start + _ABREAST)
+        yield ""
+        yield f"{'distance':>8} {'boards':>11}  " + "  ".join(name.rjust(23) for name in study.names[shown])
+        for distance, n_boards, spreads in rows:
+            cells = (f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in spreads[shown])
+            yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(23) for cell in cells)
     if len(study.names) > 1:
         yield ""
         yield "boards on which the heuristic of the row is larger than that of the column:"
-        yield " " * 21 + "  ".join(name.rjust(width) for name in study.names)
-        for name, row in zip(study.names, study.exceeds, strict=True):
-            yield f"{name:<21}" + "  ".join(count(n).rjust(width) for n in row)
+        labels = [f"{number} {name}" for number, name in enumerate(study.names, start=1)]
+        first = max(map(len, labels))
+        yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
+        for label, row in zip(labels, study.exceeds, strict=True):
+            yield label.ljust(first) + "".join(f"{count(n):>10}" for n in row)
 
 
 def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
