@@ -25,6 +25,8 @@ _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "mi
 _MAX_SOLVED_CELLS = 16
 # Heuristics side by side in a table that fits a terminal.
 _ABREAST = 4
+# Bands of standard deviations that can be told from each other in a plot.
+_MOST_SHADED = 4
 
 
 @command
@@ -180,25 +182,25 @@ def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
     if not study.rows:
         message("pdb: nothing to draw: the distances of these boards are not known")
         return
-    with drawn(path) as axes:
+    import numpy as np
+
+    shades = len(study.names) <= _MOST_SHADED
+    with drawn(path, width=8 if shades else 10) as axes:
         distances = [row.distance for row in study.rows]
         axes.plot(distances, distances, color="black", linewidth=0.8, linestyle=":", label="the distance itself")
-        for i, name in enumerate(study.names):
-            means = [row.spreads[i].mean for row in study.rows]
-            deviations = [row.spreads[i].standard_deviation for row in study.rows]
-            (line,) = axes.plot(distances, means, marker="o", markersize=3, label=name)
-            axes.fill_between(
-                distances,
-                [mean - deviation for mean, deviation in zip(means, deviations, strict=True)],
-                [mean + deviation for mean, deviation in zip(means, deviations, strict=True)],
-                color=line.get_color(),
-                alpha=0.12,
-                linewidth=0,
-            )
+        # The largest first, so that the legend has the order of the lines.
+        for i in sorted(range(len(study.names)), key=lambda i: -study.overall[i].mean):
+            means = np.array([row.spreads[i].mean for row in study.rows])
+            deviations = np.array([row.spreads[i].standard_deviation for row in study.rows])
+            (line,) = axes.plot(distances, means, marker="o", markersize=3, label=study.names[i])
+            if shades:
+                axes.fill_between(
+                    distances, means - deviations, means + deviations, color=line.get_color(), alpha=0.12, linewidth=0
+                )
         axes.set_xlabel("distance from the goal (moves)")
-        axes.set_ylabel("h: mean and standard deviation")
+        axes.set_ylabel("h: mean and standard deviation" if shades else "mean h")
         axes.set_title(f"Heuristics of the {size} board, {count(study.n_boards)} boards")
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
-        axes.legend()
+        axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
