@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.heuristics.groups_kernels import fill_excesses, fill_regions, search_group
+from solver.heuristics.groups_kernels import WORD_BITS, fill_excesses, fill_regions, fill_thirds, search_group
 from solver.heuristics.manhattan import manhattan_tables
 
 MAX_CELLS_OF_TRIPLES = 25
@@ -29,10 +29,13 @@ class GroupTables(NamedTuple):
 
     pairs    uint8[n_pairs * n_cells ** 2]    of tiles a < b on cells c, d at (pair * n_cells + c) * n_cells + d
     triples  uint8[n_triples * n_cells ** 3]  likewise; 0 where one of its pairs has as much
+    thirds   int64[n_pairs * n_cells ** 2 * n_words]  for each pair and placement a set of (third tile, cell), a bit for
+                                              each that has an excess in `triples`, which is read only there
     """
 
     pairs: Excesses
     triples: Excesses
+    thirds: npt.NDArray[np.int64]
 
 
 def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples: bool) -> GroupTables:
@@ -49,6 +52,7 @@ def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples
     return GroupTables(
         pairs=group_excesses(size, goal, 2) if with_pairs or with_triples else empty,
         triples=group_excesses(size, goal, 3) if with_triples else empty,
+        thirds=third_tiles(size, goal) if with_triples else np.zeros(0, dtype=np.int64),
     )
 
 
@@ -74,3 +78,18 @@ def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
         search_group(regions, neighbours, strides, goal_cells, goal.index(BLANK), seen, queue, distances)
         fill_excesses(single, pairs, tiles, strides, n_cells, distances, row)
     return excesses.reshape(-1)
+
+
+@lru_cache(maxsize=8)
+def third_tiles(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
+    """Which tiles make a pair a triple with an excess, and where: see `GroupTables.thirds`."""
+    n_cells = size.n_cells
+    n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)
+    triples = list(itertools.combinations(range(1, n_cells), 3))
+    pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(1, n_cells), 2))}
+    thirds = np.zeros((len(pairs), n_cells * n_cells * n_words), dtype=np.int64)
+    for (first, second, third), excesses in zip(
+        triples, group_excesses(size, goal, 3).reshape(len(triples), -1), strict=True
+    ):
+        fill_thirds(excesses, third, n_cells, n_words, thirds[pairs[first, second]])
+    return thirds.reshape(-1)

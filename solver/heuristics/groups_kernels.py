@@ -11,6 +11,8 @@ from solver.heuristics.manhattan_kernels import manhattan
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
 SHARES = 6
+# Bits of a word of a set of (tile, cell): all but the sign.
+WORD_BITS = 63
 
 _at = np.uint64
 
@@ -24,20 +26,22 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
     """
     n_cells = len(board)
     n_tiles = n_cells - 1
+    square = n_cells * n_cells
+    n_words = len(groups.thirds) // (n_tiles * (n_tiles - 1) // 2 * square)
     # One allocation an evaluation, cut up below: threads share the tables, so there is no place for it there.
     n_groups = n_tiles * (n_tiles - 1) // 2
     if with_triples:
         n_groups += n_groups * (n_tiles - 2) // 3
-    scratch = np.empty(5 * n_cells + 2 * n_groups, dtype=np.int64)
+    scratch = np.empty(5 * n_cells + n_words + 2 * n_groups, dtype=np.int64)
     cells = scratch[:n_cells]
-    masks = scratch[5 * n_cells : 5 * n_cells + n_groups]
-    weights = scratch[5 * n_cells + n_groups :]
+    here = scratch[5 * n_cells : 5 * n_cells + n_words]
+    masks = scratch[5 * n_cells + n_words : 5 * n_cells + n_words + n_groups]
+    weights = scratch[5 * n_cells + n_words + n_groups :]
     # Step 1. The groups that need more moves than their tiles alone.
     for cell in range(n_cells):
         cells[_at(board[_at(cell)])] = cell
     n_found = 0
     start = 0
-    square = n_cells * n_cells
     for first in range(1, n_cells):
         for second in range(first + 1, n_cells):
             excess = groups.pairs[_at(start + cells[_at(first)] * n_cells + cells[_at(second)])]
@@ -47,17 +51,26 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
                 weights[n_found] = excess
                 n_found += 1
     if with_triples:
-        start = 0
+        here[:] = 0
+        for third in range(3, n_cells):
+            place = third_bit(third, cells[third], n_cells)
+            here[place // WORD_BITS] |= 1 << (place % WORD_BITS)
+        pair, triple = 0, 0
         for first in range(1, n_cells):
             for second in range(first + 1, n_cells):
-                above = (cells[_at(first)] * n_cells + cells[_at(second)]) * n_cells
-                for third in range(second + 1, n_cells):
-                    excess = groups.triples[_at(start + above + cells[_at(third)])]
-                    start += square * n_cells
-                    if excess != 0:
+                pair_cells = cells[_at(first)] * n_cells + cells[_at(second)]
+                words = (pair * square + pair_cells) * n_words
+                for word in range(n_words):
+                    hits = groups.thirds[_at(words + word)] & here[_at(word)]
+                    while hits != 0:
+                        third = (word * WORD_BITS + trailing_zeros(hits)) // n_cells + 3
+                        hits &= hits - 1
+                        row = triple + third - second - 1
                         masks[n_found] = (1 << first) | (1 << second) | (1 << third)
-                        weights[n_found] = excess
+                        weights[n_found] = groups.triples[_at((row * square + pair_cells) * n_cells + cells[third])]
                         n_found += 1
+                pair += 1
+                triple += n_tiles - second
     # Step 2. The best choice of them.
     h = manhattan(manhattan_tables, board)
     if n_found > 0:
@@ -66,16 +79,44 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
 
 
 @kernel
+def third_bit(third: int, cell: int, n_cells: int) -> int:
+    """The place of (tile, cell) in a set of them, for tiles that can be the last of three."""
+    return (third - 3) * n_cells + cell
+
+
+@kernel
+def fill_thirds(excesses: Any, third: int, n_cells: int, n_words: int, thirds: Any) -> None:
+    """Add to each placement of a pair the cells of a third tile where the three have an excess.
+
+    excesses  uint8[n_cells ** 3]           those of the triple
+    thirds    int64[n_cells ** 2 * n_words]  mutated; those of the pair, `n_words` a placement
+    """
+    for placement in range(len(excesses)):
+        if excesses[placement] != 0:
+            place = third_bit(third, placement % n_cells, n_cells)
+            thirds[placement // n_cells * n_words + place // WORD_BITS] |= 1 << (place % WORD_BITS)
+
+
+@kernel
 def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
     """The largest sum of weights of groups no two of which share a tile, by branch and bound.
 
-    masks    int64[m]       the tiles of each of the first `n_groups` groups, one to three of them, tile t as bit t
-    weights  int64[m]       above 0
+    masks    int64[m]       the tiles of each of the first `n_groups` groups, one to three of them, tile t as bit t;
+                            sorted on return, the heaviest first
+    weights  int64[m]       above 0; sorted likewise
     scratch  int64[4 * n]   for tiles below n
     """
     n = len(scratch) // 4
     shares, free, sums, places = scratch[:n], scratch[n : 2 * n], scratch[2 * n : 3 * n], scratch[3 * n :]
-    # Step 1. The most that a tile can bring: its share of the best group it is in.
+    # Step 1. The heaviest first: good choices found early cut off the others.
+    for i in range(1, n_groups):
+        mask, weight = masks[i], weights[i]
+        j = i
+        while j > 0 and weights[j - 1] < weight:
+            masks[j], weights[j] = masks[j - 1], weights[j - 1]
+            j -= 1
+        masks[j], weights[j] = mask, weight
+    # Step 2. The most that a tile can bring: its share of the best group it is in.
     shares[:] = 0
     tiles = 0
     for i in range(n_groups):
@@ -86,7 +127,7 @@ def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
             tile = trailing_zeros(rest)
             shares[tile] = max(shares[tile], share)
             rest &= rest - 1
-    # Step 2. Groups that hang together, each such component by itself.
+    # Step 3. Groups that hang together, each such component by itself.
     total = 0
     while tiles != 0:
         component = tiles & -tiles
