@@ -29,7 +29,7 @@ Rows = npt.NDArray[np.uint64]
 Progress = Callable[[int, int, int], None]
 
 # Rows a thread reads before it looks up: some hundredths of a second.
-_SLICE_ROWS = 200_000
+_SLICE_ROWS = 100_000
 _PROGRESS_S = 0.2
 
 
