@@ -346,3 +346,13 @@ def naive_linear_conflict(board: Board, goal: Board, size: BoardSize) -> int:
                 total += 2 * n_lifted
                 break
     return total
+
+
+def naive_layer_counts(size: BoardSize, goal: Board, depth: int) -> list[int]:
+    """The number of boards at each distance from 0 to `depth`."""
+    seen, layer, counts = {goal}, {goal}, [1]
+    for _ in range(depth):
+        layer = {near for board in layer for _tile, near in naive_moves(board, size)} - seen
+        seen |= layer
+        counts.append(len(layer))
+    return counts

@@ -1,0 +1,198 @@
+"""`pdb study space`: how many boards are how far from the goal."""
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.options import FormatOption, GoalOption, ThreadsOption
+from pdb_cli.output import (
+    Format,
+    ProgressLine,
+    Record,
+    command,
+    count,
+    message,
+    on_terminal,
+    plural,
+    prepare,
+    write_records,
+)
+from pdb_cli.plots import PlotOption, check_plot, drawn
+from pdb_core.errors import InputError, LimitReachedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from solver.study.space import SpaceProgress, StateSpace
+
+# Seconds between two lines of a log.
+_LOG_S = 10.0
+_BAR = 50
+_COLUMNS = ("size", "goal", "distance", "boards")
+
+
+@command
+def space(
+    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")],
+    goal: GoalOption = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", min=0, metavar="D", help="Stop D moves from the goal; no end by default.")
+    ] = None,
+    antipodes: Annotated[
+        int, typer.Option("--antipodes", min=0, max=1_000_000, help="How many boards at the largest distance to list.")
+    ] = 20,
+    threads: ThreadsOption = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            "--memory-limit", metavar="BYTES", help="For the boards, such as 8G; most of what is free by default."
+        ),
+    ] = None,
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Count the boards at each distance from the goal: all of them up to 12 cells, else as far as memory goes.
+
+    CSV has a line for each distance.
+    """
+    from pdb_core.puzzle import blank_last, parse_goal, parse_size
+
+    board_size = parse_size(size)
+    goal_board = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
+    limit_bytes = None if memory_limit is None else parse_bytes(memory_limit)
+    check_plot(plot)
+    prepare()
+    from pdb_build.resources import available_cores, available_memory
+    from solver.study.space import explore_space
+
+    # What is free is not all for boards: the interpreter and what others start meanwhile want some too.
+    # Where nobody knows what is free, there is no limit.
+    if limit_bytes is None:
+        limit_bytes = available_memory() * 9 // 10 or 1 << 62
+    display = _Display()
+    try:
+        found = explore_space(
+            board_size,
+            goal_board,
+            max_depth=depth,
+            n_threads=threads or available_cores(),
+            memory_limit_bytes=limit_bytes,
+            max_antipodes=antipodes,
+            progress=display.show,
+        )
+    finally:
+        display.clear()
+    record = _record(found)
+    records = _rows(record) if output is Format.csv else [record]
+    write_records(records, output, columns=_COLUMNS, text=_text)
+    if plot is not None:
+        _draw(record, plot)
+    if found.out_of_memory:
+        from pdb_build.plan import format_bytes
+
+        raise LimitReachedError(
+            f"{board_size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more than "
+            f"the memory limit of {format_bytes(limit_bytes)}; raise it with --memory-limit, or give --depth "
+            f"{found.depth}"
+        )
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory: a number of bytes, or with K, M, G or T after it. Raises `InputError`."""
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise InputError(f"memory limit {text[:40]!r} is not a number of bytes, such as 8G or 500M")
+    return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
+
+
+def _record(found: "StateSpace") -> dict[str, Any]:
+    from pdb_core.puzzle import format_board
+
+    return {
+        "size": str(found.size),
+        "goal": format_board(found.goal, found.size),
+        "boards": found.n_boards,
+        "complete": found.is_complete,
+        "depth": found.depth,
+        "radius": found.depth if found.is_complete else None,
+        "mean": found.mean if found.is_complete else None,
+        "reached": found.n_reached,
+        "counts": list(found.counts),
+        "antipodes": [format_board(board, found.size) for board in found.antipodes],
+        "seconds": found.seconds,
+    }
+
+
+def _rows(record: Record) -> Iterator[Record]:
+    """A record for each distance."""
+    for distance, n in enumerate(record["counts"]):
+        yield {"size": record["size"], "goal": record["goal"], "distance": distance, "boards": n}
+
+
+def _text(records: Iterable[Record]) -> Iterator[str]:
+    for record in records:
+        yield f"{record['size']}, goal {record['goal']}: {count(record['boards'])} boards"
+        largest = max(record["counts"])
+        width = len(count(largest))
+        for distance, n in enumerate(record["counts"]):
+            yield f"  {distance:>3} {count(n):>{width}} {'#' * round(_BAR * n / largest)}".rstrip()
+        if not record["complete"]:
+            yield f"{count(record['reached'])} boards up to depth {record['depth']}, {record['seconds']:.2f} s"
+            continue
+        yield f"radius {record['radius']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
+        n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
+        told = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
+        yield f"{plural(n_farthest, 'board')} at distance {record['radius']}{told}"
+        for board in record["antipodes"]:
+            yield f"  {board}"
+
+
+def _draw(record: Record, path: "Path") -> None:
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    counts = record["counts"]
+    with drawn(path) as axes:
+        axes.bar(range(len(counts)), counts, width=0.85, color="#4878a8")
+        axes.set_xlabel("distance from the goal (moves)")
+        axes.set_ylabel("boards")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_xlim(-0.8, len(counts) - 0.2)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        if record["complete"]:
+            axes.set_title(f"All {count(record['boards'])} boards of the {record['size']} puzzle, by distance")
+            axes.axvline(record["mean"], color="#c44e52", linestyle="--")
+            # Left of the line, where bars are low: these distributions lean to the right.
+            axes.annotate(
+                f"mean {record['mean']:.2f}\nlargest {record['radius']} ({plural(counts[-1], 'board')})",
+                (0.03, 0.93),
+                xycoords="axes fraction",
+                verticalalignment="top",
+            )
+        else:
+            axes.set_title(f"Boards of the {record['size']} puzzle up to {record['depth']} moves from the goal")
+
+
+class _Display:
+    """Shows a search: a line on a terminal, rewritten; in a log a line now and then."""
+
+    def __init__(self) -> None:
+        self._line = ProgressLine()
+        self._last_log = time.monotonic()
+
+    def show(self, progress: "SpaceProgress") -> None:
+        text = f"depth {progress.depth}: {count(progress.n_reached)} boards"
+        if progress.n_found:
+            text += f"; {count(progress.n_found)} found of depth {progress.depth + 1}"
+        self._line.show(text)
+        if not on_terminal() and time.monotonic() - self._last_log >= _LOG_S:
+            self._last_log = time.monotonic()
+            message(f"pdb: {text}")
+
+    def clear(self) -> None:
+        self._line.clear()

@@ -1,0 +1,227 @@
+"""All boards of a space at once, each one bit: breadth-first search from the goal to its very end.
+
+A board is the blank's cell and the *order* of the other tiles, read row by row. Three things make the search short.
+
+1. A tile sliding sideways leaves the order as it is; one sliding up or down moves over width - 1 others, the same ones
+   for every order. So a move takes all boards with the blank on one cell to those with it on another in one sweep.
+2. Renaming tiles commutes with moving them. Orders that differ only by swaps of names within the pairs of labels (0,1),
+   (2,3), ... are kept in one *word*, with a bit for each choice of swaps. A vertical move takes a word to a word, and
+   within it swaps at most the pair of the tile that moves. Where the blank is tells the parity of the order, so the
+   last pair's swap follows from the others': with 11 tiles, 5 pairs, a word has 16 bits.
+3. Each move takes the blank to a cell of the other colour, so one row of bits a cell is enough: it holds a level, and
+   is replaced by the level after next, which is what comes in less what it holds.
+
+`pdb_build.words` does the same to the patterns of a table (docs/decisions/0002, 0013).
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import product
+from threading import local
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import BLANK, Board, BoardSize, permutation_is_odd
+from solver.study.complete_search_kernels import advance_words, class_word, link_words
+
+# Called from the main thread after each level with (depth, boards reached so far).
+Progress = Callable[[int, int], None]
+
+MAX_CELLS = 12
+# A slab is what a thread takes at a time, some milliseconds; a chunk, what is gathered before it is written, stays in
+# the innermost cache.
+_SLAB_WORDS = 1 << 18
+_CHUNK_WORDS = 1 << 12
+
+
+def complete_search_bytes(size: BoardSize) -> int:
+    """Bytes of the arrays a complete search of that size holds."""
+    n_words = _word_count(size.n_cells - 1)
+    return n_words * (2 * size.n_cells + 4 * (size.n_cells - size.width) * (1 if size.width == 2 else 2))
+
+
+def search_completely(
+    size: BoardSize, goal: Board, *, n_threads: int, max_antipodes: int, progress: Progress | None = None
+) -> tuple[tuple[int, ...], tuple[Board, ...]]:
+    """The number of boards at each distance, and boards at the largest one: all, or the first `max_antipodes`.
+
+    For boards of at most `MAX_CELLS` cells. The result does not depend on `n_threads`.
+    """
+    with ThreadPoolExecutor(n_threads) as pool:
+        try:
+            rows = _Rows(size, goal, pool)
+            counts = [1]
+            while True:
+                n_new = rows.advance(len(counts), pool)
+                if n_new == 0:
+                    return tuple(counts), rows.boards_at(len(counts) - 1, max_antipodes)
+                counts.append(n_new)
+                if progress is not None:
+                    progress(len(counts) - 1, sum(counts))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _word_count(n_tiles: int) -> int:
+    return math.factorial(n_tiles) >> (n_tiles // 2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """How words are numbered: their classes in lexicographic order. The arrays are those of `link_words`."""
+
+    n_tiles: int
+    n_completions: npt.NDArray[np.int64]
+    n_skipped: npt.NDArray[np.int64]
+
+    @property
+    def n_pairs(self) -> int:
+        return self.n_tiles // 2
+
+    @property
+    def n_words(self) -> int:
+        return _word_count(self.n_tiles)
+
+    def classes(self, word: int) -> list[int]:
+        classes = np.empty(self.n_tiles, dtype=np.int64)
+        class_word(word, self.n_completions, self.n_skipped, classes)
+        found: list[int] = classes.tolist()
+        return found
+
+    def word_of(self, classes: list[int]) -> int:
+        left, word = len(self.n_completions) - 1, 0
+        for pair in classes:
+            word += int(self.n_skipped[left, pair])
+            left -= 3**pair
+        return word
+
+
+def _number_words(n_tiles: int) -> _Words:
+    # A tile without a partner is a class of its own; of it one is there, not two.
+    sizes = [2] * (n_tiles // 2) + [1] * (n_tiles % 2)
+    full = sum(n * 3**pair for pair, n in enumerate(sizes))
+    n_completions = np.zeros(full + 1, dtype=np.int64)
+    n_skipped = np.zeros((full + 1, len(sizes)), dtype=np.int64)
+    for numbers in product(*[range(n + 1) for n in sizes]):
+        left = sum(n * 3**pair for pair, n in enumerate(numbers))
+        n_completions[left] = math.factorial(sum(numbers)) // math.prod(map(math.factorial, numbers))
+        # With one of a class placed first, its share of all is its share of what is left: n / all of them.
+        shares = [int(n_completions[left]) * n // max(1, sum(numbers)) for n in numbers]
+        n_skipped[left] = [sum(shares[:pair]) for pair in range(len(sizes))]
+    return _Words(n_tiles, n_completions, n_skipped)
+
+
+class _Rows:
+    """The bits of all boards, a row for each cell of the blank, and one step of the search."""
+
+    def __init__(self, size: BoardSize, goal: Board, pool: ThreadPoolExecutor) -> None:
+        self._size = size
+        self._goal = goal
+        self._words = _number_words(size.n_cells - 1)
+        n_wide = -(-self._words.n_words // 4)
+        self._wide_rows = np.zeros((size.n_cells, n_wide), dtype=np.uint64)
+        self._rows = self._wide_rows.view(np.uint16)
+        self._n_active = [0] * size.n_cells
+        self._scratch = local()
+        self._slabs = [(at, min(at + _SLAB_WORDS, 4 * n_wide)) for at in range(0, 4 * n_wide, _SLAB_WORDS)]
+        self._link(pool)
+        self._set_goal()
+
+    def advance(self, level: int, pool: ThreadPoolExecutor) -> int:
+        """Go from `level` - 1 to `level`; how many boards it holds."""
+        is_dark = self._size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
+        tasks: dict[Future[int], int] = {}
+        for cell in range(self._size.n_cells):
+            near = self._active_neighbours(cell)
+            if self._size.is_dark(cell) == is_dark and (self._n_active[cell] or max(near) >= 0):
+                tasks |= {pool.submit(self._advance_slab, slab, cell, near): cell for slab in self._slabs}
+        _finish(tasks)
+        for cell in set(tasks.values()):
+            self._n_active[cell] = sum(task.result() for task in tasks if tasks[task] == cell)
+        return sum(self._n_active[cell] for cell in set(tasks.values()))
+
+    def boards_at(self, level: int, n_boards: int) -> tuple[Board, ...]:
+        """The first boards at the last or the last but one level reached."""
+        is_dark = self._size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
+        boards: list[Board] = []
+        for cell in range(self._size.n_cells):
+            if self._size.is_dark(cell) != is_dark or self._n_active[cell] == 0:
+                continue
+            for word in np.flatnonzero(self._rows[cell])[: n_boards - len(boards)].tolist():
+                bits = int(self._rows[cell, word])
+                boards += [self._board(cell, word, bit) for bit in range(16) if bits >> bit & 1]
+        return tuple(boards[:n_boards])
+
+    def _link(self, pool: ThreadPoolExecutor) -> None:
+        size, words = self._size, self._words
+        self._from_above = np.empty((size.n_cells - size.width, words.n_words), dtype=np.uint32)
+        # A tile that passes one other changes places with it, whichever of the two is meant to move.
+        self._from_below = self._from_above if size.width == 2 else np.empty_like(self._from_above)
+
+        def link(start: int, stop: int) -> None:
+            scratch = np.empty((3, words.n_tiles + 1), dtype=np.int64)
+            link_words(
+                start, stop, size.width, words.n_pairs, words.n_completions, words.n_skipped,
+                scratch[0, :-1], scratch[1], scratch[2], self._from_above, self._from_below,
+            )  # fmt: skip
+
+        _finish([pool.submit(link, start, min(stop, words.n_words)) for start, stop in self._slabs])
+
+    def _set_goal(self) -> None:
+        order = [tile - 1 for tile in self._goal if tile != BLANK]
+        word = self._words.word_of([label // 2 for label in order])
+        bit = sum(1 << pair for pair in range(self._words.n_pairs - 1) if _is_swapped(order, pair))
+        cell = self._goal.index(BLANK)
+        self._rows[cell, word] = 1 << bit
+        self._n_active[cell] = 1
+
+    def _active_neighbours(self, cell: int) -> tuple[int, int, int, int]:
+        """The cells left, right, above and below that have boards, else -1."""
+        width = self._size.width
+        near = [
+            other if other in self._size.neighbours[cell] and self._n_active[other] else -1
+            for other in (cell - 1, cell + 1, cell - width, cell + width)
+        ]
+        return near[0], near[1], near[2], near[3]
+
+    def _advance_slab(self, slab: tuple[int, int], cell: int, near: tuple[int, int, int, int]) -> int:
+        if not hasattr(self._scratch, "received"):
+            self._scratch.received = np.empty(_CHUNK_WORDS // 4, dtype=np.uint64)
+        received = self._scratch.received
+        return advance_words(
+            *slab, cell, *near, self._rows, self._wide_rows, self._from_above, self._from_below,
+            received.view(np.uint16), received,
+        )  # fmt: skip
+
+    def _board(self, cell: int, word: int, bit: int) -> Board:
+        size, n_pairs = self._size, self._words.n_pairs
+        first_met: set[int] = set()
+        order = []
+        for pair in self._words.classes(word):
+            is_second = pair in first_met
+            first_met.add(pair)
+            order.append(2 * pair + (is_second != bool(pair < n_pairs - 1 and bit >> pair & 1)))
+        # The last pair is swapped where the parity asks for it: each row the blank has gone is a jump over width - 1.
+        goal_order = [tile - 1 for tile in self._goal if tile != BLANK]
+        n_rows = abs(cell // size.width - self._goal.index(BLANK) // size.width)
+        is_odd = permutation_is_odd(goal_order) != (n_rows * (size.width - 1) % 2 == 1)
+        if permutation_is_odd(order) != is_odd:
+            places = [order.index(2 * n_pairs - 2), order.index(2 * n_pairs - 1)]
+            order[places[0]], order[places[1]] = order[places[1]], order[places[0]]
+        tiles = [label + 1 for label in order]
+        return (*tiles[:cell], BLANK, *tiles[cell:])
+
+
+def _is_swapped(order: list[int], pair: int) -> bool:
+    return order.index(2 * pair + 1) < order.index(2 * pair)
+
+
+def _finish(tasks: Iterable[Future[Any]]) -> None:
+    """Wait for all tasks; raise what one of them raised."""
+    for task in wait(tasks, return_when=FIRST_EXCEPTION).done:
+        task.result()

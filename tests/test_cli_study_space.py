@@ -1,0 +1,89 @@
+"""`pdb study space` as its users meet it."""
+
+import csv
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import PROGRAM, on_terminal, pdb, refused
+
+
+def test_space_tells_counts_radius_and_farthest_boards() -> None:
+    result = pdb("study", "space", "3x3")
+    assert result.returncode == 0
+    assert result.stdout.startswith("3x3, goal 1 2 3/4 5 6/7 8 0: 181,440 boards\n")
+    assert "   31      2\n" in result.stdout
+    assert "radius 31, mean 21.972" in result.stdout
+    assert result.stdout.endswith("2 boards at distance 31\n  6 4 7/8 5 0/3 2 1\n  8 6 7/2 5 4/3 0 1\n")
+
+
+def test_space_in_other_formats() -> None:
+    record = json.loads(pdb("study", "space", "2x3", "--goal", "blank-first", "--format", "ndjson").stdout)
+    assert (record["boards"], record["radius"], record["complete"], sum(record["counts"])) == (360, 21, True, 360)
+    rows = list(csv.DictReader(pdb("study", "space", "2x3", "--format", "csv").stdout.splitlines()))
+    assert [int(row["boards"]) for row in rows] == record["counts"]
+    assert [int(row["distance"]) for row in rows] == list(range(22))
+
+
+def test_some_antipodes_are_listed() -> None:
+    shown = pdb("study", "space", "3x3", "--antipodes", "1").stdout
+    assert "2 boards at distance 31, 1 of them\n" in shown
+    assert "2 boards at distance 31, not listed\n" in pdb("study", "space", "3x3", "--antipodes", "0").stdout
+
+
+def test_depth_ends_the_search() -> None:
+    record = json.loads(pdb("study", "space", "4x4", "--depth", "6", "--format", "ndjson").stdout)
+    assert record["counts"] == [1, 2, 4, 10, 24, 54, 107]
+    assert (record["complete"], record["radius"], record["mean"], record["antipodes"]) == (False, None, None, [])
+    assert "202 boards up to depth 6" in pdb("study", "space", "4x4", "--depth", "6").stdout
+
+
+def test_memory_limit_tells_what_is_known_and_exits_with_5() -> None:
+    result = pdb("study", "space", "4x4", "--memory-limit", "100k", "--format", "ndjson")
+    depth = json.loads(result.stdout)["depth"]
+    refused(
+        result, 5, rf"4x4: all boards up to depth {depth} are counted; depth {depth + 1} takes more than the memory"
+    )
+
+
+def test_plot_is_drawn_the_same_each_time(tmp_path: Path) -> None:
+    plots = [tmp_path / "a.svg", tmp_path / "b.svg"]
+    for plot in plots:
+        assert pdb("study", "space", "3x2", "--plot", str(plot)).returncode == 0
+    assert plots[0].read_bytes() == plots[1].read_bytes()
+    assert pdb("study", "space", "4x4", "--depth", "5", "--plot", str(tmp_path / "c.png")).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["9x9"], "not supported"),
+        (["3"], "WIDTHxHEIGHT"),
+        (["3x3", "--goal", "1 2 3"], "neither one of"),
+        (["3x3", "--plot", "a.txt"], "an .svg, .png or .pdf"),
+        (["4x4", "--memory-limit", "much"], "not a number of bytes"),
+    ],
+)
+def test_space_refuses_bad_input(arguments: list[str], match: str) -> None:
+    refused(pdb("study", "space", *arguments), 2, match)
+
+
+def test_terminal_shows_the_depth() -> None:
+    assert "\x1b[Kdepth 8: " in on_terminal(["study", "space", "4x4", "--depth", "9"], seconds=30)
+
+
+@pytest.mark.parametrize("size", ["4x4", "5x5", "2x6"])
+def test_interrupted_search_ends_within_a_second(size: str) -> None:
+    process = subprocess.Popen([*PROGRAM, "study", "space", size], stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    time.sleep(1.2)
+    start = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    _out, err = process.communicate(timeout=20)
+    # A fraction of a second is promised; a busy machine takes longer.
+    assert time.perf_counter() - start < 1.5
+    assert process.returncode in (130, -signal.SIGINT, 0)  # 2x6 may have come to its end
+    assert b"Traceback" not in err
