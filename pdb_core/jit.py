@@ -106,8 +106,9 @@ def borrowing_kernel(function: Function) -> Function:
 def _compiled(function: Function, *, counts_references: bool) -> Function:
     if JIT_DISABLED:
         return function
-    # Without the runtime that counts references, a function that makes an array does not compile.
-    options: dict[str, Any] = {} if counts_references else {"_nrt": False}
+    # Without the runtime that counts references, a function that makes an array does not compile. Said of each kernel,
+    # because one that says nothing takes it from the kernel that calls it.
+    options: dict[str, Any] = {"_nrt": counts_references}
     # numba reads CACHE_DIR when a function is decorated; set it just then, so that other users of numba in the same
     # process keep their own.
     before = _settings.CACHE_DIR
