@@ -91,14 +91,30 @@ def kernel(function: Function) -> Function:
     """Compile `function` at its first call: nopython, GIL released, kept on disk. With the JIT off, return it as it
     is.
     """
+    return _compiled(function, counts_references=True)
+
+
+def borrowing_kernel(function: Function) -> Function:
+    """Compile as `kernel` does, a function that makes no array and keeps none: without counts of references.
+
+    numba counts a reference to each array of each argument when a function is entered and left, two atomic operations.
+    A small function that gets many arrays in a tuple would spend most of its time on them.
+    """
+    return _compiled(function, counts_references=False)
+
+
+def _compiled(function: Function, *, counts_references: bool) -> Function:
     if JIT_DISABLED:
         return function
+    # Without the runtime that counts references, a function that makes an array does not compile. Said of each kernel,
+    # because one that says nothing takes it from the kernel that calls it.
+    options: dict[str, Any] = {"_nrt": counts_references}
     # numba reads CACHE_DIR when a function is decorated; set it just then, so that other users of numba in the same
     # process keep their own.
     before = _settings.CACHE_DIR
     _settings.CACHE_DIR = "" if _cache_folder is None else str(_cache_folder)
     try:
-        compiled = numba.njit(cache=_cache_folder is not None, nogil=True)(function)
+        compiled = numba.njit(cache=_cache_folder is not None, nogil=True, **options)(function)
     finally:
         _settings.CACHE_DIR = before
     return cast(Function, compiled)

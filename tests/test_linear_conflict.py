@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import sys
 
 import numpy as np
 import pytest
@@ -9,9 +10,14 @@ import pytest
 from pdb_core.puzzle import BoardSize, blank_last, parse_goal, random_boards, snail
 from pdb_query import read_instances
 from solver.heuristics import heuristic_tables
-from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.linear_conflict import line_costs, linear_conflict_tables
-from solver.heuristics.linear_conflict_kernels import conflicts, conflicts_after_move
+from solver.heuristics.linear_conflict_kernels import (
+    conflicts,
+    conflicts_after_move,
+    fill_line_codes,
+    move_line_codes,
+)
 from tests.naive import naive_linear_conflict, naive_manhattan, naive_moves
 
 pytestmark = pytest.mark.tiny
@@ -50,6 +56,8 @@ def test_conflicts_after_a_move_change_as_those_of_the_whole_board(size: BoardSi
     for goal in blank_last(size), snail(size):
         tables = linear_conflict_tables(size, goal)
         board = goal
+        codes, fresh_codes = np.zeros((2, size.height + size.width), dtype=np.int64)
+        fill_line_codes(tables, np.array(board, dtype=np.uint8), codes)
         for _ in range(300):
             near = chance.choice([near for _tile, near in naive_moves(board, size)])
             from_cell, to_cell = near.index(0), board.index(0)
@@ -58,6 +66,12 @@ def test_conflicts_after_a_move_change_as_those_of_the_whole_board(size: BoardSi
             assert conflicts_after_move(tables, before, from_cell, to_cell) == change
             assert conflicts_after_move(tables, after, from_cell, to_cell) == change
             assert conflicts_after_move(tables, after, to_cell, from_cell) == -change
+            tile = int(before[from_cell])
+            assert move_line_codes(tables, codes, tile, from_cell, to_cell) == change
+            assert move_line_codes(tables, codes, tile, to_cell, from_cell) == -change
+            assert move_line_codes(tables, codes, tile, from_cell, to_cell) == change
+            fill_line_codes(tables, after, fresh_codes)
+            assert codes.tolist() == fresh_codes.tolist()
             n_changes += change != 0
             board = near
     assert n_changes > 20
@@ -73,3 +87,33 @@ def test_linear_conflict_is_between_manhattan_and_the_published_length(name: str
         assert instance.optimal_length is not None
         assert naive_manhattan(instance.board, goal, instance.size) <= h <= instance.optimal_length
         assert (instance.optimal_length - h) % 2 == 0
+
+
+def test_mean_over_random_boards_is_the_mean_over_all_within_its_error() -> None:
+    size, goal = BoardSize(4, 4), blank_last(BoardSize(4, 4))
+    # A line of which all tiles, or all but the blank, are among 16 pieces, four of them on the line.
+    means = []
+    for n_own in 4, 3:
+        places = [*range(1, n_own + 1), *[0] * (16 - n_own)]
+        costs = [
+            line_costs(4)[sum(place * 5**i for i, place in enumerate(line))]
+            for line in itertools.permutations(places, 4)
+        ]
+        means.append(sum(map(int, costs)) / len(costs))
+    # A tile is 2.5 cells from its place on average, the four in a corner 3: 16 * 2.5 - 3, the blank's, is Manhattan's.
+    mean = 37 + 2 * (3 * means[0] + means[1])
+    values = np.zeros((4_000, 1), dtype=np.uint16)
+    evaluate_many(heuristic_tables(("linear-conflict",), size, goal), random_boards(size, goal, 4_000, seed=4), values)
+    assert abs(values.mean() - mean) < 3 * values.std() / 4_000**0.5
+
+
+def test_kernels_that_borrow_leave_the_counts_of_references_as_they_are() -> None:
+    size, goal = BoardSize(4, 4), blank_last(BoardSize(4, 4))
+    tables = heuristic_tables(("korf-taylor",), size, goal)
+    boards, values = random_boards(size, goal, 5, seed=1), np.zeros((5, 1), dtype=np.uint16)
+    arrays = [boards, values, tables.codes, tables.linear_conflict.parts, tables.corner_tiles.corner_cells]
+    evaluate_many(tables, boards, values)
+    before = [sys.getrefcount(array) for array in arrays]
+    for _ in range(100):
+        evaluate_many(tables, boards, values)
+    assert [sys.getrefcount(array) for array in arrays] == before

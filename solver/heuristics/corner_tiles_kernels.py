@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel
 from solver.heuristics.manhattan_kernels import manhattan
 
 _at = np.uint64
 
 
-@kernel
+@borrowing_kernel
 def cells_that_make_way(tables: Any, board: Any) -> int:
     """The cells, as bits, whose tile is in its place and has to move; tables: `CornerTables`, board: uint8[n_cells]."""
     cells = 0
@@ -27,7 +27,7 @@ def cells_that_make_way(tables: Any, board: Any) -> int:
     return cells
 
 
-@kernel
+@borrowing_kernel
 def corner_tiles(manhattan_tables: Any, tables: Any, board: Any) -> int:
     """h of a board (uint8[n_cells]); tables: `ManhattanTables`, `CornerTables`."""
     return manhattan(manhattan_tables, board) + 2 * popcount(cells_that_make_way(tables, board))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel
 from solver.heuristics.corner_tiles_kernels import corner_tiles
 from solver.heuristics.groups_kernels import grouped_distance
 from solver.heuristics.heuristic import (
@@ -23,7 +23,7 @@ from solver.heuristics.manhattan_kernels import manhattan, misplaced
 from solver.heuristics.walking_kernels import walking_distance
 
 
-@kernel
+@borrowing_kernel
 def evaluate_one(tables: Any, code: int, board: Any) -> int:
     """h of a board (uint8[n_cells]) by the heuristic of that code; tables: `HeuristicTables`."""
     if code == MISPLACED:
@@ -47,7 +47,7 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
     return 0
 
 
-@kernel
+@borrowing_kernel
 def evaluate(tables: Any, board: Any) -> int:
     """The largest h of a board by the chosen heuristics."""
     h = 0
@@ -56,7 +56,7 @@ def evaluate(tables: Any, board: Any) -> int:
     return h
 
 
-@kernel
+@borrowing_kernel
 def evaluate_many(tables: Any, boards: Any, values: Any) -> None:
     """Fill `values` (uint16[m, codes]) with h of each board (uint8[m, n_cells]) by each chosen heuristic."""
     for row in range(len(boards)):

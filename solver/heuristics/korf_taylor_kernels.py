@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel
 from solver.heuristics.corner_tiles_kernels import cells_that_make_way
 from solver.heuristics.last_move_kernels import cheapest_ending
 from solver.heuristics.linear_conflict import COLUMNS, ROWS
@@ -26,7 +26,7 @@ from solver.heuristics.manhattan_kernels import manhattan
 _at = np.uint64
 
 
-@kernel
+@borrowing_kernel
 def korf_taylor(
     manhattan_tables: Any, conflict_tables: Any, last_move_tables: Any, corner_tables: Any, board: Any
 ) -> int:

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel
 from solver.heuristics.manhattan_kernels import manhattan
 
 _at = np.uint64
 
 
-@kernel
+@borrowing_kernel
 def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
     """Moves of the ending that adds least; an ending adds two where its bit is in `x_bits`, two where in `y_bits`."""
     if (x_bits | y_bits) != all_endings:
@@ -18,7 +18,7 @@ def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
     return 2 if (x_bits & y_bits) != all_endings else 4
 
 
-@kernel
+@borrowing_kernel
 def last_move(manhattan_tables: Any, tables: Any, board: Any) -> int:
     """h of a board (uint8[n_cells]); tables: `ManhattanTables`, `LastMoveTables`."""
     h = manhattan(manhattan_tables, board)

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel
 
 _at = np.uint64
 
 
-@kernel
+@borrowing_kernel
 def misplaced(goal_cells: Any, board: Any) -> int:
     """Tiles that are not in their place; board: uint8[n_cells]."""
     n = 0
@@ -19,7 +19,7 @@ def misplaced(goal_cells: Any, board: Any) -> int:
     return n
 
 
-@kernel
+@borrowing_kernel
 def manhattan(tables: Any, board: Any) -> int:
     """The distances of all tiles from their places, in rows and columns; tables: `ManhattanTables`."""
     h = 0
