@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from pdb_build.resources import available_cores, available_disk, available_memory
 from pdb_build.words import row_bytes
 from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from pdb_core.layout import count_blocks, count_regions_of, jump_positions
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
+from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES
 
 # Interpreter, libraries and compiled kernels, measured.
