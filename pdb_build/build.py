@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pdb_build.plan import BuildPlan, check_plan
 from pdb_build.report import report_path, write_report
-from pdb_build.resources import peak_memory
 from pdb_build.search import PatternTable, search_pattern
 from pdb_build.writer import TableFileWriter
 from pdb_core.pattern import Pattern
+from pdb_core.resources import peak_memory
 from pdb_core.schema import Header
 
 

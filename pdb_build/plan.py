@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from pdb_build.resources import available_cores, available_disk, available_memory
 from pdb_build.words import row_bytes
 from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from pdb_core.layout import count_blocks, count_regions_of, jump_positions
+from pdb_core.messages import format_bytes
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
+from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES
 
 # Interpreter, libraries and compiled kernels, measured.
@@ -100,15 +101,6 @@ def check_plan(plan: BuildPlan) -> None:
             f"{plan.out} needs {format_bytes(plan.disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
             f"make room or choose another place with --out"
         )
-
-
-def format_bytes(n_bytes: float) -> str:
-    """A size for people, in decimal units."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.0f} {unit}" if unit in ("B", "kB") else f"{n_bytes:.1f} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:.1f} TB"
 
 
 def _plan_pattern(size: BoardSize, pattern: Pattern, encoding: Encoding) -> PatternPlan:

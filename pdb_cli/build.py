@@ -113,7 +113,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
 
 
 def _plan_text(records: Any) -> Any:
-    from pdb_build.plan import format_bytes
+    from pdb_core.messages import format_bytes
 
     for record in records:
         yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}"

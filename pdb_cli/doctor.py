@@ -27,9 +27,9 @@ def _checks() -> Iterator[dict[str, Any]]:
     import numba
     import numpy as np
 
-    from pdb_build.plan import format_bytes
-    from pdb_build.resources import available_cores, available_disk, available_memory
     from pdb_core import __version__, jit
+    from pdb_core.messages import format_bytes
+    from pdb_core.resources import available_cores, available_disk, available_memory
 
     yield _row("tile-pdb", __version__)
     yield _row("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")

@@ -111,7 +111,7 @@ def _default_instances(db: "list[Path] | None") -> str:
 
 
 def _cores() -> int:
-    from pdb_build.resources import available_cores
+    from pdb_core.resources import available_cores
 
     return available_cores()
 

@@ -115,7 +115,7 @@ def _solved(
     """The length of a shortest solution of each board."""
     import numpy as np
 
-    from pdb_build.resources import available_cores
+    from pdb_core.resources import available_cores
     from solver import Solver
     from solver.solve import in_parallel
 

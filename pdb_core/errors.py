@@ -15,7 +15,7 @@
     │   ├── TableFileDamagedError                       truncated, or a digest does not match
     │   └── TableMismatchError                          sound, but for another board size or goal
     ├── LimitReachedError                           5   time, nodes
-    │   ├── MemoryLimitError                            a build larger than the memory at hand
+    │   ├── MemoryLimitError                            a build or a search larger than the memory at hand
     │   └── DiskFullError                               no room for the file
     ├── WrongAnswerError                            1   an answer contradicts what is known
     └── (KeyboardInterrupt)                       130   not ours, but the command line answers it
@@ -95,7 +95,7 @@ class LimitReachedError(PdbError):
 
 
 class MemoryLimitError(LimitReachedError):
-    """A build needs more memory than there is."""
+    """A build or a search needs more memory than there is, or than it may take."""
 
 
 class DiskFullError(LimitReachedError):

@@ -1,4 +1,4 @@
-"""How messages quote what somebody typed: a sentence stays readable however long that is."""
+"""How messages quote what somebody typed, a sentence staying readable however long that is; sizes for people."""
 
 from collections.abc import Sequence
 
@@ -28,3 +28,12 @@ def listed(numbers: Sequence[int]) -> str:
     '1, 2, 3'
     """
     return ", ".join(map(str, numbers[:_SHOWN_NUMBERS])) + (", ..." if len(numbers) > _SHOWN_NUMBERS else "")
+
+
+def format_bytes(n_bytes: float) -> str:
+    """A size for people, in decimal units."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.0f} {unit}" if unit in ("B", "kB") else f"{n_bytes:.1f} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.1f} TB"

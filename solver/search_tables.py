@@ -132,15 +132,18 @@ def search_tables(
     The memory of the tables must outlive what is returned. `orders_children`: whether the child with the least sums is
     searched first, or the one of the last edge.
     """
-    edge_cells = np.zeros((size.n_cells, N_MOVES), dtype=np.int64)
-    cell_moves = np.zeros(size.n_cells, dtype=np.int64)
-    for blank in range(size.n_cells):
-        for cell in size.neighbours[blank]:
-            move = _DIRECTIONS[int(np.sign(cell - blank)), abs(cell - blank) == 1]
-            edge_cells[blank, move] = cell
-            cell_moves[blank] |= 1 << move
-    parts = _Parts([], [], [], [])
-    unit_rows, edge_rows, unit_of_tile, sum_is_bits = [], [], [], []
+    edge_cells, cell_moves = blank_moves(size)
+    # Empty arrays to begin with: a best-first search may do without a database.
+    parts = _Parts(
+        [np.empty(0, dtype=np.int32)],
+        [np.empty(0, dtype=np.uint16)],
+        [np.empty(0, dtype=np.int32)],
+        [np.empty(0, dtype=np.uint8)],
+    )
+    unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
+    edge_rows = [np.empty((0, size.n_cells * N_MOVES, EDGE_FIELDS), dtype=np.int64)]
+    unit_of_tile = [np.empty((0, size.n_cells), dtype=np.int64)]
+    sum_is_bits: list[int] = []
     n_units = n_sums = table_bytes = 0
     for tables, views in heuristics:
         n_views, n_patterns = len(views.cell_maps), len(tables.table_start)
@@ -158,8 +161,8 @@ def search_tables(
     return SearchTables(
         set_ranks=np.concatenate(parts.set_ranks),
         order_ranks=np.concatenate(parts.order_ranks),
-        first_block=np.concatenate([np.empty(0, dtype=np.int32), *parts.first_block]),
-        region_numbers=np.concatenate([np.empty(0, dtype=np.uint8), *parts.region_numbers]),
+        first_block=np.concatenate(parts.first_block),
+        region_numbers=np.concatenate(parts.region_numbers),
         units=np.concatenate(unit_rows).reshape(-1),
         edges=np.concatenate(edge_rows).astype(np.int64).reshape(-1),
         edge_cells=edge_cells.reshape(-1),
@@ -173,13 +176,27 @@ def search_tables(
         children_at=children_at,
         row_size=children_at + n_sums * N_MOVES * CHILD_FIELDS,
         n_cells=size.n_cells,
-        low_bits=heuristics[0].tables.low_bits,
-        high_bits=heuristics[0].tables.high_bits,
+        low_bits=heuristics[0].tables.low_bits if heuristics else 0,
+        high_bits=heuristics[0].tables.high_bits if heuristics else 0,
         n_sums=n_sums,
         n_units=n_units,
         orders_children=int(orders_children),
         n_lanes=_choose_lanes(table_bytes, n_sums),
     )
+
+
+def blank_moves(size: BoardSize) -> tuple[Int64s, Int64s]:
+    """Where the blank can go: int64[n_cells, N_MOVES], the cell each move takes it to, 0 where there is none; and
+    int64[n_cells], the mask of the moves there are.
+    """
+    edge_cells = np.zeros((size.n_cells, N_MOVES), dtype=np.int64)
+    cell_moves = np.zeros(size.n_cells, dtype=np.int64)
+    for blank in range(size.n_cells):
+        for cell in size.neighbours[blank]:
+            move = _DIRECTIONS[int(np.sign(cell - blank)), abs(cell - blank) == 1]
+            edge_cells[blank, move] = cell
+            cell_moves[blank] |= 1 << move
+    return edge_cells, cell_moves
 
 
 def _choose_lanes(table_bytes: int, n_sums: int) -> int:

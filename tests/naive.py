@@ -1,5 +1,6 @@
 """Slow, obviously right twins of the clever functions: tuples, dictionaries, no kernels."""
 
+import heapq
 import itertools
 import math
 from collections import deque
@@ -356,3 +357,27 @@ def naive_layer_counts(size: BoardSize, goal: Board, depth: int) -> list[int]:
         seen |= layer
         counts.append(len(layer))
     return counts
+
+
+def naive_a_star(
+    board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]
+) -> tuple[int, dict[Board, int], list[Board]]:
+    """A* with a heap: the length, the least g of each board met, and the boards expanded before the goal, in order.
+
+    A board that is reached on a shorter way is expanded again.
+    """
+    least = {board: 0}
+    heap = [(h(board), h(board), board)]
+    expanded: list[Board] = []
+    while heap:
+        f, h_here, here = heapq.heappop(heap)
+        if f - h_here != least[here]:
+            continue
+        if here == goal:
+            return least[here], least, expanded
+        expanded.append(here)
+        for _tile, near in naive_moves(here, size):
+            if least[here] + 1 < least.get(near, 1 << 30):
+                least[near] = least[here] + 1
+                heapq.heappush(heap, (least[near] + h(near), h(near), near))
+    raise AssertionError

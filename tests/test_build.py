@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pdb_build import BuildPlan, BuildProgress, build_database, check_plan, plan_build, resources, writer
-from pdb_build.plan import format_bytes
+from pdb_build import BuildPlan, BuildProgress, build_database, check_plan, plan_build, writer
+from pdb_core import resources
 from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
+from pdb_core.messages import format_bytes
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, parse_size
 from pdb_query import open_database

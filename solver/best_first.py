@@ -1,0 +1,277 @@
+"""A*, weighted A* and greedy best-first search: setting up, and what happens between slices of the kernel.
+
+Between slices Python is in charge: that is when arrays grow, limits are checked, progress is told, Ctrl-C is heard.
+
+Whatever the heuristic, as long as it never overestimates: A* returns a shortest solution, and weighted A* one of at
+most w times that length. On any shortest way there is always an open node reached with its least g, by which
+g + w * h <= w * shortest, and the goal is taken only when no key is less (Pohl 1970; Likhachev, Gordon and Thrun
+2003). That needs closed nodes to be reopened; greedy search promises nothing and reopens none.
+"""
+
+import time
+from collections.abc import Sequence
+from decimal import ROUND_FLOOR, Decimal
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import InputError, LimitReachedError
+from pdb_core.lookup import Int64s
+from pdb_core.puzzle import Board, BoardSize
+from pdb_query import Database
+from solver.best_first_kernels import (
+    EMPTY,
+    EXPANDED,
+    FILLED_BITS,
+    FIRST_BUCKET,
+    FOUND,
+    GENERATED,
+    LARGEST_KEY,
+    MAX_G,
+    MAX_H,
+    MOVE_MASK,
+    MOVE_SHIFT,
+    N_COUNTERS,
+    N_NODES,
+    NO_BUCKETS,
+    NO_ROOM,
+    PEAK_OPEN,
+    REOPENED,
+    expand_best,
+    push,
+)
+from solver.heuristics import HeuristicTables, heuristic_tables
+from solver.heuristics.evaluate_kernels import evaluate
+from solver.ida_star import Iteration, Limits, Report
+from solver.move_pruning import UNDO_LENGTH, move_machine
+from solver.node_table import NodeTable, node_table, pack, packing_of
+from solver.search_outcome import Found
+from solver.search_tables import N_MOVES, Heuristic, SearchTables, search_tables
+
+# Expansions between two looks at the clock: 10 to 50 ms.
+_SLICE_EXPANSIONS = 20_000
+# The g that buckets are made for at first.
+_FIRST_G = 128
+_MOST_WEIGHT = 100
+
+
+class Weights(NamedTuple):
+    """The key of a node is g_factor * g + h_factor * h, in lowest terms: w is their ratio, infinite for greedy."""
+
+    g_factor: int
+    h_factor: int
+
+
+class Order(NamedTuple):
+    """Where a node goes in the open list: its key decides, then h // tie_divisor.
+
+    The h of nodes of one key differ by multiples of g_factor, so that this tells them apart. Greedy search has one
+    bucket a key.
+    """
+
+    g_factor: int
+    h_factor: int
+    n_ties: int
+    tie_divisor: int
+
+    def n_buckets(self, most_g: int) -> int:
+        """Buckets for all nodes with g up to `most_g`."""
+        return (self.g_factor * most_g + self.h_factor * MAX_H + 1) * self.n_ties
+
+
+class OpenList(NamedTuple):
+    """heads   int32[buckets]  the number of the first node plus 1, or 0
+    filled  int64[buckets / FILLED_BITS]  a bit for each bucket, 0 where it is empty
+    """
+
+    heads: npt.NDArray[np.int32]
+    filled: Int64s
+
+
+class Nodes(NamedTuple):
+    """The arrays of a `NodeTable` as the kernel takes them; the word `info_at` of a row holds g, h and the rest."""
+
+    rows: Int64s
+    values: npt.NDArray[np.uint8]
+    slots: npt.NDArray[np.int32]
+    row_size: int
+    info_at: int
+
+
+class UnitPlaces(NamedTuple):
+    """What it takes to find the units of a board: for sum s and cell or tile i, entry s * n_cells + i.
+
+    cells        int64  the cell of the given board that cell i of the sum's board is
+    tile_labels  int64  the label of tile i within its pattern
+    first_units  int64[s + 1]
+    """
+
+    cells: Int64s
+    tile_labels: Int64s
+    first_units: Int64s
+
+
+class Scratch(NamedTuple):
+    """What the kernel writes to while it expands a node: the board, the children, their slots, the units."""
+
+    board: npt.NDArray[np.uint8]
+    children: Int64s
+    slots: Int64s
+    words: Int64s
+    counts: Int64s
+
+
+def weights_of(weight: float) -> Weights:
+    """The weights of weighted A*, w in whole hundredths. Raises `InputError`."""
+    if not 1 <= weight <= _MOST_WEIGHT:
+        raise InputError(f"weight {weight} is not possible: weights go from 1, which is A*, to {_MOST_WEIGHT}")
+    # Rounded down, so that the bound holds for the weight that was asked for too.
+    ratio = Fraction(Decimal(repr(float(weight))).quantize(Decimal("0.01"), ROUND_FLOOR))
+    return Weights(ratio.denominator, ratio.numerator)
+
+
+def _order_of(weights: Weights) -> Order:
+    if weights.g_factor == 0:
+        return Order(0, 1, 1, MAX_H + 1)
+    return Order(*weights, MAX_H // weights.g_factor + 1, weights.g_factor)
+
+
+class BestFirst:
+    """Best-first searches for one goal, by the largest of some heuristics and of all sums of some databases."""
+
+    def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], databases: Sequence[Database]) -> None:
+        """Raises `InputError`, `TableMismatchError` and `GoalError` where one of them does not serve the goal."""
+        for database in databases:
+            database.check_size(size)
+        self._size, self._goal, self._databases = size, goal, tuple(databases)
+        self._packing = packing_of(size, goal)
+        self._heuristic: HeuristicTables = heuristic_tables(heuristics, size, goal)
+        # Kept, as the kernel reads the tables by their addresses.
+        self._sums = sums = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
+        self._tables: SearchTables = search_tables(size, sums, move_machine(UNDO_LENGTH), orders_children=False)
+        self._places = _unit_places(sums)
+
+    def search(
+        self,
+        board: Board,
+        weights: Weights,
+        limits: Limits,
+        report: Report | None = None,
+        memory_limit_bytes: int | None = None,
+    ) -> Found:
+        """Search a board that can be solved. Raises `MemoryLimitError`."""
+        start = time.perf_counter()
+        order = _order_of(weights)
+        open_list = _open_list(order.n_buckets(_FIRST_G))
+        table = node_table(
+            self._packing,
+            n_notes=1,
+            n_values=self._tables.n_units,
+            memory_limit_bytes=memory_limit_bytes,
+            other_bytes=open_list.heads.nbytes + open_list.filled.nbytes,
+        )
+        counters = np.zeros(N_COUNTERS, dtype=np.int64)
+        scratch = _scratch(self._packing.n_cells, self._packing.n_words, self._tables.n_units)
+        h = self._push_root(board, table, order, open_list, counters)
+        most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
+
+        def standing() -> Iteration:
+            key = int(counters[LARGEST_KEY])
+            n_generated, n_expanded = int(counters[GENERATED]), int(counters[EXPANDED])
+            return Iteration(key, n_generated, n_expanded, time.perf_counter() - start)
+
+        def is_over_time() -> bool:
+            if report is not None:
+                report(standing())
+            return limits.seconds is not None and time.perf_counter() - start >= limits.seconds
+
+        while True:
+            status = expand_best(
+                self._packing, self._heuristic, self._tables, self._places, _nodes(table), order, open_list, counters,
+                scratch, _SLICE_EXPANSIONS, most_nodes,
+            )  # fmt: skip
+            if status == NO_ROOM:
+                table.make_room(int(counters[N_NODES]), is_over_time)
+            elif status == NO_BUCKETS:
+                _add_buckets(order, open_list, table)
+            if status in (FOUND, EMPTY) or is_over_time() or counters[GENERATED] >= most_nodes:
+                break
+        return Found(
+            tiles=self._path(table) if status == FOUND else None,
+            h=h,
+            lower_bound=self._lower_bound(board, h, weights, int(counters[LARGEST_KEY])),
+            generated=int(counters[GENERATED]),
+            expanded=int(counters[EXPANDED]),
+            reopened=int(counters[REOPENED]),
+            peak_open=int(counters[PEAK_OPEN]),
+            n_nodes=int(counters[N_NODES]),
+            n_bytes=table.n_bytes,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:
+        """Make the board node 0, and open it. Returns its h."""
+        cells = np.array([board], dtype=np.uint8)
+        h = int(evaluate(self._heuristic, cells[0]))
+        values = [database.probe_batch(cells, self._goal) for database in self._databases]
+        h = max([h, *(int(probe.maximum[0]) for probe in values)])
+        distances = [probe.values.reshape(-1) for probe in values]
+        table.values[: self._tables.n_units] = np.concatenate([np.empty(0, dtype=np.uint8), *distances])
+        table.add(pack(self._packing, board), 0)
+        counters[N_NODES] = 1
+        counters[FIRST_BUCKET] = len(open_list.heads)
+        push(_nodes(table), order, open_list, counters, 0, 0, min(h, MAX_H), 0)
+        return h
+
+    def _path(self, table: NodeTable) -> tuple[int, ...]:
+        """The tiles moved from the root to the goal."""
+        info_at = self._packing.n_words
+        return table.path_to(self._goal, 0, lambda row: int(row[info_at]) >> MOVE_SHIFT & MOVE_MASK)
+
+    def _lower_bound(self, board: Board, h: int, weights: Weights, largest_key: int) -> int:
+        """What is proved: a key that was the least of all is at most h_factor times the shortest length."""
+        bound = h if weights.g_factor == 0 else max(h, -(-largest_key // weights.h_factor))
+        # Every move takes the blank to a cell of the other colour.
+        is_odd = self._size.is_dark(board.index(0)) != self._size.is_dark(self._goal.index(0))
+        return bound + (bound % 2 != is_odd)
+
+
+def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:
+    cells, labels, n_units = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [0]
+    for tables, views in sums:
+        cells.append(np.argsort(views.cell_maps, axis=1).reshape(-1))
+        labels.append(views.tile_labels.reshape(-1))
+        n_units += [len(tables.table_start)] * len(views.cell_maps)
+    return UnitPlaces(np.concatenate(cells), np.concatenate(labels), np.cumsum(n_units))
+
+
+def _open_list(n_buckets: int) -> OpenList:
+    return OpenList(np.zeros(n_buckets, dtype=np.int32), np.zeros(n_buckets // FILLED_BITS + 1, dtype=np.int64))
+
+
+def _add_buckets(order: Order, open_list: OpenList, table: NodeTable) -> None:
+    """Twice as many buckets. Raises `LimitReachedError` where a node can hold no larger g, `MemoryLimitError`."""
+    n_buckets = 2 * len(open_list.heads)
+    if n_buckets > 2 * order.n_buckets(MAX_G):
+        raise LimitReachedError(
+            f"the search looks into sequences of more than {MAX_G:,} moves; use another search or heuristic"
+        )
+    table.reserve(n_buckets * 4 + n_buckets // FILLED_BITS * 8)
+    open_list.heads.resize(n_buckets, refcheck=False)
+    open_list.filled.resize(n_buckets // FILLED_BITS + 1, refcheck=False)
+
+
+def _nodes(table: NodeTable) -> Nodes:
+    return Nodes(table.rows, table.values, table.slots, table.row_size, table.packing.n_words)
+
+
+def _scratch(n_cells: int, n_words: int, n_units: int) -> Scratch:
+    return Scratch(
+        board=np.zeros(n_cells, dtype=np.uint8),
+        children=np.zeros(N_MOVES * n_words, dtype=np.int64),
+        slots=np.zeros(N_MOVES, dtype=np.int64),
+        words=np.zeros(n_units, dtype=np.int64),
+        counts=np.zeros(n_units, dtype=np.int64),
+    )

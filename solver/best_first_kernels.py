@@ -1,0 +1,260 @@
+"""The inner loop of A* (Hart, Nilsson and Raphael 1968), weighted A* (Pohl 1970) and greedy best-first search.
+
+They differ in the key of a node alone: n * g + m * h with small whole numbers n and m, so that the open list is an
+array of buckets (Dial 1969). Within a key the node with the least h, which has the largest g, comes first, and of those
+the last one added.
+
+A bucket is a linked list through the nodes. A node whose g is lowered while it is open is not looked for in its bucket:
+it is marked as closed there, and a copy of it becomes the board's node. A closed node is reopened in place.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_core.bit_kernels import prefetch, trailing_zeros
+from pdb_core.jit import kernel
+from solver.heuristics.evaluate_kernels import evaluate
+from solver.ida_star_kernels import move_unit, read_change, unit_address
+from solver.node_table_kernels import find, first_slot, move_packed, unpack
+from solver.search_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, N_MOVES, UNIT_FIELDS
+
+# What `expand_best` returns.
+PAUSED, FOUND, NO_ROOM, NO_BUCKETS, EMPTY = range(5)
+# The counters of a search.
+N_COUNTERS = 8
+(GENERATED, EXPANDED, REOPENED, N_OPEN, PEAK_OPEN, N_NODES, FIRST_BUCKET, LARGEST_KEY) = range(N_COUNTERS)
+
+# The word of a node beside its board: g, h, the move that led there, whether it is closed or has been replaced; and in
+# the upper half the number of the next node in its bucket plus 1.
+G_BITS, H_BITS, MOVE_BITS = 19, 9, 2
+H_SHIFT, MOVE_SHIFT, CLOSED_SHIFT, NEXT_SHIFT = G_BITS, G_BITS + H_BITS, G_BITS + H_BITS + MOVE_BITS, 32
+MAX_G, MAX_H, MOVE_MASK = (1 << G_BITS) - 1, (1 << H_BITS) - 1, (1 << MOVE_BITS) - 1
+LOW_HALF = (1 << NEXT_SHIFT) - 1
+CLOSED = 1 << CLOSED_SHIFT
+# Buckets a word of `filled` tells of.
+FILLED_BITS = 32
+
+_at = np.uint64
+
+
+@kernel
+def bucket_of(order: Any, g: int, h: int) -> int:
+    """The bucket of nodes with these g and h; order: `Order`."""
+    key = order.g_factor * g + order.h_factor * h
+    return key * order.n_ties + h // order.tie_divisor  # type: ignore[no-any-return]
+
+
+@kernel
+def push(nodes: Any, order: Any, open_list: Any, counters: Any, node: Any, g: int, h: int, move: int) -> None:
+    """Put a node on top of its bucket, open."""
+    bucket = bucket_of(order, g, h)
+    info = node * nodes.row_size + nodes.info_at
+    below = np.int64(open_list.heads[_at(bucket)])
+    nodes.rows[_at(info)] = (below << NEXT_SHIFT) | (move << MOVE_SHIFT) | (h << H_SHIFT) | g
+    open_list.heads[_at(bucket)] = node + 1
+    open_list.filled[_at(bucket // FILLED_BITS)] |= 1 << (bucket % FILLED_BITS)
+    counters[FIRST_BUCKET] = min(counters[FIRST_BUCKET], bucket)
+    counters[N_OPEN] += 1
+    counters[PEAK_OPEN] = max(counters[PEAK_OPEN], counters[N_OPEN])
+
+
+@kernel
+def pop(nodes: Any, open_list: Any, counters: Any) -> int:
+    """Take the first open node from the first bucket and close it. Returns its number, or -1 where none is open."""
+    word = counters[FIRST_BUCKET] // FILLED_BITS
+    while word < len(open_list.filled):
+        mask = open_list.filled[_at(word)]
+        if mask == 0:
+            word += 1
+            continue
+        bucket = word * FILLED_BITS + trailing_zeros(mask)
+        node = np.int64(open_list.heads[_at(bucket)]) - 1
+        if node < 0:
+            open_list.filled[_at(word)] = mask & (mask - 1)
+            continue
+        info = nodes.rows[_at(node * nodes.row_size + nodes.info_at)]
+        open_list.heads[_at(bucket)] = info >> NEXT_SHIFT
+        if info & CLOSED == 0:
+            nodes.rows[_at(node * nodes.row_size + nodes.info_at)] = (info & LOW_HALF) | CLOSED
+            counters[FIRST_BUCKET] = bucket
+            counters[N_OPEN] -= 1
+            return node  # type: ignore[return-value]
+    return -1
+
+
+@kernel
+def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts: Any) -> None:
+    """Fill `words` (int64[u]) with cell set and packed labels of each unit of a board; counts: int64[u], scratch."""
+    for unit in range(databases.n_units):
+        words[_at(unit)] = 0
+        counts[_at(unit)] = 0
+    for s in range(databases.n_sums):
+        first = s * databases.n_cells
+        for cell in range(databases.n_cells):
+            tile = np.int64(board[_at(places.cells[_at(first + cell)])])
+            if tile == 0:
+                continue
+            unit = databases.unit_of_tile[_at(first + tile)]
+            shift = databases.n_cells + counts[_at(unit)]
+            words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
+            counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
+
+
+@kernel
+def value_child(
+    databases: Any, places: Any, nodes: Any, parent: int, child: int, words: Any, edge: int, tile: Any
+) -> int:
+    """Write the distances of a child's units beside the node: those of its parent but for the units that hold `tile`.
+    Returns the largest sum.
+    """
+    source, target = parent * databases.n_units, child * databases.n_units
+    for unit in range(databases.n_units):
+        nodes.values[_at(target + unit)] = nodes.values[_at(source + unit)]
+    largest = 0
+    for s in range(databases.n_sums):
+        moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
+        edge_row = (s * databases.n_cells * N_MOVES + edge) * EDGE_FIELDS
+        word = move_unit(databases, words[_at(moved)], moved, edge_row)
+        address = unit_address(databases, word, moved, databases.edges[_at(edge_row + LEFT_CELL)])
+        before = np.int64(nodes.values[_at(source + moved)])
+        nodes.values[_at(target + moved)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]
+    for s in range(databases.n_sums):
+        total = 0
+        for unit in range(places.first_units[_at(s)], places.first_units[_at(s + 1)]):
+            total += np.int64(nodes.values[_at(target + unit)])  # type: ignore[assignment]
+        largest = max(largest, total)
+    return largest
+
+
+@kernel
+def expand_best(
+    packing: Any,
+    heuristic: Any,
+    databases: Any,
+    places: Any,
+    nodes: Any,
+    order: Any,
+    open_list: Any,
+    counters: Any,
+    scratch: Any,
+    n_expansions: int,
+    n_generated: int,
+) -> int:
+    """Expand the best open nodes, up to `n_expansions` of them.
+
+    packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `SearchTables`, `UnitPlaces`
+    nodes, order, open_list, scratch        `Nodes`, `Order`, `OpenList`, `Scratch`; all but the order mutated
+    counters     int64[N_COUNTERS], mutated
+    n_generated  return PAUSED once the counter GENERATED has reached this
+
+    Returns FOUND (the goal was the best open node), NO_ROOM or NO_BUCKETS (nodes or buckets must grow before
+    the next call), EMPTY (no node is open) or PAUSED. The heuristic need not be consistent.
+    """
+    slot_base, row_base = nodes.slots.ctypes.data, nodes.rows.ctypes.data
+    n_slots = len(nodes.slots)
+    capacity = len(nodes.rows) // nodes.row_size
+    board = scratch.board
+    for _ in range(n_expansions):
+        if counters[GENERATED] >= n_generated:
+            return PAUSED
+        # A node has up to four children, and each may lie in any bucket of its g.
+        if counters[N_NODES] + N_MOVES > capacity:
+            return NO_ROOM
+
+        # Step 1. The best open node: is it the goal?
+        parent = pop(nodes, open_list, counters)
+        if parent < 0:
+            return EMPTY
+        row = parent * nodes.row_size
+        info = nodes.rows[_at(row + nodes.info_at)]
+        g = (info & MAX_G) + 1
+        counters[LARGEST_KEY] = max(counters[LARGEST_KEY], counters[FIRST_BUCKET] // order.n_ties)
+        is_goal = True
+        for i in range(packing.n_words):
+            is_goal &= nodes.rows[_at(row + i)] == packing.goal[_at(i)]
+        if is_goal:
+            return FOUND
+        if g > MAX_G or bucket_of(order, g, MAX_H) >= len(open_list.heads):
+            # Open again, as if it had not been touched.
+            h = (info >> H_SHIFT) & MAX_H
+            push(nodes, order, open_list, counters, parent, g - 1, h, (info >> MOVE_SHIFT) & MOVE_MASK)
+            return NO_BUCKETS
+        counters[EXPANDED] += 1
+
+        # Step 2. Its children, all but the one that undoes the move which led here; ask for their slots.
+        blank = unpack(packing, nodes.rows, row, board)
+        moves = packing.cell_moves[_at(blank)]
+        if parent != 0:
+            moves &= ~(1 << (N_MOVES - 1 - ((info >> MOVE_SHIFT) & MOVE_MASK)))
+        untried = moves
+        while untried != 0:
+            move = trailing_zeros(untried)
+            untried &= untried - 1
+            cell = packing.edge_cells[_at(blank * N_MOVES + move)]
+            child = move * packing.n_words
+            tile = np.int64(board[_at(cell)])
+            move_packed(packing, nodes.rows, row, scratch.children, child, tile, blank, cell)
+            slot = first_slot(packing, scratch.children, child, n_slots)
+            scratch.slots[_at(move)] = slot
+            prefetch(slot_base + 4 * slot)
+            counters[GENERATED] += 1
+        # Step 3. Ask for the nodes in those slots.
+        untried = moves
+        while untried != 0:
+            move = trailing_zeros(untried)
+            untried &= untried - 1
+            node = np.int64(nodes.slots[_at(scratch.slots[_at(move)])]) - 1
+            prefetch(row_base + 8 * nodes.row_size * max(node, 0))
+
+        # Step 4. Boards that are new become nodes; known ones may have been reached on a shorter way.
+        units_placed = databases.n_units == 0
+        untried = moves
+        while untried != 0:
+            move = trailing_zeros(untried)
+            untried &= untried - 1
+            child = move * packing.n_words
+            slot = find(
+                packing, nodes.rows, nodes.row_size, nodes.slots, scratch.children, child, scratch.slots[_at(move)]
+            )
+            new = counters[N_NODES]
+            if slot < 0:
+                edge = blank * N_MOVES + move
+                cell = packing.edge_cells[_at(edge)]
+                tile = np.int64(board[_at(cell)])
+                if not units_placed:
+                    place_all_units(databases, places, board, scratch.words, scratch.counts)
+                    units_placed = True
+                board[_at(blank)] = tile
+                board[_at(cell)] = 0
+                h = evaluate(heuristic, board)
+                board[_at(cell)] = tile
+                board[_at(blank)] = 0
+                if databases.n_units != 0:
+                    h = max(h, value_child(databases, places, nodes, parent, new, scratch.words, edge, tile))
+                for i in range(packing.n_words):
+                    nodes.rows[_at(new * nodes.row_size + i)] = scratch.children[_at(child + i)]
+                nodes.slots[_at(-1 - slot)] = new + 1
+                counters[N_NODES] = new + 1
+                # What exceeds the largest h that a node holds may be lowered: it remains a lower bound.
+                push(nodes, order, open_list, counters, new, g, min(h, MAX_H), move)
+                continue
+            known = np.int64(nodes.slots[_at(slot)]) - 1
+            old = nodes.rows[_at(known * nodes.row_size + nodes.info_at)]
+            if g >= (old & MAX_G) or order.g_factor == 0:
+                continue
+            h = (old >> H_SHIFT) & MAX_H
+            if old & CLOSED != 0:
+                counters[REOPENED] += 1
+                push(nodes, order, open_list, counters, known, g, h, move)
+                continue
+            counters[N_OPEN] -= 1
+            nodes.rows[_at(known * nodes.row_size + nodes.info_at)] = old | CLOSED
+            for i in range(packing.n_words):
+                nodes.rows[_at(new * nodes.row_size + i)] = scratch.children[_at(child + i)]
+            for unit in range(databases.n_units):
+                nodes.values[_at(new * databases.n_units + unit)] = nodes.values[_at(known * databases.n_units + unit)]
+            nodes.slots[_at(slot)] = new + 1
+            counters[N_NODES] = new + 1
+            push(nodes, order, open_list, counters, new, g, h, move)
+    return PAUSED

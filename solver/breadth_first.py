@@ -1,0 +1,140 @@
+"""Breadth-first search, from the board alone or from the board and the goal in turns.
+
+One layer at a time is expanded, that of the end which has the smaller one; searched from the board alone, the goal's
+end never has its turn. Either way the two ends meet first on a shortest way.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.lookup import Int64s
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.breadth_first_kernels import (
+    END_SHIFT,
+    EXPANDED,
+    FINISHED,
+    GENERATED,
+    MEETING_NODE,
+    MET,
+    MOVE_MASK,
+    MOVE_SHIFT,
+    N_COUNTERS,
+    N_NODES,
+    NEXT_NODE,
+    NO_ROOM,
+    expand_layer,
+)
+from solver.ida_star import Iteration, Limits, Report
+from solver.node_table import NodeTable, node_table, pack, packing_of
+from solver.node_table_kernels import unpack
+from solver.search_outcome import Found
+from solver.search_tables import N_MOVES
+
+_SLICE_EXPANSIONS = 50_000
+_FROM_BOARD, _FROM_GOAL = 0, 1
+_N_ROOTS = 2
+
+
+class LayerScratch(NamedTuple):
+    """What the kernel writes to while it expands a node: the board, the children, their slots."""
+
+    board: npt.NDArray[np.uint8]
+    children: Int64s
+    slots: Int64s
+
+
+def search_breadth_first(
+    board: Board,
+    goal: Board,
+    size: BoardSize,
+    limits: Limits,
+    report: Report | None = None,
+    memory_limit_bytes: int | None = None,
+    *,
+    from_both_ends: bool,
+) -> Found:
+    """Search a board that can be solved. Raises `MemoryLimitError`."""
+    start = time.perf_counter()
+    packing = packing_of(size, goal)
+    table = node_table(packing, n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
+    counters = np.zeros(N_COUNTERS, dtype=np.int64)
+    scratch = LayerScratch(
+        np.zeros(packing.n_cells, dtype=np.uint8),
+        np.zeros(N_MOVES * packing.n_words, dtype=np.int64),
+        np.zeros(N_MOVES, dtype=np.int64),
+    )
+    table.add(pack(packing, board), 0)
+    # Nodes 0 and 1 are the two ends; each end's last layer is a range of nodes.
+    layers = [range(1), range(1, 2)]
+    depths = [0, 0]
+    tiles: tuple[int, ...] | None = ()
+    peak_open = _N_ROOTS
+    if board != goal:
+        tiles = None
+        table.add(pack(packing, goal), 1)
+        table.rows[packing.n_words] |= _FROM_GOAL << END_SHIFT
+    counters[N_NODES] = _N_ROOTS
+    most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
+
+    def is_over_time() -> bool:
+        seconds = time.perf_counter() - start
+        if report is not None:
+            report(Iteration(sum(depths) + 1, int(counters[GENERATED]), int(counters[EXPANDED]), seconds))
+        return limits.seconds is not None and seconds >= limits.seconds
+
+    while tiles is None:
+        end = _FROM_GOAL if from_both_ends and len(layers[1]) < len(layers[0]) else _FROM_BOARD
+        first_new = int(counters[N_NODES])
+        counters[NEXT_NODE] = layers[end].start
+        status = -1
+        while status not in (FINISHED, MET):
+            status = expand_layer(
+                packing, table.rows, table.slots, counters, scratch, end, layers[end].stop, _N_ROOTS,
+                _SLICE_EXPANSIONS, most_nodes,
+            )  # fmt: skip
+            if status == NO_ROOM:
+                table.make_room(int(counters[N_NODES]), is_over_time)
+            if status != MET and (is_over_time() or counters[GENERATED] >= most_nodes):
+                break
+        layers[end] = range(first_new, int(counters[N_NODES]))
+        peak_open = max(peak_open, len(layers[0]) + len(layers[1]))
+        if status == MET:
+            tiles = _path(table, counters, end)
+        if status != FINISHED:
+            break
+        depths[end] += 1
+    return Found(
+        tiles=tiles,
+        h=0,
+        lower_bound=len(tiles) if tiles is not None else sum(depths) + 1,
+        generated=int(counters[GENERATED]),
+        expanded=int(counters[EXPANDED]),
+        reopened=0,
+        peak_open=peak_open,
+        n_nodes=int(counters[N_NODES]),
+        n_bytes=table.n_bytes,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _path(table: NodeTable, counters: Int64s, end: int) -> tuple[int, ...]:
+    """The tiles moved from the board over the meeting of the two ends to the goal."""
+    here, there = (_board_of(table, int(counters[i])) for i in (NEXT_NODE, MEETING_NODE))
+    tile = there[here.index(BLANK)]
+    forward, backward = (here, there) if end == _FROM_BOARD else (there, here)
+    to_meeting = table.path_to(forward, 0, _move_of)
+    from_meeting = reversed(table.path_to(backward, 1, _move_of))
+    return (*to_meeting, tile, *from_meeting)
+
+
+def _move_of(row: Int64s) -> int:
+    return int(row[0]) >> MOVE_SHIFT & MOVE_MASK
+
+
+def _board_of(table: NodeTable, node: int) -> Board:
+    board = np.zeros(table.packing.n_cells, dtype=np.uint8)
+    unpack(table.packing, table.rows, node * table.row_size, board)
+    return tuple(board.tolist())

@@ -1,0 +1,211 @@
+"""The boards a search has met: packed into words, in a hash table of flat arrays that grows between slices.
+
+A *node row* is a few 64-bit words: the board in the lower 60 bits of each, and what the search notes beside it. Nodes
+are numbered in the order they are met. A slot of the hash table holds a node's number plus 1, or 0; collisions go to
+the next slot. A parent is not stored: the move that led here is, and undoing it gives the parent's board.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import MemoryLimitError
+from pdb_core.lookup import Int64s
+from pdb_core.messages import format_bytes
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.resources import available_memory
+from solver.node_table_kernels import KEY_BITS, KEY_MASK, find, first_slot, rehash
+from solver.search_tables import N_MOVES, blank_moves
+
+# Of the memory at hand, what a search may take unless told otherwise.
+_MEMORY_SHARE = 0.75
+# Where nothing is known of the machine.
+_MEMORY_UNKNOWN_BYTES = 2_000_000_000
+_FIRST_NODES = 4096
+# Nodes added at once to a large table, and moved to new slots in one call of the kernel: either takes some 50 ms.
+_MOST_NODES_ADDED = 1 << 22
+_REHASHED_NODES = 1 << 20
+# At most this part of the slots is taken: a board that is not there is then told from 4 slots, on average.
+_LOAD = 5 / 8
+# Numbers of nodes are int32.
+_MOST_NODES = (1 << 31) - 2
+
+
+class Packing(NamedTuple):
+    """How boards of a size are packed, and how the blank moves on them.
+
+    The last cell is left out: its tile is the one that is on no other cell. So 16 cells take one word, 25 two, 36 four.
+
+    goal        int64[n_words]             the goal, packed
+    places      int64[n_cells]             the word that holds a cell; -1 for the last one
+    shifts      int64[n_cells]             where in it
+    edge_cells  int64[n_cells * N_MOVES]   the cell each move takes the blank to
+    cell_moves  int64[n_cells]             mask of the moves there are
+    """
+
+    n_cells: int
+    n_words: int
+    tile_bits: int
+    goal: Int64s
+    places: Int64s
+    shifts: Int64s
+    edge_cells: Int64s
+    cell_moves: Int64s
+
+
+def packing_of(size: BoardSize, goal: Board) -> Packing:
+    """How boards of this size are packed."""
+    tile_bits = (size.n_cells - 1).bit_length()
+    cells_per_word = KEY_BITS // tile_bits
+    cells = np.arange(size.n_cells, dtype=np.int64)
+    places, shifts = cells // cells_per_word, cells % cells_per_word * tile_bits
+    places[-1] = -1
+    edge_cells, cell_moves = blank_moves(size)
+    n_words = int(places.max()) + 1
+    packing = Packing(
+        n_cells=size.n_cells,
+        n_words=n_words,
+        tile_bits=tile_bits,
+        goal=np.zeros(n_words, dtype=np.int64),
+        places=places,
+        shifts=shifts,
+        edge_cells=edge_cells.reshape(-1),
+        cell_moves=cell_moves,
+    )
+    return packing._replace(goal=pack(packing, goal))
+
+
+def pack(packing: Packing, board: Sequence[int]) -> Int64s:
+    """A board as int64[n_words]."""
+    words = np.zeros(packing.n_words, dtype=np.int64)
+    for cell, tile in enumerate(board[:-1]):
+        words[packing.places[cell]] |= tile << int(packing.shifts[cell])
+    return words
+
+
+@dataclass
+class NodeTable:
+    """The arrays of the hash table, and their growth.
+
+    rows    int64[capacity * row_size]  a node's packed board, then what else the search keeps
+    values  uint8[capacity * n_values]  bytes of each node, such as the distances of its units
+    slots   int32[2^k]
+    """
+
+    packing: Packing
+    row_size: int
+    n_values: int
+    limit_bytes: int
+    rows: Int64s
+    values: npt.NDArray[np.uint8]
+    slots: npt.NDArray[np.int32]
+    capacity: int
+    other_bytes: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        """What the arrays take, with the `other_bytes` of the search."""
+        return self.rows.nbytes + self.values.nbytes + self.slots.nbytes + self.other_bytes
+
+    def add(self, board: Int64s, node: int) -> None:
+        """Write a packed board that is not there to the row of a node, and enter it."""
+        self.rows[node * self.row_size : node * self.row_size + len(board)] = board
+        rehash(self.packing, self.rows, self.row_size, self.slots, node, node + 1)
+
+    def path_to(self, board: Board, root_node: int, move_of: Callable[[Int64s], int]) -> tuple[int, ...]:
+        """The tiles moved from a root to the node of a board; `move_of(row)` led to a node."""
+        cells, tiles = list(board), []
+        start = root_node * self.row_size
+        root = self.rows[start : start + self.packing.n_words] & KEY_MASK
+        while not np.array_equal(packed := pack(self.packing, cells), root):
+            slot = find(
+                self.packing, self.rows, self.row_size, self.slots, packed, 0,
+                first_slot(self.packing, packed, 0, len(self.slots)),
+            )  # fmt: skip
+            node = int(self.slots[slot]) - 1
+            blank = cells.index(BLANK)
+            # The blank came from where the opposite move takes it.
+            undo = N_MOVES - 1 - move_of(self.rows[node * self.row_size : (node + 1) * self.row_size])
+            cell = int(self.packing.edge_cells[blank * N_MOVES + undo])
+            tiles.append(cells[cell])
+            cells[blank], cells[cell] = cells[cell], BLANK
+        return tuple(reversed(tiles))
+
+    def reserve(self, other_bytes: int) -> None:
+        """Count so many bytes beside the arrays. Raises `MemoryLimitError` where they exceed the limit together."""
+        if self.n_bytes - self.other_bytes + other_bytes > self.limit_bytes:
+            raise self._too_large(None)
+        self.other_bytes = other_bytes
+
+    def _too_large(self, n_nodes: int | None) -> MemoryLimitError:
+        held = "" if n_nodes is None else f"{n_nodes:,} nodes in "
+        return MemoryLimitError(
+            f"the search holds {held}{format_bytes(self.n_bytes)}, needs more, and may not take more than "
+            f"{format_bytes(self.limit_bytes)}; raise --memory-limit, use a stronger heuristic, or --search ida-star, "
+            "which needs next to no memory"
+        )
+
+    def make_room(self, n_nodes: int, heard: Callable[[], object]) -> None:
+        """Grow, for `n_nodes` nodes there are and many more; `heard` is called every 0.1 s or so, and may raise.
+
+        Raises `MemoryLimitError` where there is no room for any.
+        """
+        capacity = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
+        n_slots = len(self.slots)
+        if capacity > _LOAD * n_slots:
+            n_slots *= 2
+        node_bytes = 8 * self.row_size + self.n_values
+        if self._bytes_of(capacity, n_slots) > self.limit_bytes:
+            # What there is left: first as many nodes as the slots can hold, then as the memory can.
+            n_slots = len(self.slots)
+            capacity = min(int(_LOAD * n_slots), (self.limit_bytes - self.other_bytes - 4 * n_slots) // node_bytes)
+        if capacity < n_nodes + N_MOVES:
+            raise self._too_large(n_nodes)
+        # Not np.resize: this asks the system to extend the array, which large ones are without being copied.
+        self.rows.resize(capacity * self.row_size, refcheck=False)
+        self.values.resize(capacity * self.n_values, refcheck=False)
+        self.capacity = capacity
+        heard()
+        if n_slots != len(self.slots):
+            self.slots = np.empty(0, dtype=np.int32)  # the old ones are not needed: give them back first
+            self.slots = np.zeros(n_slots, dtype=np.int32)
+            for first in range(0, n_nodes, _REHASHED_NODES):
+                last = min(first + _REHASHED_NODES, n_nodes)
+                rehash(self.packing, self.rows, self.row_size, self.slots, first, last)
+                heard()
+
+    def _bytes_of(self, capacity: int, n_slots: int) -> int:
+        return capacity * (8 * self.row_size + self.n_values) + 4 * n_slots + self.other_bytes
+
+
+def node_table(
+    packing: Packing, *, n_notes: int, n_values: int, memory_limit_bytes: int | None, other_bytes: int = 0
+) -> NodeTable:
+    """An empty table whose rows hold `n_notes` words beside the packed board.
+
+    The limit is three quarters of the memory at hand where none is given. Raises `MemoryLimitError` where it is less
+    than the smallest table.
+    """
+    if memory_limit_bytes is None:
+        memory_limit_bytes = int(_MEMORY_SHARE * available_memory()) or _MEMORY_UNKNOWN_BYTES
+    row_size = packing.n_words + n_notes
+    table = NodeTable(
+        packing=packing,
+        row_size=row_size,
+        n_values=n_values,
+        limit_bytes=memory_limit_bytes,
+        rows=np.zeros(_FIRST_NODES * row_size, dtype=np.int64),
+        values=np.zeros(_FIRST_NODES * n_values, dtype=np.uint8),
+        slots=np.zeros(2 * _FIRST_NODES, dtype=np.int32),
+        capacity=_FIRST_NODES,
+        other_bytes=other_bytes,
+    )
+    if table.n_bytes > memory_limit_bytes:
+        raise MemoryLimitError(
+            f"a search may not take more than {format_bytes(memory_limit_bytes)}, and needs "
+            f"{format_bytes(table.n_bytes)} to begin with; raise --memory-limit"
+        )
+    return table
