@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Condition
+from typing import Any
 
-from solver.search_tables import empty_lanes
 from solver.threshold import ThresholdSearch
 
 
@@ -14,16 +14,16 @@ class Crew:
 
     def __init__(self) -> None:
         self._changed = Condition()
-        self._helpers: dict[ThresholdSearch, int] = {}
+        self._helpers: dict[ThresholdSearch[Any], int] = {}
         self._is_closed = False
 
-    def offer(self, search: ThresholdSearch) -> None:
+    def offer(self, search: ThresholdSearch[Any]) -> None:
         """Let others help with a threshold, until `withdraw`."""
         with self._changed:
             self._helpers[search] = 0
             self._changed.notify_all()
 
-    def withdraw(self, search: ThresholdSearch) -> None:
+    def withdraw(self, search: ThresholdSearch[Any]) -> None:
         with self._changed:
             self._helpers.pop(search, None)
 
@@ -36,7 +36,7 @@ class Crew:
                     return
                 search = min(self._open_searches(), key=lambda at: self._helpers[at])
                 self._helpers[search] += 1
-            search.help(empty_lanes(search.tables, search.max_depth))
+            search.help(search.empty_stacks())
             with self._changed:
                 if search in self._helpers:
                     self._helpers[search] -= 1
@@ -47,7 +47,7 @@ class Crew:
             self._is_closed = True
             self._changed.notify_all()
 
-    def _open_searches(self) -> list[ThresholdSearch]:
+    def _open_searches(self) -> list[ThresholdSearch[Any]]:
         return [search for search in self._helpers if not search.is_over]
 
 

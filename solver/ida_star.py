@@ -29,7 +29,7 @@ from solver.search_tables import (
     empty_lanes,
     search_tables,
 )
-from solver.threshold import Listed, ThresholdSearch, path_to_goal
+from solver.threshold import LanesSearch, Listed, Stacks, ThresholdSearch, path_to_goal
 
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
 _THRESHOLD_ROOM = 24
@@ -135,8 +135,8 @@ class IdaStar:
             # All solutions of a board have the same parity, and so have its sums; so have the thresholds.
             threshold = h + 2 * len(finished)
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
-            search = ThresholdSearch(self._tables, threshold, max_depth, nodes_left, finds_all=finds_all, listed=listed)
-            iteration = _search_threshold(search, lanes, limits, start, report, crew)
+            search = LanesSearch(self._tables, threshold, max_depth, nodes_left, finds_all=finds_all, listed=listed)
+            iteration = search_threshold(search, lanes, limits, start, report, crew)
             finished.append(iteration)
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
@@ -192,14 +192,15 @@ def _search_small_thresholds(tables: SearchTables, lanes: Lanes, h: int, n_nodes
     ]
 
 
-def _search_threshold(
-    search: ThresholdSearch,
-    lanes: Lanes,
+def search_threshold(
+    search: ThresholdSearch[Stacks],
+    stacks: Stacks,
     limits: Limits,
     start: float,
     report: Report | None,
     crew: Crew | None,
 ) -> Iteration:
+    """Search a threshold from where `stacks` stand to its end or a limit; `start` is when the seconds began."""
     started = time.perf_counter()
 
     def standing() -> Iteration:
@@ -211,7 +212,7 @@ def _search_threshold(
         return limits.seconds is None or time.perf_counter() - start < limits.seconds
 
     try:
-        search.search(lanes, goes_on, None if crew is None else lambda: crew.offer(search))
+        search.search(stacks, goes_on, None if crew is None else lambda: crew.offer(search))
     finally:
         if crew is not None:
             crew.withdraw(search)

@@ -5,10 +5,13 @@ after every slice of nodes; where somebody waits, it gives away the untried chil
 are disjoint, so a threshold that is searched to its end has the same nodes however many threads there are.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from threading import Condition
+from typing import Generic, Protocol, TypeVar
 
+from pdb_core.lookup import Int64s
 from solver.ida_star_kernels import (
     COUNT_GOALS,
     EXHAUSTED,
@@ -44,20 +47,32 @@ _HUNGRY_SLICE_NODES = 15_000
 # Subtrees given away at a time to each thread that waits: some are over at once.
 _GIFTS = 4
 
-Subtree = Lanes
 Listed = Callable[[tuple[int, ...]], None]
 
 
-class ThresholdSearch:
+class HasCounters(Protocol):
+    """What a kernel searches on: whatever it is, it counts GENERATED, EXPANDED and SOLUTIONS."""
+
+    @property
+    def counters(self) -> Int64s: ...
+
+
+Stacks = TypeVar("Stacks", bound=HasCounters)
+
+
+class ThresholdSearch(ABC, Generic[Stacks]):
     """A threshold being searched. `search` is called by the owner, `help` by others, each in a thread of its own.
 
     It ends at the first solution, or, where `finds_all`, goes on and counts them. `listed` is then called with the
-    tiles of each, by whichever thread found it, one at a time.
+    tiles of each, by whichever thread found it, one at a time. The kernels, and the stacks that they search on, are
+    those of a subclass.
     """
+
+    # Nodes of a slice, as a multiple of those above: for kernels that are that much faster.
+    _speed = 1
 
     def __init__(
         self,
-        tables: SearchTables,
         threshold: int,
         max_depth: int,
         max_nodes: int | None,
@@ -65,14 +80,13 @@ class ThresholdSearch:
         finds_all: bool = False,
         listed: Listed | None = None,
     ) -> None:
-        self.tables = tables
         self.threshold = threshold
         self.max_depth = max_depth
         self._max_nodes = max_nodes
         self._finds_all = finds_all
         self._listed = listed
         self._changed = Condition()
-        self._subtrees: deque[Subtree] = deque()
+        self._subtrees: deque[Stacks] = deque()
         self._n_working = 1  # the owner, who begins at the root
         self._n_waiting = 0
         self._is_shared = False
@@ -81,16 +95,36 @@ class ThresholdSearch:
         self.tiles: tuple[int, ...] = ()
         self.generated = self.expanded = self.n_solutions = 0
 
-    def search(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> int:
-        """Search to the end, from where `lanes` stand, at the root or further on. Returns FOUND, EXHAUSTED or PAUSED.
+    @abstractmethod
+    def empty_stacks(self) -> Stacks:
+        """Stacks for paths of up to `max_depth` moves."""
+
+    @abstractmethod
+    def _search_slice(self, stacks: Stacks, n_nodes: int, at_goal: int) -> int:
+        """Search up to some nodes. Returns FOUND, EXHAUSTED or PAUSED."""
+
+    @abstractmethod
+    def _split(self, stacks: Stacks) -> Stacks | None:
+        """Take the untried child nearest to the root away, None where there is none."""
+
+    @abstractmethod
+    def _begin_at(self, stacks: Stacks, subtree: Stacks) -> None:
+        """Put a child that was split off into stacks that are done."""
+
+    @abstractmethod
+    def _path(self, stacks: Stacks) -> tuple[int, ...]:
+        """The tiles moved on the way to the goal that was found."""
+
+    def search(self, stacks: Stacks, report: Callable[[], bool], share: Callable[[], None] | None) -> int:
+        """Search to the end, from where `stacks` stand, at the root or further on. Returns FOUND, EXHAUSTED or PAUSED.
 
         `report` is called after every slice; where it returns False the search is given up, PAUSED. `share` is called
         once, when the threshold turns out to be more than a slice: from then on others may `help`.
         """
         try:
-            self._work(lanes, report, share)
-            while self._take(lanes):
-                self._work(lanes, report, None)
+            self._work(stacks, report, share)
+            while self._take(stacks):
+                self._work(stacks, report, None)
         finally:
             with self._changed:
                 self.is_over = True
@@ -100,22 +134,22 @@ class ThresholdSearch:
             self.status = FOUND
         return self.status
 
-    def help(self, lanes: Lanes) -> None:
+    def help(self, stacks: Stacks) -> None:
         """Take work from the others until the threshold is over."""
-        while self._take(lanes):
-            self._work(lanes, lambda: True, None)
+        while self._take(stacks):
+            self._work(stacks, lambda: True, None)
 
-    def _work(self, lanes: Lanes, report: Callable[[], bool], share: Callable[[], None] | None) -> None:
-        """Search what is in `lanes` to its end, giving away parts of it."""
+    def _work(self, stacks: Stacks, report: Callable[[], bool], share: Callable[[], None] | None) -> None:
+        """Search what is in `stacks` to its end, giving away parts of it."""
         status = PAUSED
         try:
-            self._count(lanes)
+            self._count(stacks)
             while status != EXHAUSTED and not self.is_over:
                 n_nodes = self._slice_nodes(share is not None)
-                status = search_below_threshold(self.tables, lanes, self.threshold, n_nodes, self._at_goal())
-                self._count(lanes)
+                status = self._search_slice(stacks, n_nodes, self._at_goal())
+                self._count(stacks)
                 if status == FOUND:
-                    self._note(path_to_goal(self.tables, lanes))
+                    self._note(self._path(stacks))
                 elif not report() or (self._max_nodes is not None and self.generated >= self._max_nodes):
                     if status != EXHAUSTED or self._subtrees or self._n_working > 1:
                         self._end(PAUSED)
@@ -125,7 +159,7 @@ class ThresholdSearch:
                         share()
                         share = None
                     if self._n_waiting:
-                        self._give(lanes)
+                        self._give(stacks)
         finally:
             with self._changed:
                 self._n_working -= 1
@@ -153,18 +187,19 @@ class ThresholdSearch:
             n_nodes = _HUNGRY_SLICE_NODES
         elif self._is_shared or may_share:
             n_nodes = _SHARED_SLICE_NODES
+        n_nodes *= self._speed
         if self._max_nodes is not None:
             n_nodes = max(1, min(n_nodes, self._max_nodes - self.generated))
         return n_nodes
 
-    def _count(self, lanes: Lanes) -> None:
-        """Add what was counted in `lanes` since the last time."""
-        counted = lanes.counters.tolist()
+    def _count(self, stacks: Stacks) -> None:
+        """Add what was counted in `stacks` since the last time."""
+        counted = stacks.counters.tolist()
         with self._changed:
             self.generated += counted[GENERATED]
             self.expanded += counted[EXPANDED]
             self.n_solutions += counted[SOLUTIONS]
-        lanes.counters[GENERATED] = lanes.counters[EXPANDED] = lanes.counters[SOLUTIONS] = 0
+        stacks.counters[GENERATED] = stacks.counters[EXPANDED] = stacks.counters[SOLUTIONS] = 0
 
     def _end(self, status: int, tiles: tuple[int, ...] = ()) -> None:
         with self._changed:
@@ -173,8 +208,8 @@ class ThresholdSearch:
                 self.status, self.tiles = status, tiles
             self._changed.notify_all()
 
-    def _take(self, lanes: Lanes) -> bool:
-        """Wait for a subtree and put it into `lanes`. False where the threshold is over."""
+    def _take(self, stacks: Stacks) -> bool:
+        """Wait for a subtree and put it into `stacks`. False where the threshold is over."""
         with self._changed:
             self._n_waiting += 1
             try:
@@ -191,31 +226,62 @@ class ThresholdSearch:
                 return False
             subtree = self._subtrees.popleft()
             self._n_working += 1
-        _begin_at(self.tables, lanes, subtree)
+        self._begin_at(stacks, subtree)
         return True
 
-    def _give(self, lanes: Lanes) -> None:
+    def _give(self, stacks: Stacks) -> None:
         """Give away untried children, those nearest to the root first, to those who wait."""
         n_gifts = _GIFTS * self._n_waiting - len(self._subtrees)
         gifts = []
         for _ in range(n_gifts):
-            lane = find_work(self.tables, lanes)
-            if lane < 0:
+            subtree = self._split(stacks)
+            if subtree is None:
                 break
-            subtree = empty_lanes(self.tables._replace(n_lanes=1), self.max_depth)
-            take_over(self.tables, subtree, 0, lanes, lane)
             gifts.append(subtree)
         with self._changed:
             self._subtrees.extend(gifts)
             self._changed.notify(len(gifts))
 
 
-def _begin_at(tables: SearchTables, lanes: Lanes, subtree: Subtree) -> None:
-    """Put a subtree into the first of `lanes`, the others idle."""
-    rows = lanes.lanes.reshape(-1, LANE_FIELDS)
-    rows[:, PHASE] = IDLE
-    rows[0, DEPTH] = take_over(tables, lanes, 0, subtree, 0)
-    rows[0, PHASE] = FRESH
+class LanesSearch(ThresholdSearch[Lanes]):
+    """A threshold searched with databases, on lanes."""
+
+    def __init__(
+        self,
+        tables: SearchTables,
+        threshold: int,
+        max_depth: int,
+        max_nodes: int | None,
+        *,
+        finds_all: bool = False,
+        listed: Listed | None = None,
+    ) -> None:
+        super().__init__(threshold, max_depth, max_nodes, finds_all=finds_all, listed=listed)
+        self._tables = tables
+
+    def empty_stacks(self) -> Lanes:
+        return empty_lanes(self._tables, self.max_depth)
+
+    def _search_slice(self, stacks: Lanes, n_nodes: int, at_goal: int) -> int:
+        return search_below_threshold(self._tables, stacks, self.threshold, n_nodes, at_goal)
+
+    def _split(self, stacks: Lanes) -> Lanes | None:
+        lane = find_work(self._tables, stacks)
+        if lane < 0:
+            return None
+        subtree = empty_lanes(self._tables._replace(n_lanes=1), self.max_depth)
+        take_over(self._tables, subtree, 0, stacks, lane)
+        return subtree
+
+    def _begin_at(self, stacks: Lanes, subtree: Lanes) -> None:
+        """The subtree comes into the first lane; the others are idle."""
+        rows = stacks.lanes.reshape(-1, LANE_FIELDS)
+        rows[:, PHASE] = IDLE
+        rows[0, DEPTH] = take_over(self._tables, stacks, 0, subtree, 0)
+        rows[0, PHASE] = FRESH
+
+    def _path(self, stacks: Lanes) -> tuple[int, ...]:
+        return path_to_goal(self._tables, stacks)
 
 
 def path_to_goal(tables: SearchTables, lanes: Lanes) -> tuple[int, ...]:
