@@ -65,7 +65,7 @@ def space(
     limit_bytes = None if memory_limit is None else parse_bytes(memory_limit)
     check_plot(plot)
     prepare()
-    from pdb_build.resources import available_cores, available_memory
+    from pdb_core.resources import available_cores, available_memory
     from solver.study.space import explore_space
 
     # What is free is not all for boards: the interpreter and what others start meanwhile want some too.
@@ -91,7 +91,7 @@ def space(
     if plot is not None:
         _draw(record, plot)
     if found.out_of_memory:
-        from pdb_build.plan import format_bytes
+        from pdb_core.messages import format_bytes
 
         raise LimitReachedError(
             f"{board_size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more than "

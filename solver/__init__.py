@@ -1,8 +1,21 @@
 """Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`."""
 
 from solver.crew import Crew, crew_of
-from solver.ida_star import Iteration, Limits
-from solver.solution import replay
-from solver.solve import Solution, Solver
+from solver.graph_search import GRAPH_SEARCHES, GraphSolver
+from solver.heuristic_solver import HeuristicSolver
+from solver.progress import Iteration, Limits
+from solver.solution import Solution, replay
+from solver.solve import Solver
 
-__all__ = ["Crew", "Iteration", "Limits", "Solution", "Solver", "crew_of", "replay"]
+__all__ = [
+    "GRAPH_SEARCHES",
+    "Crew",
+    "GraphSolver",
+    "HeuristicSolver",
+    "Iteration",
+    "Limits",
+    "Solution",
+    "Solver",
+    "crew_of",
+    "replay",
+]

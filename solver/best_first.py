@@ -44,9 +44,9 @@ from solver.best_first_kernels import (
 )
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.ida_star import Iteration, Limits, Report
 from solver.move_pruning import UNDO_LENGTH, move_machine
 from solver.node_table import NodeTable, node_table, pack, packing_of
+from solver.progress import Iteration, Limits, Report
 from solver.search_outcome import Found
 from solver.search_tables import N_MOVES, Heuristic, SearchTables, search_tables
 

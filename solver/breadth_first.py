@@ -27,9 +27,9 @@ from solver.breadth_first_kernels import (
     NO_ROOM,
     expand_layer,
 )
-from solver.ida_star import Iteration, Limits, Report
 from solver.node_table import NodeTable, node_table, pack, packing_of
 from solver.node_table_kernels import unpack
+from solver.progress import Iteration, Limits, Report
 from solver.search_outcome import Found
 from solver.search_tables import N_MOVES
 

@@ -35,10 +35,11 @@ from solver.crew import Crew
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.linear_conflict_kernels import conflicts
 from solver.heuristics.manhattan_kernels import manhattan
-from solver.ida_star import Iteration, Limits, Report, SearchResult, search_threshold
+from solver.ida_star import SearchResult, search_threshold
 from solver.ida_star_kernels import FOUND, PAUSED, STOP_AT_GOAL
 from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.packed_ida_star_kernels import search_packed
+from solver.progress import Iteration, Limits, Report
 from solver.search_tables import FOUND_DEPTH, GENERATED, N_MOVES
 from solver.threshold import Listed, ThresholdSearch
 

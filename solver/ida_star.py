@@ -4,7 +4,7 @@ Between slices Python is in charge: that is when limits are checked, progress is
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.crew import Crew
 from solver.ida_star_kernels import FOUND, PAUSED, search_small_thresholds, start_at_root
 from solver.move_pruning import MoveMachine
+from solver.progress import Iteration, Limits, Report
 from solver.search_tables import (
     BLANK as ROW_BLANK,
 )
@@ -29,30 +30,13 @@ from solver.search_tables import (
     empty_lanes,
     search_tables,
 )
+from solver.solution import Solution, replay
 from solver.threshold import LanesSearch, Listed, Stacks, ThresholdSearch, path_to_goal
 
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
 _THRESHOLD_ROOM = 24
 # Nodes that the first thresholds may have together to be searched in one call: some 3 ms.
 _SMALL_NODES = 50_000
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to give up: seconds of search, generated nodes; None for no limit."""
-
-    seconds: float | None = None
-    nodes: int | None = None
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """One threshold of IDA*, or where it stands."""
-
-    threshold: int
-    generated: int
-    expanded: int
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -78,7 +62,28 @@ class SearchResult:
         return sum(iteration.expanded for iteration in self.iterations)
 
 
-Report = Callable[[Iteration], None]
+def solution_of(
+    board: Board, goal: Board, size: BoardSize, result: SearchResult, tiles: tuple[int, ...] | None
+) -> Solution:
+    """What IDA* found, `tiles` in the terms of the board, replayed. Raises `WrongAnswerError`."""
+    if tiles is not None:
+        replay(board, tiles, goal, size)
+    return Solution(
+        board=board,
+        goal=goal,
+        length=None if tiles is None else len(tiles),
+        tiles=tiles,
+        is_optimal=tiles is not None,
+        bound=None if tiles is None else 1.0,
+        h=result.h,
+        lower_bound=result.iterations[-1].threshold if result.iterations else result.h,
+        generated=result.generated,
+        expanded=result.expanded,
+        seconds=result.seconds,
+        iterations=result.iterations,
+        n_solutions=result.n_solutions,
+        is_complete=result.is_complete,
+    )
 
 
 class IdaStar:

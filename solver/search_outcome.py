@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Found:
-    """See `graph_search.GraphSolution`."""
+    """See `solution.Solution`."""
 
     tiles: tuple[int, ...] | None
     h: int

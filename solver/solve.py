@@ -9,54 +9,25 @@ replay     move by move to the goal, before anyone is told      solution.py
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from threading import Event, Lock
 from typing import TypeVar
 
-from pdb_core.errors import LimitReachedError, UnsolvableError
-from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.errors import LimitReachedError
+from pdb_core.puzzle import BLANK, Board, BoardSize, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.crew import Crew
-from solver.ida_star import IdaStar, Iteration, Limits, SearchResult
+from solver.ida_star import IdaStar, SearchResult, solution_of
 from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
+from solver.progress import Iteration, Limits
 from solver.search_tables import Heuristic
-from solver.solution import replay
+from solver.solution import Solution, check_solvable, replay
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
 # How often the main thread looks up from waiting, in seconds: Ctrl-C is heard at once, but only by the main thread.
 _WAIT_S = 0.1
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What is known of a board after the search.
-
-    length, tiles   of a shortest solution; None where a limit was reached first
-    is_optimal      whether `length` is proved to be the shortest
-    h               the lower bound at the root
-    lower_bound     what is proved of the length: equal to it, or the threshold that the search was at
-    generated, expanded  nodes over all thresholds, see docs/glossary.md
-    seconds         of the search
-    iterations      one for each threshold
-    n_solutions     how many shortest solutions were found; all there are where `is_complete`
-    """
-
-    board: Board
-    goal: Board
-    length: int | None
-    tiles: tuple[int, ...] | None
-    is_optimal: bool
-    h: int
-    lower_bound: int
-    generated: int
-    expanded: int
-    seconds: float
-    iterations: tuple[Iteration, ...]
-    n_solutions: int
-    is_complete: bool
 
 
 class Solver:
@@ -154,30 +125,13 @@ class Solver:
         board = check_board(board, size)
         goal = self._database.goal if goal is None else check_board(goal, size)
         mapping = self._database.mappings(goal)[0]
-        if not is_solvable(board, goal, size):
-            raise UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
+        check_solvable(board, goal, size)
         return board, goal, mapping
 
     def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
         """What was found in the tables' terms, in those of the board; replayed."""
         tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
-        if tiles is not None:
-            replay(board, tiles, goal, self._database.size)
-        return Solution(
-            board=board,
-            goal=goal,
-            length=None if tiles is None else len(tiles),
-            tiles=tiles,
-            is_optimal=tiles is not None,
-            h=result.h,
-            lower_bound=result.iterations[-1].threshold if result.iterations else result.h,
-            generated=result.generated,
-            expanded=result.expanded,
-            seconds=result.seconds,
-            iterations=result.iterations,
-            n_solutions=result.n_solutions,
-            is_complete=result.is_complete,
-        )
+        return solution_of(board, goal, self._database.size, result, tiles)
 
 
 def _one_move_away(goal: Board, size: BoardSize) -> Board:

@@ -2,7 +2,9 @@
 
 import itertools
 import time
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +19,8 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
-from solver import Iteration, Limits
-from solver.graph_search import GRAPH_SEARCHES, GraphSolution, search_best_first
+from solver import GRAPH_SEARCHES, GraphSolver, Iteration, Limits, Solution
+from solver.heuristics import parse_heuristic
 from tests.naive import naive_a_star, naive_distances, naive_manhattan, naive_moves
 from tests.solving import S3, S4, database_for, hard_board, solvable_boards
 
@@ -27,12 +29,26 @@ OPTIMAL = ("a-star", "breadth-first", "bidirectional")
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 
 
+def search_best_first(
+    board: Board,
+    goal: Board,
+    size: BoardSize,
+    *,
+    heuristic: str | None = None,
+    limits: Limits | None = None,
+    report: Callable[[Iteration], None] | None = None,
+    **options: Any,
+) -> Solution:
+    heuristics = () if heuristic is None else parse_heuristic(heuristic)
+    return GraphSolver(size, goal, heuristics=heuristics, **options).solve(board, limits=limits, report=report)
+
+
 @cache
 def distances_to(size: BoardSize, goal: Board) -> dict[Board, int]:
     return naive_distances(size, goal)
 
 
-def check(solution: GraphSolution, distance: int, weight: float = 1.0) -> None:
+def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
     """Whether what a search says of a board agrees with its distance."""
     assert solution.length is not None
     assert solution.tiles is not None

@@ -1,0 +1,26 @@
+"""What a search is told before, and tells meanwhile."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to give up: seconds of search, generated nodes; None for no limit."""
+
+    seconds: float | None = None
+    nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One threshold of IDA*, or where it stands; of other searches the key or the depth that they are at."""
+
+    threshold: int
+    generated: int
+    expanded: int
+    seconds: float
+
+
+# Called every fraction of a second; what it raises ends the search.
+Report = Callable[[Iteration], None]
