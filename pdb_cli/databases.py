@@ -48,7 +48,12 @@ class OpenDatabases:
         return blank_last(instance.size)
 
     def databases_for(self, size: "BoardSize", goal: "Board") -> "tuple[Database, ...]":
-        """The tables for boards of that size and goal. Raises `TableMismatchError`, and what a build raises."""
+        """The tables for boards of that size and goal. Raises `TableMismatchError`, `InputError` where
+        boards are too large for tables, and what a build raises.
+        """
+        from pdb_core.puzzle import check_table_size
+
+        check_table_size(size)
         with self._lock:
             if self._given:
                 self._given[0].check_size(size)

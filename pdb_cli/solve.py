@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdb_cli.any_board import refuse_with_any, solve_any
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardsArgument,
@@ -68,6 +69,10 @@ def solve(
     list_solutions: Annotated[
         bool, typer.Option("--list", help="With --all, write each as it is found; as text or ndjson.")
     ] = False,
+    any_size: Annotated[
+        bool,
+        typer.Option("--any", help="A good solution, not the shortest, of any board up to 32x32, without tables."),
+    ] = False,
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
@@ -77,6 +82,10 @@ def solve(
     of the board's size is used, and built the first time.
     """
     check_load(load)
+    if any_size:
+        refuse_with_any(
+            {"--db": db, "--max-nodes": max_nodes, "--threads": threads, "--plain": plain, "--all": all_solutions}
+        )
     if list_solutions and not all_solutions:
         raise typer.BadParameter("goes with --all", param_hint="--list")
     if list_solutions and output not in (Format.text, Format.ndjson):
@@ -85,6 +94,9 @@ def solve(
     if not boards and instances is None:
         instances = _default_instances(db)
     asked = boards_asked_for(boards, instances, size_hint(db, size))
+    if any_size:
+        solve_any(asked, goal, time_limit, output, _COLUMNS)
+        return
     with OpenDatabases(db, load) as databases:
         listing = _Listing(output) if list_solutions else None
         batch = _Batch(databases, goal, plain, time_limit, max_nodes, all_solutions, listing)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions, find_block
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks, lexicographic_arrangements, lexicographic_cell_sets
 from pdb_core.ranking_kernels import rank_arrangement
 
@@ -111,8 +111,9 @@ class Grid:
 
 def grid_masks(size: BoardSize) -> Grid:
     """Masks of all cells, of those not in the left column, of those not in the right one, and of each cell's
-    neighbours.
+    neighbours. Raises `InputError` where the cells are more than the bits of a mask.
     """
+    check_table_size(size)
     left = sum(1 << size.cell(row, 0) for row in range(size.height))
     right = sum(1 << size.cell(row, size.width - 1) for row in range(size.height))
     all_cells = (1 << size.n_cells) - 1

@@ -11,7 +11,17 @@ from itertools import pairwise
 
 from pdb_core.errors import GoalError, InputError, PartitionError
 from pdb_core.messages import listed, shorten
-from pdb_core.puzzle import BLANK, Board, BoardSize, blank_first, blank_last, draw_grid
+from pdb_core.puzzle import (
+    BLANK,
+    MAX_TABLE_SIDE,
+    MIN_SIDE,
+    Board,
+    BoardSize,
+    blank_first,
+    blank_last,
+    check_table_size,
+    draw_grid,
+)
 from pdb_core.symmetry import mappings_between
 
 MAX_PATTERN_TILES = 10
@@ -61,6 +71,7 @@ class Partition:
     size: BoardSize
 
     def __post_init__(self) -> None:
+        check_table_size(self.size)
         tiles = [tile for pattern in self.patterns for tile in pattern.tiles]
         expected = set(range(1, self.size.n_cells))
         twice = sorted({tile for tile in tiles if tiles.count(tile) > 1})
@@ -160,7 +171,7 @@ def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None
 
 
 def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
-    for side in range(2, 7):
+    for side in range(MIN_SIDE, MAX_TABLE_SIDE + 1):
         if side * side == n_tiles + 1:
             return BoardSize(side, side)
     raise PartitionError(f"partition {shorten(text)} has {n_tiles} tiles, which is no square board; give --size")
@@ -192,6 +203,7 @@ def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition
 
     All tiles in one pattern where they are 8 or fewer, which makes the table the exact distance.
     """
+    check_table_size(size)
     goal = blank_last(size) if goal is None else goal
     tiles = _along_columns(goal, size)
     for k in range(min(8, len(tiles)), 0, -1):

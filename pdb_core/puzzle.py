@@ -7,6 +7,7 @@ way, 0 in the upper left corner.
 import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,14 +20,17 @@ from pdb_core.messages import listed, shorten
 
 Board = tuple[int, ...]
 Boards = npt.NDArray[np.uint8]
+WideBoards = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
-MIN_SIDE, MAX_SIDE = 2, 6
+MIN_SIDE, MAX_SIDE = 2, 32
+# Tables, and the searches that ask them, hold a set of cells in the bits of a word.
+MAX_TABLE_SIDE = 6
 BLANK = 0
 
 
 @dataclass(frozen=True)
 class BoardSize:
-    """Width and height of a board, in cells, each from 2 to 6. Raises `InputError` otherwise.
+    """Width and height of a board, in cells, each from 2 to 32. Raises `InputError` otherwise.
 
     >>> BoardSize(4, 4).n_cells
     16
@@ -75,6 +79,15 @@ def parse_size(text: str) -> BoardSize:
     return BoardSize(int(match[1]), int(match[2]))
 
 
+def check_table_size(size: BoardSize) -> None:
+    """Raise `InputError` where a board is larger than tables and optimal searches go: 6 cells a side."""
+    if max(size.width, size.height) > MAX_TABLE_SIDE:
+        raise InputError(
+            f"tables and shortest solutions go to boards of {MAX_TABLE_SIDE}x{MAX_TABLE_SIDE}, this board is {size}; "
+            "pdb solve --any finds a good solution"
+        )
+
+
 def square_size(n_cells: int) -> BoardSize | None:
     """The square board with that many cells, or None where there is none."""
     side = math.isqrt(n_cells)
@@ -110,8 +123,8 @@ def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
         size = square_size(width)
         if size is None:
             raise BoardError(
-                f"board {shown} has {width} numbers, which is no square from 2x2 to 6x6; mark the rows with / or give "
-                "--size"
+                f"board {shown} has {width} numbers, which is no square from {MIN_SIDE}x{MIN_SIDE} to "
+                f"{MAX_SIDE}x{MAX_SIDE}; mark the rows with / or give --size"
             )
         return size
     if any(len(row) != width for row in rows):
@@ -144,7 +157,8 @@ def check_board(board: Iterable[int], size: BoardSize) -> Board:
         )
     missing = sorted(set(range(size.n_cells)) - set(tiles))
     if missing:
-        wrong = sorted({tile for tile in tiles if tiles.count(tile) > 1 or not 0 <= tile < size.n_cells})
+        times = Counter(tiles)
+        wrong = sorted(tile for tile in times if times[tile] > 1 or not 0 <= tile < size.n_cells)
         raise BoardError(
             f"board {_quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
             f"missing {listed(missing)}, twice or out of range {listed(wrong)}"
@@ -242,14 +256,21 @@ def is_solvable(board: Board, goal: Board, size: BoardSize) -> bool:
     from board to goal must be that of the blank's change of colour. On every board from 2x2 this is sufficient too
     (Johnson and Story 1879).
     """
-    place_in_goal = [goal.index(tile) for tile in board]
     colour_changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
-    return permutation_is_odd(place_in_goal) == colour_changes
+    return permutation_is_odd(_places_in(goal, board)) == colour_changes
+
+
+def _places_in(goal: Board, board: Board) -> list[int]:
+    """The cell in `goal` of the tile on each cell of `board`."""
+    place = [0] * len(goal)
+    for cell, tile in enumerate(goal):
+        place[tile] = cell
+    return [place[tile] for tile in board]
 
 
 def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
     """The reason, in a sentence, why no sequence of moves leads from `board` to `goal`."""
-    odd = permutation_is_odd([goal.index(tile) for tile in board])
+    odd = permutation_is_odd(_places_in(goal, board))
     changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
     return (
         f"to reach the goal the {size.n_cells} pieces need an {'odd' if odd else 'even'} permutation, but taking the "
@@ -258,14 +279,14 @@ def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
     )
 
 
-def random_boards(size: BoardSize, goal: Board, n_boards: int, seed: int) -> Boards:
-    """`n_boards` solvable boards, uniformly distributed; shape (n_boards, cells), uint8. The same for the same seed."""
-    boards = np.random.default_rng(seed).permuted(
-        np.tile(np.arange(size.n_cells, dtype=np.uint8), (n_boards, 1)), axis=1
-    )
+def random_boards(size: BoardSize, goal: Board, n_boards: int, seed: int) -> WideBoards:
+    """`n_boards` solvable boards, uniformly distributed; shape (n_boards, cells), uint8, or uint16 where a tile
+    is larger than 255. The same for the same seed.
+    """
+    tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
+    boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)
     places = np.argsort(np.array(goal))[boards]
-    later = np.triu(np.ones((size.n_cells, size.n_cells), dtype=bool), k=1)
-    odd = np.array([np.count_nonzero((row[:, None] > row) & later) % 2 for row in places], dtype=bool)
+    odd = np.array([permutation_is_odd(row.tolist()) for row in places], dtype=bool)
     dark = np.array([size.is_dark(cell) for cell in range(size.n_cells)])
     blank = np.argmin(boards, axis=1)
     rows = np.flatnonzero(odd != (dark[blank] != dark[goal.index(BLANK)]))

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.puzzle import BoardSize, check_table_size
 from pdb_core.ranking_kernels import rank_many
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
@@ -140,6 +140,7 @@ class PatternIndex:
     """
 
     def __init__(self, size: BoardSize, n_tiles: int) -> None:
+        check_table_size(size)
         if not 1 <= n_tiles <= min(10, size.n_cells):
             raise ValueError(f"a pattern on a {size} board has 1 to {min(10, size.n_cells)} tiles, not {n_tiles}")
         self.size = size

@@ -21,7 +21,7 @@ from pdb_core.errors import (
     TableFileVersionError,
 )
 from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, check_board
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 
 FORMAT = "tile-pdb"
@@ -193,6 +193,7 @@ def _check_versions(root: GroupLike, source: str) -> None:
 
 def _parse_header(root: GroupLike) -> Header:
     size = BoardSize(int(root.attrs[WIDTH_ATTRIBUTE]), int(root.attrs[HEIGHT_ATTRIBUTE]))
+    check_table_size(size)
     goal = check_board(_integers(root.attrs[GOAL_ATTRIBUTE]), size)
     encoding: Encoding = "bits" if _text(root.attrs[ENCODING_ATTRIBUTE]) == "bits" else "bytes"
     entries: list[PatternHeader] = []

@@ -1,6 +1,7 @@
 """Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`."""
 
 from solver.crew import Crew, crew_of
+from solver.good_solution import GoodSolution, default_time_limit, find_good_solution
 from solver.graph_search import GRAPH_SEARCHES, GraphSolver
 from solver.heuristic_solver import HeuristicSolver
 from solver.progress import Iteration, Limits
@@ -10,6 +11,7 @@ from solver.solve import Solver
 __all__ = [
     "GRAPH_SEARCHES",
     "Crew",
+    "GoodSolution",
     "GraphSolver",
     "HeuristicSolver",
     "Iteration",
@@ -17,5 +19,7 @@ __all__ = [
     "Solution",
     "Solver",
     "crew_of",
+    "default_time_limit",
+    "find_good_solution",
     "replay",
 ]

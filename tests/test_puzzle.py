@@ -46,7 +46,7 @@ def test_size_is_parsed(text: str) -> None:
     assert parse_size(text) == BoardSize(4, 4)
 
 
-@pytest.mark.parametrize("text", ["", "4", "4x", "1x4", "7x2", "4x4x4", "-4x4", "٤x٤", "4" * 50 + "x4", "0x0"])
+@pytest.mark.parametrize("text", ["", "4", "4x", "1x4", "33x2", "4x4x4", "-4x4", "٤x٤", "4" * 50 + "x4", "0x0"])
 def test_bad_size_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         parse_size(text)
@@ -90,7 +90,7 @@ def test_rows_tell_the_size() -> None:
         ("1 2 3/4 5 6/7 8 0/", None, "a number is missing"),
         ("1 2 3", None, "has 3 numbers, which is no square"),
         ("0", None, "has 1 numbers, which is no square"),
-        (" ".join(map(str, range(49))), None, "has 49 numbers, which is no square"),
+        (" ".join(map(str, range(48))), None, "has 48 numbers, which is no square"),
         ("1 2 3\n4 5 0", None, "has 6 numbers, which is no square"),
         ("1 2 3 4 5 6 7 8 9", None, "missing 0, twice or out of range 9"),
         ("1 1 3 4 5 6 7 8 0", None, "missing 2, twice or out of range 1"),
@@ -108,7 +108,7 @@ def test_rows_tell_the_size() -> None:
         ("1;2;3;0", None, "'1;2;3;0' is not a number"),
         ("1 2 3/4 5/6 7 8 0", None, "different lengths"),
         ("1 2 3//4 5 6", None, "a number is missing"),
-        ("1 2 3 4 5 6 7 0/8 9 10 11 12 13 14 15", None, "not supported"),
+        ("/".join(f"{2 * row} {2 * row + 1}" for row in range(33)), None, "board size 2x33 is not supported"),
         ("1 2 3 4 5 6 7 8 0", BoardSize(4, 4), "9 numbers where a 4x4 board has 16"),
         ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0", BoardSize(3, 3), "16 numbers where a 3x3 board has 9"),
         ("1 2 3/4 5 0", BoardSize(2, 3), r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
@@ -172,7 +172,7 @@ def test_board_is_drawn_in_columns() -> None:
 
 
 def test_square_sizes() -> None:
-    assert [n for n in range(50) if square_size(n)] == [4, 9, 16, 25, 36]
+    assert [n for n in range(1100) if square_size(n)] == [side * side for side in range(2, 33)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,89 @@
+"""`pdb solve --any`: good solutions of boards of any size, one board after another, without tables."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from pdb_cli.output import Format, Record, message, plural, write_records
+from pdb_core.errors import UnsolvableError, WrongAnswerError
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board
+    from pdb_query import Instance
+
+
+def refuse_with_any(options: Mapping[str, object]) -> None:
+    """Raise a usage error where an option is given that means nothing to --any."""
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter("does not go with --any, which uses no tables", param_hint=name)
+
+
+def solve_any(
+    instances: "Iterable[Instance]",
+    goal: str | None,
+    time_limit: float | None,
+    output: Format,
+    columns: Sequence[str],
+) -> None:
+    """Write a good solution of each board. Raises `UnsolvableError` at the end where a board had none."""
+    answers = AnyBoards(goal, time_limit)
+    write_records(answers.records(instances), output, columns=columns, text=any_text)
+    if answers.worst is not None:
+        raise answers.worst
+
+
+class AnyBoards:
+    """Solves boards one by one and remembers the worst that happened."""
+
+    def __init__(self, goal: str | None, time_limit: float | None) -> None:
+        self._goal, self._time_limit = goal, time_limit
+        self.worst: UnsolvableError | WrongAnswerError | None = None
+
+    def records(self, instances: "Iterable[Instance]") -> Iterator[dict[str, Any]]:
+        """The answers in the order of the boards."""
+        from pdb_core.puzzle import blank_last, parse_goal
+
+        for instance in instances:
+            wanted = instance.goal if instance.goal is not None else self._goal
+            goal = blank_last(instance.size) if wanted is None else parse_goal(wanted, instance.size)
+            yield self._record(instance, goal)
+
+    def _record(self, instance: "Instance", goal: "Board") -> dict[str, Any]:
+        from solver import find_good_solution
+
+        record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+        nothing: dict[str, Any] = {"generated": None, "expanded": None, "thresholds": []}
+        try:
+            found = find_good_solution(instance.board, goal, instance.size, time_limit=self._time_limit)
+        except UnsolvableError as error:
+            message(f"pdb: {error}")
+            self.worst = self.worst or UnsolvableError("not all boards can be solved")
+            absent = dict.fromkeys(("length", "moves", "optimal", "h", "lower_bound"))
+            return record | {"solvable": False} | absent | nothing | {"seconds": 0.0}
+        if instance.optimal_length is not None and found.length < instance.optimal_length:
+            self.worst = WrongAnswerError(
+                f"board {instance.id}: a solution of {found.length} moves was found, the instance file says that the "
+                f"shortest has {instance.optimal_length}"
+            )
+        return record | nothing | {
+            "solvable": True,
+            "length": found.length,
+            "moves": list(found.tiles),
+            "optimal": found.is_optimal,
+            "h": found.lower_bound,
+            "lower_bound": found.lower_bound,
+            "seconds": round(found.seconds, 6),
+        }  # fmt: skip
+
+
+def any_text(records: Iterable[Record]) -> Iterator[str]:
+    """The lines of `--format text`."""
+    for record in records:
+        if not record["solvable"]:
+            yield f"{record['id']}: cannot be solved"
+            continue
+        proved = "the shortest" if record["optimal"] else f"the shortest has at least {record['lower_bound']}"
+        yield f"{record['id']}: {plural(record['length'], 'move')}, {proved}; {record['seconds']:.2f} s"
+        yield f"  {' '.join(map(str, record['moves']))}"

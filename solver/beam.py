@@ -1,0 +1,107 @@
+"""Beam search for a way to a board, or to any board with some pieces in place."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from solver.beam_kernels import N_CLASSES, Beam, Int64s, grow_beam, start_beam
+from solver.constructive import Geometry, Pieces
+from solver.constructive_kernels import Int32s
+
+# Between two looks at the clock, in cells copied.
+_SLICE_CELLS = 10_000_000
+_SEEN_BITS = 18
+
+
+@dataclass(frozen=True, eq=False)
+class Aim:
+    """What a beam looks for.
+
+    wanted      int32[n]     the cell that each piece is wanted on
+    weights     int32[n]     what a cell between a piece and its place counts
+    neighbours  int32[n, 4]  as in `Geometry`, without the cells that may not be touched
+    focus       int32[k]     the pieces that must be in place; all where there are none
+    pull        what a cell between the blank and the nearest piece of the focus that is astray counts
+    noise       ranks are blurred by less than that, at least 1
+    """
+
+    wanted: Int32s
+    weights: Int32s
+    neighbours: Int32s
+    focus: Int32s
+    pull: int
+    noise: int
+
+
+class BeamSearch:
+    """Beam search of a fixed width for one board size; the room it works in is kept from one search to the next."""
+
+    def __init__(self, arrays: Geometry, width: int, max_depth: int) -> None:
+        n = arrays.size.n_cells
+        self._arrays, self._width, self._max_depth, self._n_searches = arrays, width, max_depth, 0
+        self._beam = Beam(
+            boards=np.empty((2, width, n), dtype=np.uint16),
+            places=np.empty((2, width, n), dtype=np.uint16),
+            blanks=np.empty((2, width), dtype=np.int32),
+            last=np.empty((2, width), dtype=np.int32),
+            estimates=np.empty((2, width), dtype=np.int64),
+            keys=np.empty((2, width), dtype=np.uint64),
+            seen=np.zeros(1 << _SEEN_BITS, dtype=np.uint64),
+            state=np.zeros(4, dtype=np.int64),
+            child_estimates=np.empty(3 * width + 4, dtype=np.int64),
+            child_ranks=np.empty(3 * width + 4, dtype=np.int64),
+            child_keys=np.empty(3 * width + 4, dtype=np.uint64),
+            child_moves=np.empty(3 * width + 4, dtype=np.int32),
+            order=np.empty(3 * width + 4, dtype=np.int32),
+            counts=np.empty(N_CLASSES + 1, dtype=np.int64),
+            astray=np.empty(n, dtype=np.int32),
+        )
+        self._parents = np.empty((max_depth + 1, width), dtype=np.int32)
+        self._leasts: Int64s = np.empty(max_depth + 1, dtype=np.int64)
+
+    def way(self, pieces: Pieces, aim: Aim, *, limit: int, patience: int | None = None, end: float) -> list[int] | None:
+        """A way of at most `limit` moves to a board that is looked for; None where the beam finds none.
+
+        With `patience` it is then the way to the most promising board, and the search ends when none was more promising
+        for so many moves. It ends, too, when the clock (`time.perf_counter`) passes `end`.
+        """
+        limit = min(limit, self._max_depth)
+        self._n_searches += 1
+        arrays, beam = self._arrays, self._beam
+        start_beam(
+            beam, pieces.cells, pieces.blank_cell, aim.wanted, aim.weights, arrays.rows, arrays.columns,
+            self._n_searches,
+        )  # fmt: skip
+        self._leasts[0] = beam.state[3]
+        step = max(1, _SLICE_CELLS // (self._width * arrays.size.n_cells))
+        step = step if patience is None else min(step, patience)
+        nearest = 0
+        while True:
+            depth = int(beam.state[2])
+            if patience is not None:
+                nearest = int(np.argmin(self._leasts[: depth + 1]))
+                if depth >= nearest + patience:
+                    break
+            if beam.state[1] == 0 or depth >= limit or time.perf_counter() > end:
+                break
+            found = grow_beam(
+                beam, aim.wanted, aim.weights, arrays.rows, arrays.columns, aim.neighbours, aim.focus, aim.pull,
+                aim.noise, self._parents, self._leasts, min(depth + step, limit),
+            )  # fmt: skip
+            if found >= 0:
+                return self._trace(pieces, int(beam.state[2]), found)
+        # The best board of a layer is its first.
+        return None if patience is None else self._trace(pieces, nearest, 0)
+
+    def _trace(self, pieces: Pieces, depth: int, index: int) -> list[int]:
+        moves = []
+        for at in range(depth, 0, -1):
+            parent = int(self._parents[at, index])
+            moves.append(parent & 3)
+            index = parent >> 2
+        here, way = pieces.blank_cell, []
+        for move in reversed(moves):
+            here = int(self._arrays.neighbours[here, move])
+            way.append(here)
+        return way

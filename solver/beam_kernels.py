@@ -1,0 +1,191 @@
+"""Kernels of beam search: of each layer of boards only the most promising are kept. Boards are in pieces, see
+`constructive_kernels`.
+
+A beam looks for the wanted board, or for any board with the pieces of its *focus* in place. Boards are ranked by their
+estimates, the weighted Manhattan distances of their pieces, by how far the blank is from the nearest piece of the
+focus that is astray, and, where these differ little, by chance: without it a beam fills with near copies of one board.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.jit import kernel
+from solver.constructive_kernels import Int32s
+from solver.window_kernels import NOT_FOUND, distance
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+
+# The ranks of a layer are sorted into so many classes.
+N_CLASSES = 4096
+
+
+class Beam(NamedTuple):
+    """Two layers of a beam search, and room to work in. The beam is b boards wide.
+
+    boards     uint16[2, b, n]     pieces on cells
+    places     uint16[2, b, n]     cells of pieces
+    blanks     int32[2, b]         the blank's cell
+    last       int32[2, b]         the last move, 0 to 3, or -1
+    estimates  int64[2, b]         weighted distances to the wanted board
+    keys       uint64[2, b]        hashes of the boards
+    seen       uint64[2**k]        keys of boards seen lately
+    state      int64[4]            the layer at hand (0 or 1), its boards, its depth, the first estimate
+    child_estimates, child_ranks, child_keys, child_moves, order   room for 3b + 4 children: int64 twice, uint64, int32
+    counts     int64[N_CLASSES + 1]
+    astray     int32[n]            cells of the pieces of the focus that are not in place
+    """
+
+    boards: npt.NDArray[np.uint16]
+    places: npt.NDArray[np.uint16]
+    blanks: Int32s
+    last: Int32s
+    estimates: Int64s
+    keys: UInt64s
+    seen: UInt64s
+    state: Int64s
+    child_estimates: Int64s
+    child_ranks: Int64s
+    child_keys: UInt64s
+    child_moves: Int32s
+    order: Int32s
+    counts: Int64s
+    astray: Int32s
+
+
+@kernel
+def mixed(number: int) -> np.uint64:
+    """A number of 64 random bits for each piece on each cell (the finaliser of Steele, Lea and Flood 2014)."""
+    bits = np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@kernel
+def start_beam(
+    beam: Beam, cells: Int32s, blank_cell: int, wanted: Int32s, weights: Int32s, rows: Int32s, columns: Int32s,
+    search: int,
+) -> None:  # fmt: skip
+    """Make the first layer: one board. `search` tells searches apart, so that `seen` need not be cleared."""
+    n = len(cells)
+    estimate = 0
+    key = mixed(-1 - search)
+    for cell in range(n):
+        piece = cells[cell]
+        beam.boards[0, 0, cell] = piece
+        beam.places[0, 0, piece] = cell
+        if cell != blank_cell:
+            estimate += weights[piece] * distance(rows, columns, cell, wanted[piece])
+            key ^= mixed(piece * n + cell)
+    beam.blanks[0, 0], beam.last[0, 0] = blank_cell, -1
+    beam.estimates[0, 0], beam.keys[0, 0] = estimate, key
+    beam.state[0], beam.state[1], beam.state[2], beam.state[3] = 0, 1, 0, estimate
+
+
+@kernel
+def grow_beam(
+    beam: Beam, wanted: Int32s, weights: Int32s, rows: Int32s, columns: Int32s, neighbours: Int32s,
+    focus: Int32s, pull: int, noise: int, parents: Int32s, leasts: Int64s, to_depth: int,
+) -> int:  # fmt: skip
+    """Grow the beam to the depth `to_depth`, or to a board that is looked for; returns its index in the last layer, or
+    NOT_FOUND.
+
+    A layer holds the best of the children, each board once, the best first, and none that was seen lately. It may come
+    to be empty: state[1] is then 0. `parents[depth, i]` is 4 * (index in the layer before) + move, for board i of the
+    layer at that depth, int32[m, b]; `leasts[depth]` the estimate of its best board, int64[m]. `focus` lists pieces;
+    where it is empty the wanted board is looked for. `pull` is what a cell between blank and focus counts, and chance
+    is less than `noise`, at least 1.
+    """
+    n = beam.boards.shape[2]
+    width = beam.boards.shape[1]
+    mask = np.uint64(len(beam.seen) - 1)
+    astray = beam.astray
+    while beam.state[2] < to_depth and beam.state[1] > 0:
+        now = beam.state[0]
+        # Step 1. The children, by what the moved piece changes.
+        n_children = 0
+        least = np.int64(1) << 60
+        for i in range(beam.state[1]):
+            here = beam.blanks[now, i]
+            n_astray = 0
+            for q in range(len(focus)):
+                if beam.places[now, i, focus[q]] != wanted[focus[q]]:
+                    astray[n_astray] = beam.places[now, i, focus[q]]
+                    n_astray += 1
+            for move in range(4):
+                near = neighbours[here, move]
+                if near < 0 or beam.last[now, i] == 3 - move:
+                    continue
+                piece = np.int64(beam.boards[now, i, near])
+                place = wanted[piece]
+                change = distance(rows, columns, place, here) - distance(rows, columns, place, near)
+                estimate = beam.estimates[now, i] + weights[piece] * change
+                key = beam.keys[now, i] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
+                rank = estimate + np.int64((key >> np.uint64(40)) % np.uint64(noise))
+                if n_astray > 0:
+                    nearest = n
+                    for q in range(n_astray):
+                        # The piece that moves may be one of them.
+                        cell = here if astray[q] == near else astray[q]
+                        nearest = min(nearest, distance(rows, columns, near, cell))
+                    rank += pull * nearest
+                beam.child_estimates[n_children] = estimate
+                beam.child_ranks[n_children] = rank
+                beam.child_keys[n_children] = key
+                beam.child_moves[n_children] = i * 4 + move
+                n_children += 1
+                least = min(least, rank)
+        # Step 2. Sorted by counting; those far from the best are one class.
+        beam.counts[:] = 0
+        for j in range(n_children):
+            beam.counts[min(beam.child_ranks[j] - least, N_CLASSES - 1) + 1] += 1
+        for j in range(N_CLASSES):
+            beam.counts[j + 1] += beam.counts[j]
+        for j in range(n_children):
+            rank = min(beam.child_ranks[j] - least, N_CLASSES - 1)
+            beam.order[beam.counts[rank]] = j
+            beam.counts[rank] += 1
+        # Step 3. The best become the next layer.
+        after = 1 - now
+        depth = beam.state[2] + 1
+        n_after = 0
+        for q in range(n_children):
+            j = beam.order[q]
+            key = beam.child_keys[j]
+            if beam.seen[key & mask] == key:
+                continue
+            beam.seen[key & mask] = key
+            i, move = beam.child_moves[j] >> 2, beam.child_moves[j] & 3
+            here = beam.blanks[now, i]
+            near = neighbours[here, move]
+            for cell in range(n):
+                beam.boards[after, n_after, cell] = beam.boards[now, i, cell]
+                beam.places[after, n_after, cell] = beam.places[now, i, cell]
+            beam.boards[after, n_after, here] = beam.boards[now, i, near]
+            blank = beam.boards[now, i, here]
+            beam.boards[after, n_after, near] = blank
+            beam.places[after, n_after, beam.boards[now, i, near]] = here
+            beam.places[after, n_after, blank] = near
+            beam.blanks[after, n_after], beam.last[after, n_after] = near, move
+            beam.estimates[after, n_after], beam.keys[after, n_after] = beam.child_estimates[j], key
+            parents[depth, n_after] = beam.child_moves[j]
+            n_after += 1
+            arrived = beam.child_estimates[j] == 0
+            if len(focus) > 0:
+                arrived = True
+                for q in range(len(focus)):
+                    if beam.places[after, n_after - 1, focus[q]] != wanted[focus[q]]:
+                        arrived = False
+                        break
+            if arrived:
+                beam.state[0], beam.state[1], beam.state[2], beam.state[3] = after, n_after, depth, 0
+                leasts[depth] = -(1 << 60)
+                return n_after - 1
+            if n_after == width:
+                break
+        beam.state[0], beam.state[1], beam.state[2] = after, n_after, depth
+        leasts[depth] = beam.estimates[after, 0] if n_after > 0 else np.int64(1) << 60
+    return NOT_FOUND

@@ -1,0 +1,213 @@
+"""Solving any board line by line, as people do: rows and columns are put in place one by one, from outside inwards,
+until a rest of at most 3x3 is left that is solved by search.
+
+The goal's blank stays within the rest, so any goal will do.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from pdb_core.errors import WrongAnswerError
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.constructive_kernels import (
+    CORNER_CELLS,
+    CORNER_DEPTH,
+    CORNER_WIDTH,
+    Bytes,
+    Int32s,
+    Work,
+    play,
+    solve_line,
+    solve_pieces,
+)
+from solver.window_kernels import find_way
+
+_REST_SIDE = 3
+# No rest takes more moves: 31 on 3x3.
+_REST_MOVES = 40
+_NO_LIMIT = 1 << 60
+# A line is put in place in parts of about so many pieces.
+_PART_PIECES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The cells of a board as arrays, for kernels: rows and columns int32[n], neighbours int32[n, 4]."""
+
+    size: BoardSize
+
+    @cached_property
+    def rows(self) -> Int32s:
+        return np.arange(self.size.n_cells, dtype=np.int32) // self.size.width
+
+    @cached_property
+    def columns(self) -> Int32s:
+        return np.arange(self.size.n_cells, dtype=np.int32) % self.size.width
+
+    @cached_property
+    def neighbours(self) -> Int32s:
+        return self.neighbours_within(range(self.size.height), range(self.size.width))
+
+    def neighbours_within(self, rows: range, columns: range) -> Int32s:
+        """The cells next to each cell, up, left, right, down, int32[n, 4]; -1 where there is none in the rectangle."""
+        result = np.full((self.size.n_cells, 4), -1, dtype=np.int32)
+        for row in rows:
+            for column in columns:
+                near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
+                for move, (r, c) in enumerate(near):
+                    if r in rows and c in columns:
+                        result[self.size.cell(row, column), move] = self.size.cell(r, c)
+        return result
+
+
+@lru_cache(maxsize=8)
+def geometry(size: BoardSize) -> Geometry:
+    """The arrays of a board size, made once."""
+    return Geometry(size)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A board in pieces: a piece is named after the cell it belongs on.
+
+    cells   int32[n]  the piece on each cell
+    blank   the blank's piece: the cell it belongs on
+    """
+
+    cells: Int32s
+    blank: int
+
+    @property
+    def blank_cell(self) -> int:
+        return int(np.flatnonzero(self.cells == self.blank)[0])
+
+    def after(self, path: list[int]) -> "Pieces":
+        """The board after the blank has gone to the cells of `path`, each next to the one before."""
+        cells = self.cells.copy()
+        play(cells, self.blank_cell, np.array(path, dtype=np.int32))
+        return Pieces(cells, self.blank)
+
+
+def in_pieces(board: Board, goal: Board) -> Pieces:
+    """The board with each tile named after its cell in `goal`."""
+    place = np.argsort(np.array(goal))
+    return Pieces(place[np.array(board)].astype(np.int32), goal.index(BLANK))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some pieces of a line, which are put in place together.
+
+    line     number of the line
+    cells    int32[k]  their cells, along the line
+    corner   int32[m]  of a line's last part: its last two cells, with those of the lines behind; of others empty
+    """
+
+    line: int
+    cells: Int32s
+    corner: Int32s
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The order in which a board is solved: parts of lines, then the rest.
+
+    line_of  int32[n]  the number of each cell's line; of the rest's cells, the number of lines
+    """
+
+    parts: tuple[Part, ...]
+    n_lines: int
+    line_of: Int32s
+    rest_rows: range
+    rest_columns: range
+
+
+@lru_cache(maxsize=64)
+def plan_lines(size: BoardSize, blank: int) -> Plan:
+    """Lines from outside inwards, along the shorter side of what is left, never the one with the blank's cell."""
+    blank_row, blank_column = size.row_and_column(blank)
+    rows, columns = range(size.height), range(size.width)
+    parts: list[Part] = []
+    lines: list[list[int]] = []
+    while max(len(rows), len(columns)) > _REST_SIDE:
+        takes_row = len(rows) >= len(columns)
+        across, blank_place = (rows, blank_row) if takes_row else (columns, blank_column)
+        takes_last = across[0] == blank_place
+        inwards = list(across[::-1] if takes_last else across)
+        along = columns if takes_row else rows
+        cells = [[size.cell(a, b) if takes_row else size.cell(b, a) for b in along] for a in inwards[:CORNER_DEPTH]]
+        corner = [cell for line in cells for cell in line[-CORNER_WIDTH:]]
+        parts += _parts_of(len(lines), cells[0], corner)
+        lines.append(cells[0])
+        left = across[:-1] if takes_last else across[1:]
+        rows, columns = (left, columns) if takes_row else (rows, left)
+    line_of = np.full(size.n_cells, len(lines), dtype=np.int32)
+    for number, line in enumerate(lines):
+        line_of[line] = number
+    return Plan(tuple(parts), len(lines), line_of, rows, columns)
+
+
+def _parts_of(number: int, line: list[int], corner: list[int]) -> list[Part]:
+    n_parts = max(1, round(len(line) / _PART_PIECES))
+    bounds = [round(i * len(line) / n_parts) for i in range(n_parts + 1)]
+    return [
+        Part(number, np.array(line[start:stop], dtype=np.int32), np.array(corner * (stop == len(line)), dtype=np.int32))
+        for start, stop in pairwise(bounds)
+    ]
+
+
+def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> list[int]:
+    """A way to a board with the part in place, far from the shortest; pieces on cells with `locked` 1 stay."""
+    n = size.n_cells
+    work = Work(
+        cells=pieces.cells.copy(),
+        places=np.argsort(pieces.cells).astype(np.int32),
+        blank=pieces.blank,
+        neighbours=geometry(size).neighbours,
+        locked=locked.copy(),
+        # A piece that goes all the way across takes at most some five moves a cell, after the blank's walk to it.
+        path=np.empty(8 * (len(part.cells) + 2) * (size.width + size.height + 8), dtype=np.int32),
+        counts=np.zeros(1, dtype=np.int32),
+        distances=np.empty(n, dtype=np.int32),
+        queue=np.empty(n, dtype=np.int32),
+        parents=np.empty(n, dtype=np.int32),
+        corner_parents=np.empty(CORNER_CELLS**3, dtype=np.int32),
+        corner_queue=np.empty(CORNER_CELLS**3, dtype=np.int32),
+    )
+    stops = np.zeros(n, dtype=np.uint8)
+    if len(part.corner):
+        good = solve_line(work, part.cells, part.corner, stops)
+    else:
+        good = solve_pieces(work, part.cells, len(part.cells), stops)
+    if not good or work.counts[0] > len(work.path):
+        raise WrongAnswerError(f"a part of a {size} board could not be put in place; please report it")
+    return work.path[: work.counts[0]].tolist()  # type: ignore[no-any-return]
+
+
+def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
+    """A shortest way to the goal for a board with all lines in place, within the rest."""
+    arrays = geometry(size)
+    way, moves, estimates = (np.empty(_REST_MOVES + 1, dtype=np.int32) for _ in range(3))
+    length, _ = find_way(
+        pieces.cells.copy(), pieces.blank_cell, np.arange(size.n_cells, dtype=np.int32), arrays.rows, arrays.columns,
+        arrays.neighbours_within(plan.rest_rows, plan.rest_columns), _REST_MOVES, _NO_LIMIT, way, moves, estimates,
+    )  # fmt: skip
+    if length < 0:
+        raise WrongAnswerError(f"the rest of a {size} board was not solved; please report it")
+    return way[:length].tolist()  # type: ignore[no-any-return]
+
+
+def solve_by_lines(pieces: Pieces, size: BoardSize) -> list[int]:
+    """The cells the blank goes to on a way to the goal, far from the shortest. The board must be solvable."""
+    plan = plan_lines(size, pieces.blank)
+    locked = np.zeros(size.n_cells, dtype=np.uint8)
+    way: list[int] = []
+    for part in plan.parts:
+        piece_of_way = solve_part(pieces, size, part, locked)
+        pieces = pieces.after(piece_of_way)
+        locked[part.cells] = 1
+        way += piece_of_way
+    return way + solve_rest(pieces, size, plan)

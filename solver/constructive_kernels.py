@@ -1,0 +1,244 @@
+"""Kernels that solve a board line by line, and a small rest by search.
+
+Boards here are in *pieces*: a piece is named after the cell it belongs on, the blank is the piece `places[n]` of the
+`Work` at hand. `cells[c]` is the piece on cell c, `places[p]` the cell that piece p is on. Every kernel that moves
+keeps both, and appends the cell that the blank goes to.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.jit import kernel
+
+Int32s = npt.NDArray[np.int32]
+Bytes = npt.NDArray[np.uint8]
+
+UNSEEN = -1
+# A line's last two pieces are put in place within so many cells across and in depth.
+CORNER_WIDTH, CORNER_DEPTH = 2, 4
+CORNER_CELLS = CORNER_WIDTH * CORNER_DEPTH
+
+
+class Work(NamedTuple):
+    """A board that is being solved, and room to work in.
+
+    cells       int32[n]        the piece on each cell
+    places      int32[n]        the cell of each piece
+    blank       int             the blank's piece: the cell it belongs on
+    neighbours  int32[n, 4]     the cells next to each cell: up, left, right, down; -1 where there is none
+    locked      uint8[n]        1 where no piece may move any more
+    path        int32[m]        the cells the blank went to
+    counts      int32[1]        how many of them there are; more than m are counted, not kept
+    distances, queue, parents   int32[n], int32[n], int32[n]
+    corner_parents, corner_queue  int32[CORNER_CELLS ** 3]
+    """
+
+    cells: Int32s
+    places: Int32s
+    blank: int
+    neighbours: Int32s
+    locked: Bytes
+    path: Int32s
+    counts: Int32s
+    distances: Int32s
+    queue: Int32s
+    parents: Int32s
+    corner_parents: Int32s
+    corner_queue: Int32s
+
+
+@kernel
+def move_blank(work: Work, to: int) -> None:
+    """Let the blank change places with the piece on a cell next to it."""
+    blank_cell = work.places[work.blank]
+    piece = work.cells[to]
+    work.cells[blank_cell], work.cells[to] = piece, work.blank
+    work.places[piece], work.places[work.blank] = blank_cell, to
+    if work.counts[0] < len(work.path):
+        work.path[work.counts[0]] = to
+    work.counts[0] += 1
+
+
+@kernel
+def play(cells: Int32s, blank_cell: int, path: Int32s) -> None:
+    """Let the blank of `cells` go to each cell of `path`, each next to the one before."""
+    for to in path:
+        cells[blank_cell], cells[to] = cells[to], cells[blank_cell]
+        blank_cell = to
+
+
+@kernel
+def walk_distance(work: Work, start: int, to: int) -> int:
+    """The length of a shortest walk of the blank from `start` to `to` over cells that are not locked; -1 where there is
+    none. Leaves in `parents` for each cell on the way the cell before it.
+    """
+    if start == to:
+        return 0
+    work.distances[:] = UNSEEN
+    work.distances[start] = 0
+    work.queue[0] = start
+    head, tail = 0, 1
+    while head < tail:
+        cell = work.queue[head]
+        head += 1
+        for i in range(4):
+            near = work.neighbours[cell, i]
+            if near >= 0 and work.locked[near] == 0 and work.distances[near] == UNSEEN:
+                work.distances[near] = work.distances[cell] + 1
+                work.parents[near] = cell
+                if near == to:
+                    return int(work.distances[near])
+                work.queue[tail] = near
+                tail += 1
+    return -1
+
+
+@kernel
+def walk_blank(work: Work, to: int) -> bool:
+    """Walk the blank to a cell, the shortest way around what is locked. False where there is none."""
+    # From the end to the blank, so that parents lead the way.
+    start = work.places[work.blank]
+    if walk_distance(work, to, start) < 0:
+        return False
+    while start != to:
+        start = work.parents[start]
+        move_blank(work, start)
+    return True
+
+
+@kernel
+def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> bool:
+    """Move a piece to the cell `to`, or until it is on a cell of `stops` (uint8[n]). False where it cannot get on."""
+    while work.places[piece] != to and stops[work.places[piece]] == 0:
+        place = work.places[piece]
+        best, shortest = -1, 0
+        left = walk_distance(work, to, place)
+        if left < 0:
+            return False
+        # Of all cells one step nearer take the one that the blank reaches first.
+        blank_cell = work.places[work.blank]
+        for i in range(4):
+            near = work.neighbours[place, i]
+            if near < 0 or work.locked[near] != 0:
+                continue
+            if walk_distance(work, to, near) != left - 1:
+                continue
+            work.locked[place] = 1
+            walk = walk_distance(work, near, blank_cell)
+            work.locked[place] = 0
+            if walk >= 0 and (best < 0 or walk < shortest):
+                best, shortest = near, walk
+        if best < 0:
+            return False
+        work.locked[place] = 1
+        walk_blank(work, best)
+        work.locked[place] = 0
+        move_blank(work, place)
+    return True
+
+
+@kernel
+def corner_number(corner: Int32s, n_corner: int, cell: int) -> int:
+    """Which cell of the corner this is; -1 for none."""
+    for i in range(n_corner):
+        if corner[i] == cell:
+            return i
+    return -1
+
+
+@kernel
+def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: int) -> bool:
+    """Put two pieces on the cells they belong on, by breadth-first search over the places of both and the blank, all of
+    them cells of `corner`. False where one of them is not.
+    """
+    one = corner_number(corner, n_corner, work.places[first])
+    two = corner_number(corner, n_corner, work.places[second])
+    blank = corner_number(corner, n_corner, work.places[work.blank])
+    if min(one, two, blank) < 0:
+        return False
+    goal_one, goal_two = corner_number(corner, n_corner, first), corner_number(corner, n_corner, second)
+    size = CORNER_CELLS
+    here = (one * size + two) * size + blank
+    work.corner_parents[:] = UNSEEN
+    # Backwards from all boards with both in place, so that parents lead the way.
+    head = tail = 0
+    for cell in range(n_corner):
+        if cell not in (goal_one, goal_two):
+            state = (goal_one * size + goal_two) * size + cell
+            work.corner_parents[state] = state
+            work.corner_queue[tail] = state
+            tail += 1
+    while head < tail and work.corner_parents[here] == UNSEEN:
+        state = work.corner_queue[head]
+        head += 1
+        blank, two, one = state % size, state // size % size, state // size // size
+        for i in range(4):
+            near = work.neighbours[corner[blank], i]
+            cell = -1 if near < 0 else corner_number(corner, n_corner, near)
+            if cell < 0:
+                continue
+            next_one, next_two = blank if one == cell else one, blank if two == cell else two
+            after = (next_one * size + next_two) * size + cell
+            if work.corner_parents[after] == UNSEEN:
+                work.corner_parents[after] = state
+                work.corner_queue[tail] = after
+                tail += 1
+    if work.corner_parents[here] == UNSEEN:
+        return False
+    while work.corner_parents[here] != here:
+        here = work.corner_parents[here]
+        move_blank(work, corner[here % size])
+    return True
+
+
+@kernel
+def solve_pieces(work: Work, line: Int32s, n_pieces: int, stops: Bytes) -> bool:
+    """Put the pieces of the first `n_pieces` cells of a line in place one by one, and lock them. `stops` as below."""
+    for i in range(n_pieces):
+        if not bring_piece(work, line[i], line[i], stops):
+            return False
+        work.locked[line[i]] = 1
+    return True
+
+
+@kernel
+def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
+    """Put the pieces of a line on their cells and lock it.
+
+    `line` lists its cells, the last two being those of `corner`, with the cells of both in depth. `stops` is room,
+    uint8[n] of zeros.
+    """
+    n_line = len(line)
+    if not solve_pieces(work, line, n_line - 2, stops):
+        return False
+    first, second = line[n_line - 2], line[n_line - 1]
+    if work.places[first] == first and work.places[second] == second:
+        work.locked[first] = work.locked[second] = 1
+        return True
+    # Step 1. The last but one waits in the corner, where it is in nobody's way.
+    if not bring_piece(work, first, second, stops):
+        return False
+    # Step 2. The last comes near, then the blank.
+    work.locked[second] = 1
+    for cell in corner:
+        stops[cell] = 1
+    good = bring_piece(work, second, corner[3], stops)
+    stops[:] = 0
+    if good and corner_number(corner, len(corner), work.places[work.blank]) < 0:
+        place = work.places[second]
+        work.locked[place] = 1
+        best, shortest = -1, 0
+        for cell in corner:
+            if work.locked[cell] == 0:
+                walk = walk_distance(work, cell, work.places[work.blank])
+                if walk >= 0 and (best < 0 or walk < shortest):
+                    best, shortest = cell, walk
+        good = best >= 0 and walk_blank(work, best)
+        work.locked[place] = 0
+    work.locked[second] = 0
+    # Step 3. The three find their places by search.
+    good = good and solve_corner(work, corner, len(corner), first, second)
+    work.locked[first] = work.locked[second] = 1
+    return good

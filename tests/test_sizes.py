@@ -1,0 +1,91 @@
+"""Boards go to 32x32, tables and shortest solutions to 6x6; whoever asks for more is told so."""
+
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pdb_core.errors import BoardError, InputError
+from pdb_core.layout import count_regions_of, pattern_blocks
+from pdb_core.pattern import Partition, Pattern, parse_partition
+from pdb_core.puzzle import (
+    BoardSize,
+    blank_last,
+    check_board,
+    check_table_size,
+    format_board,
+    is_solvable,
+    parse_board,
+    random_boards,
+    snail,
+)
+from pdb_core.ranking import PatternIndex
+from tests.command_line import pdb, refused
+
+LARGE = BoardSize(32, 32)
+BOARD_7X7 = format_board(blank_last(BoardSize(7, 7)))
+pytestmark = pytest.mark.tiny
+
+
+@pytest.mark.parametrize(
+    "size", [BoardSize(7, 7), BoardSize(16, 16), BoardSize(17, 16), BoardSize(2, 32), LARGE], ids=str
+)
+def test_random_boards_of_large_sizes_are_solvable_boards(size: BoardSize) -> None:
+    boards = random_boards(size, snail(size), 3, seed=1)
+    assert boards.dtype == (np.uint8 if size.n_cells <= 256 else np.uint16)
+    for row in boards.tolist():
+        board = check_board(row, size)
+        assert is_solvable(board, snail(size), size)
+        assert parse_board(format_board(board, size)) == (board, size)
+        assert not is_solvable((*board[:-2], *board[:-3:-1]), snail(size), size) or 0 in board[-2:]
+
+
+def test_random_boards_of_small_sizes_stay_the_same_for_a_seed() -> None:
+    size = BoardSize(4, 4)
+    assert random_boards(size, blank_last(size), 2, seed=1).tolist() == [
+        [1, 12, 7, 10, 14, 4, 5, 8, 0, 9, 2, 13, 11, 6, 3, 15],
+        [0, 7, 13, 1, 3, 6, 11, 12, 9, 8, 10, 4, 5, 14, 15, 2],
+    ]
+
+
+def test_checks_of_a_large_board_are_quick() -> None:
+    board = tuple(random_boards(LARGE, blank_last(LARGE), 1, seed=2)[0].tolist())
+    start = time.perf_counter()
+    for _ in range(10):
+        check_board(board, LARGE)
+        assert is_solvable(board, blank_last(LARGE), LARGE)
+        with pytest.raises(BoardError, match="missing"):
+            check_board((board[1], *board[1:]), LARGE)
+    assert time.perf_counter() - start < 1.0
+
+
+def test_tables_of_large_boards_are_refused() -> None:
+    size = BoardSize(7, 6)
+    refusals = [
+        lambda: check_table_size(size),
+        lambda: Partition("1", (Pattern((1,)),), size),
+        lambda: parse_partition("auto", size),
+        lambda: PatternIndex(size, 2),
+        lambda: count_regions_of(size, np.array([1], dtype=np.int64)),
+        lambda: pattern_blocks(size, 1),
+    ]
+    for refusal in refusals:
+        with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; pdb solve --any"):
+            refusal()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["build", "auto", "--size", "7x7"],
+        ["build", "1,2/3,4", "--size", "32x2"],
+        ["solve", BOARD_7X7],
+        ["query", BOARD_7X7],
+    ],
+    ids=lambda arguments: " ".join(arguments)[:20],
+)
+def test_commands_that_need_tables_name_the_way_for_larger_boards(arguments: list[str], tmp_path: Path) -> None:
+    result: subprocess.CompletedProcess[str] = pdb(*arguments, cwd=tmp_path)
+    refused(result, 2, r"go to boards of 6x6, this board is .*; pdb solve --any finds a good solution")
