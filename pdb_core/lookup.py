@@ -34,6 +34,7 @@ class LookupTables(NamedTuple):
     low, high     int32          cell-set ranks, see `ranking.CellSetRanks`
     prefix, suffix  uint16       arrangement ranks, see `ranking.ArrangementRanks`
     low_bits, high_bits          cells in the lower and the upper half of a mask
+    goal          uint8[n_cells] the goal of the tables
 
     For tables of bits, else empty or 0:
     is_bits       1
@@ -63,6 +64,7 @@ class LookupTables(NamedTuple):
     suffix: npt.NDArray[np.uint16]
     low_bits: int
     high_bits: int
+    goal: npt.NDArray[np.uint8]
     is_bits: int
     counts_every_move: int
     block_start: Int64s
@@ -124,6 +126,7 @@ def lookup_tables(
         suffix=suffix,
         low_bits=sets[0].low_bits,
         high_bits=sets[0].high_bits,
+        goal=np.array(goal, dtype=np.uint8),
         is_bits=0,
         counts_every_move=0,
         block_start=_NO_INT64S,
