@@ -78,7 +78,13 @@ def _search_and_write(
                         progress(BuildProgress(at, of, depth, n_reached, n_states))
 
                 table = search_pattern(
-                    plan.size, plan.goal, pattern, plan.encoding, n_threads=plan.n_threads, progress=report_depth
+                    plan.size,
+                    plan.goal,
+                    pattern,
+                    plan.encoding,
+                    plan.partition.cost,
+                    n_threads=plan.n_threads,
+                    progress=report_depth,
                 )
                 if writing is not None:
                     writing.result()

@@ -5,6 +5,8 @@ are known modulo 4, walking down may go round in a circle. The blank-aware dista
 proved, and their minimum, or bit 1 of each, is compared with the table. Common with the builder is the
 index function alone; `deep_check_space` derives regions, moves and permutations once more, in a simpler way.
 
+Where every move counts, the blank's moves are transitions like the others, and the same proof holds.
+
 The proof. Let d be any labelling of the states with 0 .. 254 ("reached") or 255 ("unreached"), such that
 
 1. 0 stands at the goal's state and nowhere else;
@@ -34,7 +36,8 @@ import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import UNREACHED, compare_with_bits, compare_with_table, expand_level, prove_blocks
 from pdb_build.deep_check_space import Bytes, StateSpace, check_n_tiles, estimate_space, state_space
-from pdb_core.encoding import Encoding
+from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.encoding import Encoding, check_encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, check_board
 from pdb_core.ranking import PatternIndex
@@ -79,12 +82,14 @@ def prove_table(
     tiles: tuple[int, ...],
     table: Bytes,
     encoding: Encoding = "bytes",
+    cost: Cost = DEFAULT_COST,
     *,
     n_threads: int,
     progress: Progress = lambda stage, fraction: None,  # noqa: ARG005
 ) -> Proof:
     """Prove a table of the pattern `tiles` (ascending) right, entry for entry.
 
+    `cost` says which moves the distances count; where every move does, the encoding is `bits`.
     `table` is uint8[n! / (n-k)!] in the order of `PatternIndex`, or uint8[n_blocks * (k! + 7) // 8] in bits; read-only
     or not; it is not changed. Needs about
     `required_bytes` of memory. `progress(stage, fraction)` is called in the calling thread, several times a second.
@@ -96,8 +101,9 @@ def prove_table(
     """
     start_s = time.perf_counter()
     _check_request(size, goal, tiles, table)
+    check_encoding(encoding, cost)
     progress("listing the moves", 0.0)
-    space = state_space(size, len(tiles))
+    space = state_space(size, len(tiles), cost)
     n_bytes = space.n_blocks * -(-space.n_orders // 8) if encoding == "bits" else space.n_sets * space.n_orders
     entries = _flat_table(size, tiles, table, n_bytes)
     goal_state = space.state_of(goal, tiles)
@@ -130,12 +136,12 @@ def prove_table(
     )
 
 
-def required_bytes(size: BoardSize, n_tiles: int) -> int:
+def required_bytes(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> int:
     """Estimate of the memory `prove_table` needs, without the table itself; takes milliseconds whatever the board.
 
     Raises `ValueError` where no pattern of that board has so many tiles.
     """
-    space = estimate_space(size, n_tiles)
+    space = estimate_space(size, n_tiles, cost)
     distances = space.n_blocks * _row_length(math.factorial(n_tiles))
     # Listing the moves takes more than the list does, but is over when the distances come. Of the memory it frees, the
     # allocator keeps the pieces below 32 MB.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 
@@ -24,7 +25,7 @@ _SAMPLED_SETS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class StateSpace:
-    """Blocks (cell set, blank region) and the moves between them.
+    """Blocks (cell set, blank region) and the moves between them. Where every move counts, a free cell is a region.
 
     first_block       int64[n_sets + 1]         the blocks of a cell set, the regions in the order of their lowest cells
     region_numbers    uint8[n_cells, n_sets]    the region of its cell set that a free cell belongs to, from 0
@@ -82,10 +83,10 @@ class SpaceEstimate:
     permutation_bytes: int
 
 
-def state_space(size: BoardSize, n_tiles: int) -> StateSpace:
+def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> StateSpace:
     """List the blocks of the patterns of `n_tiles` tiles, 1 to 10 of them, and every move between them."""
     cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
-    free, lowest = _blank_regions(size, cell_sets)
+    free, lowest = _blank_regions(size, cell_sets, cost)
     is_first = lowest == np.arange(size.n_cells, dtype=np.uint8)[:, None]
     first_block = np.concatenate([[0], np.cumsum(is_first.sum(axis=0, dtype=np.int64))])
     region_numbers = np.zeros_like(lowest)
@@ -95,7 +96,7 @@ def state_space(size: BoardSize, n_tiles: int) -> StateSpace:
         same_as = np.minimum(lowest[cell], cell)
         region_numbers[cell] = np.where(is_first[cell], n_regions, region_numbers[same_as, np.arange(len(cell_sets))])
         n_regions += is_first[cell]
-    sources, targets, pairs = _moves(size, n_tiles, cell_sets, free, first_block, region_numbers)
+    sources, targets, pairs = _moves(size, n_tiles, cell_sets, free, first_block, region_numbers, cost)
 
     by_source = np.argsort(sources, kind="stable")
     first_transition = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=int(first_block[-1])))])
@@ -107,7 +108,7 @@ def state_space(size: BoardSize, n_tiles: int) -> StateSpace:
     )
 
 
-def estimate_space(size: BoardSize, n_tiles: int) -> SpaceEstimate:
+def estimate_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> SpaceEstimate:
     """Estimate a state space without listing it; takes milliseconds whatever the board.
 
     Raises `ValueError` where no pattern of that board has so many tiles.
@@ -120,9 +121,11 @@ def estimate_space(size: BoardSize, n_tiles: int) -> SpaceEstimate:
         generator = np.random.default_rng(0)
         cells = generator.permuted(np.tile(np.arange(size.n_cells), (_SAMPLED_SETS, 1)), axis=1)[:, :n_tiles]
         sample = (np.int64(1) << cells).sum(axis=1)
-    free, lowest = _blank_regions(size, sample)
+    free, lowest = _blank_regions(size, sample, cost)
     regions_a_set = int((lowest == np.arange(size.n_cells)[:, None]).sum()) / len(sample)
-    moves_a_set = sum(int((~free[cell] & free[near]).sum()) for cell, near in _neighbour_pairs(size)) / len(sample)
+    moves_a_set = sum(
+        int((free[near] & (~free[cell] | (cost == "every-move"))).sum()) for cell, near in _neighbour_pairs(size)
+    ) / len(sample)
     # A jump passes at most width - 1 tiles; the swaps it is made of and the scratch of a few threads come on top.
     n_jumps = sum(abs(i - j) in range(1, size.width) for i in range(n_tiles) for j in range(n_tiles))
     return SpaceEstimate(
@@ -170,12 +173,12 @@ def _neighbour_pairs(size: BoardSize) -> list[tuple[int, int]]:
     return [(cell, near) for cell in range(size.n_cells) for near in size.neighbours[cell]]
 
 
-def _blank_regions(size: BoardSize, cell_sets: Masks) -> tuple[npt.NDArray[np.bool_], Bytes]:
+def _blank_regions(size: BoardSize, cell_sets: Masks, cost: Cost) -> tuple[npt.NDArray[np.bool_], Bytes]:
     """Which cells are free, and the lowest cell of each one's blank region (else 255); both [n_cells, n_sets]."""
     cells = np.arange(size.n_cells, dtype=np.uint8)[:, None]
     free = (cell_sets[None, :] >> cells) & 1 == 0
     lowest = np.where(free, cells, np.uint8(255))
-    changed = True
+    changed = cost == "additive"
     while changed:
         before = lowest.copy()
         for cell, near in _neighbour_pairs(size):
@@ -191,8 +194,9 @@ def _moves(
     free: npt.NDArray[np.bool_],
     first_block: Masks,
     region_numbers: Bytes,
+    cost: Cost,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Every move of a tile: the block it leaves, the block it leads to, and how the tiles' order changes.
+    """Every move that counts: the block it leaves, the block it leads to, and how the tiles' order changes.
 
     The last is (position before) * k + (position after) of the tile among the occupied cells, or NO_JUMP where they are
     the same. All three have shape [n_transitions].
@@ -212,6 +216,12 @@ def _moves(
         position_after = np.bitwise_count(mask_after & ((1 << near) - 1)).astype(np.int16)
         same = position_before == position_after
         pairs.append(np.where(same, np.int16(NO_JUMP), position_before * n_tiles + position_after))
+        if cost == "every-move":
+            # The blank moves from `near` to `cell`; the tile it passes is none of the pattern's.
+            both = np.flatnonzero(free[cell] & free[near])
+            sources.append((first_block[both] + region_numbers[near, both]).astype(np.int32))
+            targets.append((first_block[both] + region_numbers[cell, both]).astype(np.int32))
+            pairs.append(np.full(len(both), NO_JUMP, dtype=np.int16))
     return np.concatenate(sources), np.concatenate(targets), np.concatenate(pairs)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from pdb_build.words import row_bytes
-from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
+from pdb_core.cost import Cost
+from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes, check_encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError
 from pdb_core.layout import count_blocks, count_regions_of, jump_positions
 from pdb_core.messages import format_bytes
@@ -67,8 +68,12 @@ def plan_build(
     encoding: Encoding = DEFAULT_ENCODING,
     n_threads: int | None = None,
 ) -> BuildPlan:
-    """Work out what building `partition` takes on this machine. `n_threads` defaults to all cores."""
-    patterns = tuple(_plan_pattern(size, pattern, encoding) for pattern in partition.patterns)
+    """Work out what building `partition` takes on this machine. `n_threads` defaults to all cores.
+
+    Raises `InputError` where tables of the partition's cost are not written in `encoding`.
+    """
+    check_encoding(encoding, partition.cost)
+    patterns = tuple(_plan_pattern(size, pattern, encoding, partition.cost) for pattern in partition.patterns)
     # While a pattern is searched the table of the one before is still being written.
     tables = [0, *(entry.n_bytes for entry in patterns)]
     peak = max(entry.memory_bytes + before for entry, before in zip(patterns, tables, strict=False))
@@ -90,7 +95,7 @@ def plan_build(
 def check_plan(plan: BuildPlan) -> None:
     """Raise `MemoryLimitError` or `DiskFullError`, saying what would fit, where the build has no room."""
     if plan.memory_bytes > plan.available_memory:
-        largest = _largest_pattern_that_fits(plan.size, plan.encoding, plan.available_memory)
+        largest = _largest_pattern_that_fits(plan.size, plan.encoding, plan.partition.cost, plan.available_memory)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
         raise MemoryLimitError(
             f"building {plan.partition.name} for {plan.size} needs {format_bytes(plan.memory_bytes)} of memory, "
@@ -103,24 +108,26 @@ def check_plan(plan: BuildPlan) -> None:
         )
 
 
-def _plan_pattern(size: BoardSize, pattern: Pattern, encoding: Encoding) -> PatternPlan:
-    n_blocks, exact = _count_blocks(size, pattern.n_tiles)
+def _plan_pattern(size: BoardSize, pattern: Pattern, encoding: Encoding, cost: Cost) -> PatternPlan:
+    n_blocks, exact = _count_blocks(size, pattern.n_tiles, cost)
     n_states = n_blocks * math.factorial(pattern.n_tiles)
     n_entries, n_bytes = n_states, n_blocks * block_bytes(pattern.n_tiles)
     if encoding == "bytes":
         n_entries = n_bytes = pattern.n_entries(size)
-    return PatternPlan(pattern, n_entries, n_bytes, n_states, exact, _search_bytes(size, pattern.n_tiles, encoding))
+    memory_bytes = _search_bytes(size, pattern.n_tiles, encoding, cost)
+    return PatternPlan(pattern, n_entries, n_bytes, n_states, exact, memory_bytes)
 
 
 @lru_cache(maxsize=64)
-def _search_bytes(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
+def _search_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost) -> int:
     """Memory of a search."""
     n_orders = math.factorial(n_tiles)
     n_sets = math.comb(size.n_cells, n_tiles)
-    n_blocks = _count_blocks(size, n_tiles)[0]
+    n_blocks = _count_blocks(size, n_tiles, cost)[0]
     n_jumps = len(jump_positions(n_tiles, size.width))
     # A cell of a region has at most 4 neighbours; a block has at most as many transitions as such pairs.
-    n_transitions = n_sets * 4 * min(n_tiles, size.n_cells - n_tiles)
+    n_free = size.n_cells - n_tiles
+    n_transitions = n_sets * 4 * (n_free if cost == "every-move" else min(n_tiles, n_free))
     # Frontier and bits, or frontier, what is seen, and the table.
     rows = 2 * n_blocks if encoding == "bits" else n_blocks + n_sets
     table = 0 if encoding == "bits" else n_sets * n_orders
@@ -134,18 +141,18 @@ def _search_bytes(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
 
 
 @lru_cache(maxsize=64)
-def _count_blocks(size: BoardSize, n_tiles: int) -> tuple[int, bool]:
+def _count_blocks(size: BoardSize, n_tiles: int, cost: Cost) -> tuple[int, bool]:
     n_sets = math.comb(size.n_cells, n_tiles)
-    if n_sets <= _COUNTED_SETS:
-        return count_blocks(size, n_tiles), True
+    if n_sets <= _COUNTED_SETS or cost == "every-move":
+        return count_blocks(size, n_tiles, cost), True
     generator = np.random.default_rng(0)
     occupied = np.argsort(generator.random((20_000, size.n_cells)), axis=1)[:, :n_tiles]
     sample = (np.int64(1) << occupied.astype(np.int64)).sum(axis=1)
     return round(int(count_regions_of(size, sample)[-1]) / len(sample) * n_sets), False
 
 
-def _largest_pattern_that_fits(size: BoardSize, encoding: Encoding, memory: int) -> int:
+def _largest_pattern_that_fits(size: BoardSize, encoding: Encoding, cost: Cost, memory: int) -> int:
     for n_tiles in range(min(MAX_PATTERN_TILES, size.n_cells - 1), 0, -1):
-        if _search_bytes(size, n_tiles, encoding) + _PROCESS_BYTES <= memory:
+        if _search_bytes(size, n_tiles, encoding, cost) + _PROCESS_BYTES <= memory:
             return n_tiles
     return 0

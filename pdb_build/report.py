@@ -17,7 +17,6 @@ import numpy as np
 from pdb_build.plan import BuildPlan
 from pdb_build.writer import writing_errors
 from pdb_core import __version__
-from pdb_core.schema import FORMAT_VERSION
 
 if TYPE_CHECKING:
     from pdb_build.build import BuildResult
@@ -50,7 +49,8 @@ def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:
         "size": str(plan.size),
         "goal": list(plan.goal),
         "encoding": result.header.encoding,
-        "format_version": FORMAT_VERSION,
+        "cost": result.header.cost,
+        "format_version": result.header.format_version,
         "header_sha256": result.header.digest(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(result.seconds, 3),

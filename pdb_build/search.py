@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from pdb_build.search_kernels import advance_bits, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
+from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.encoding import UNREACHED, Encoding, block_bytes, count_entries
 from pdb_core.errors import LimitReachedError
 from pdb_core.layout import PatternLayout, pattern_layout
@@ -22,7 +23,8 @@ Table = npt.NDArray[np.uint8]
 # Called from the main thread with (depth, states reached so far, states in all).
 Progress = Callable[[int, int, int], None]
 
-# A slab of cell sets is what a thread takes at a time: small enough that Ctrl-C is heard within a fraction of a second.
+# A slab of blocks or cell sets is what a thread takes at a time: small enough that Ctrl-C is heard within a fraction of
+# a second.
 _SLAB_STATES = 5_000_000
 
 
@@ -57,20 +59,23 @@ def search_pattern(
     goal: Board,
     pattern: Pattern,
     encoding: Encoding,
+    cost: Cost = DEFAULT_COST,
     *,
     n_threads: int,
     progress: Progress | None = None,
 ) -> PatternTable:
-    """Distances of all placements of `pattern` from `goal`; only moves of the pattern's tiles count.
+    """Distances of all placements of `pattern` from `goal`; `cost` says which moves count. Where every move does, the
+    encoding is `bits`.
 
     The result does not depend on `n_threads`. Raises `LimitReachedError` for a distance over 254, which no byte can
     hold.
     """
     start = time.perf_counter()
-    layout = pattern_layout(size, pattern.n_tiles)
+    layout = pattern_layout(size, pattern.n_tiles, cost)
     frontier = _BitsFrontier(layout, goal, pattern) if encoding == "bits" else _BytesFrontier(layout, goal, pattern)
     entries_per_depth, states_per_depth = [1], [1]
     n_states = layout.blocks.n_blocks * layout.blocks.n_orders
+    n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             for level in range(1, UNREACHED):
@@ -85,7 +90,7 @@ def search_pattern(
                 raise LimitReachedError(
                     f"pattern {pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                 )
-            is_complete = sum(entries_per_depth) == count_entries(size, pattern.n_tiles, encoding)
+            is_complete = sum(entries_per_depth) == n_entries
             table = frontier.finish(is_complete, pool)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -99,7 +104,7 @@ def search_pattern(
         table,
         tuple(entries_per_depth),
         tuple(states_per_depth),
-        count_entries(size, pattern.n_tiles, encoding),
+        n_entries,
         table.size,
         time.perf_counter() - start,
     )
@@ -120,19 +125,16 @@ class _Frontier(ABC):
         self._scratch = local()
 
         block, self._goal_rank = blocks.state_of(goal, pattern.tiles)
-        self._goal_set = cell_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
+        self._goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
         self._goal_slot = slot = int(words.slot_of_rank[self._goal_rank])
         self._frontier[block, slot // 64] = np.uint64(1 << (slot % 64))
         self._n_active[block] = 1
 
-        dark = sum(1 << cell for cell in range(blocks.size.n_cells) if blocks.size.is_dark(cell))
-        parity = np.bitwise_count(blocks.cell_sets & dark) % 2
-        even = np.flatnonzero(parity == parity[cell_set])
-        odd = np.flatnonzero(parity != parity[cell_set])
-        sets_per_slab = max(1, _SLAB_STATES * blocks.n_sets // (blocks.n_blocks * blocks.n_orders))
+        parities = self._own_parities(blocks.parities() ^ blocks.parities()[block])
+        n_per_slab = max(1, _SLAB_STATES * len(parities) // (blocks.n_blocks * blocks.n_orders))
         self._slabs = [
-            [sets[start : start + sets_per_slab] for start in range(0, len(sets), sets_per_slab)]
-            for sets in (even, odd)
+            [items[start : start + n_per_slab] for start in range(0, len(items), n_per_slab)]
+            for items in (np.flatnonzero(parities == 0), np.flatnonzero(parities == 1))
         ]
 
     def advance(self, level: int, pool: ThreadPoolExecutor) -> tuple[int, int]:
@@ -148,8 +150,12 @@ class _Frontier(ABC):
         """The table, after the last level; `is_complete`: whether every entry was reached."""
 
     @abstractmethod
-    def _advance_slab(self, cell_sets: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
-        """Advance some cell sets; int64[2], states reached and entries written."""
+    def _own_parities(self, of_blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        """The parities of the levels of what the threads share out among them: blocks, or cell sets."""
+
+    @abstractmethod
+    def _advance_slab(self, items: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+        """Advance some of it; int64[2], states reached and entries written."""
 
     def _received(self) -> npt.NDArray[np.uint64]:
         """This thread's scratch row."""
@@ -160,7 +166,7 @@ class _Frontier(ABC):
 
 
 class _BytesFrontier(_Frontier):
-    """Writes the additive minimum as it searches."""
+    """Writes the additive minimum as it searches. Threads take whole cell sets, to find the least of their regions."""
 
     def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
         super().__init__(layout, goal, pattern)
@@ -176,11 +182,14 @@ class _BytesFrontier(_Frontier):
             fill_unreached(self._seen, self._words.slot_of_rank, UNREACHED, self._table)
         return self._table.reshape(-1)
 
-    def _advance_slab(self, cell_sets: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+    def _own_parities(self, of_blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        return of_blocks[self._blocks.first_block[:-1]]
+
+    def _advance_slab(self, items: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
         layout, words, received = self._layout, self._words, self._received()
         counts = np.zeros(2, dtype=np.int64)
         advance_minimum(
-            cell_sets, level, self._blocks.first_block, layout.first_transition, layout.sources, layout.jumps,
+            items, level, self._blocks.first_block, layout.first_transition, layout.sources, layout.jumps,
             words.jumps, words.first_jumps, words.targets, words.rank_of_slot,
             self._frontier, self._frontier.view(words.dtype), self._n_active, self._seen, self._table,
             received, received.view(words.dtype), counts,
@@ -209,11 +218,14 @@ class _BitsFrontier(_Frontier):
             task.result()
         return table.reshape(-1)
 
-    def _advance_slab(self, cell_sets: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+    def _own_parities(self, of_blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+        return of_blocks
+
+    def _advance_slab(self, items: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
         layout, words, received = self._layout, self._words, self._received()
         counts = np.zeros(2, dtype=np.int64)
         advance_bits(
-            cell_sets, level, self._blocks.first_block, layout.first_transition, layout.sources, layout.jumps,
+            items, level, layout.first_transition, layout.sources, layout.jumps,
             words.jumps, words.first_jumps, words.targets,
             self._frontier, self._frontier.view(words.dtype), self._n_active, self._bits,
             received, received.view(words.dtype), counts,

@@ -5,7 +5,8 @@ set gathers into its blocks the frontiers of all blocks that a move leads from, 
 and the result does not depend on their number.
 
 One row a block is enough. A move changes the colour of the cell a tile stands on, so all states of a cell set are at
-distances of the same parity: at an odd level only the odd cell sets receive, only the even ones give. And since moves
+distances of the same parity: at an odd level only the odd cell sets receive, only the even ones give. (Where every move
+counts, the colour of the blank's cell tells the parity, of each block of a cell set by itself.) And since moves
 can be undone, a neighbour of level d lies in level d-1 or d+1. So a row that holds level d-1 of its block is replaced
 by level d+1, which is what it receives less what it holds; nothing else has to be remembered as visited.
 """
@@ -163,25 +164,26 @@ def advance_minimum(
 
 @kernel
 def advance_bits(
-    cell_sets: Any, level: int, first_block: Any, first_transition: Any, sources: Any, jumps: Any,
+    blocks: Any, level: int, first_transition: Any, sources: Any, jumps: Any,
     word_jumps: Any, first_jumps: Any, targets: Any, frontier: Any, frontier_words: Any, n_active: Any, bits: Any,
     received: Any, received_words: Any, counts: Any,
 ) -> None:  # fmt: skip
     """The same, blank-aware: note bit 1 of the level in `bits` (uint64[n_blocks, r], mutated), in the order of words.
 
+    blocks        int64[m]                  all of the parity of `level`; no other thread may hold one of them
     counts        int64[2]                  mutated: + states reached, twice
     """
-    for i in range(cell_sets.shape[0]):
-        for block in range(first_block[cell_sets[i]], first_block[cell_sets[i] + 1]):
-            n_new = advance_block(
-                block, first_transition, sources, jumps, word_jumps, first_jumps, targets,
-                frontier, frontier_words, n_active, received, received_words,
-            )  # fmt: skip
-            if n_new != 0 and level & 2 != 0:
-                for w in range(bits.shape[1]):
-                    bits[block, w] |= frontier[block, w]
-            counts[0] += n_new
-            counts[1] += n_new
+    for i in range(blocks.shape[0]):
+        block = blocks[i]
+        n_new = advance_block(
+            block, first_transition, sources, jumps, word_jumps, first_jumps, targets,
+            frontier, frontier_words, n_active, received, received_words,
+        )  # fmt: skip
+        if n_new != 0 and level & 2 != 0:
+            for w in range(bits.shape[1]):
+                bits[block, w] |= frontier[block, w]
+        counts[0] += n_new
+        counts[1] += n_new
 
 
 @kernel

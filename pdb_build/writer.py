@@ -108,7 +108,8 @@ class TableFileWriter:
                 creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
                 # Else HDF5 notes the time, and no two builds have the same bytes.
                 creation.set_obj_track_times(False)
-                space = h5py.h5s.create_simple((count_table_bytes(self._size, pattern.n_tiles, self._encoding),))
+                n_bytes = count_table_bytes(self._size, pattern.n_tiles, self._encoding, self._partition.cost)
+                space = h5py.h5s.create_simple((n_bytes,))
                 dataset = h5py.h5d.create(group.id, TABLE_DATASET.encode(), h5py.h5t.NATIVE_UINT8, space, dcpl=creation)
                 self._offsets.append(dataset.get_offset())
 

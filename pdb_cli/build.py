@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_cli.options import (
+    CostOption,
     EncodingOption,
     FormatOption,
     GoalOption,
     SizeOption,
     ThreadsOption,
+    parse_cost,
     parse_encoding,
     parse_optional_size,
 )
@@ -19,6 +21,7 @@ from pdb_cli.output import Format, command, count, message, on_terminal, prepare
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress, BuildResult
+    from pdb_core.pattern import Partition
 
 # Seconds between two lines of a log.
 _LOG_S = 10.0
@@ -30,7 +33,8 @@ def build(
         list[str],
         typer.Argument(
             metavar="PARTITION...",
-            help="663, 78, 78d, 78v, 96, 555, 8, 6666, 55554, auto for any --size, or written out: 1,2,5/3,4,6/7,8.",
+            help="663, 78, 78d, 78v, 96, 555, 8, 6666, 55554, fringe, auto for any --size, or written out: "
+            "1,2,5/3,4,6/7,8.",
         ),
     ],
     size: SizeOption = None,
@@ -39,18 +43,20 @@ def build(
         Path | None, typer.Option("--out", metavar="FILE", help="Where to write; PARTITION.h5 by default.")
     ] = None,
     encoding: EncodingOption = "bits",
+    cost: CostOption = None,
     threads: ThreadsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, build nothing.")] = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Build a pattern database: search all patterns of a partition, write one table file and a report beside it."""
     parse_encoding(encoding)
+    parse_cost(cost)
     if out is not None and len(partitions) > 1:
         raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
     prepare()
     from pdb_build import build_database, check_plan
 
-    plans = [_plan(partition, size, goal, encoding, out, threads) for partition in partitions]
+    plans = [_plan(partition, size, goal, encoding, cost, out, threads) for partition in partitions]
     if dry_run:
         write_records([_plan_record(plan) for plan in plans], output, columns=_PLAN_COLUMNS, text=_plan_text)
     for plan in plans:
@@ -65,7 +71,13 @@ def build(
 
 
 def _plan(
-    partition: str, size: str | None, goal: str | None, encoding: str, out: Path | None, threads: int | None
+    partition: str,
+    size: str | None,
+    goal: str | None,
+    encoding: str,
+    cost: str | None,
+    out: Path | None,
+    threads: int | None,
 ) -> "BuildPlan":
     from pdb_build import plan_build
     from pdb_core.pattern import named_partitions, parse_partition
@@ -73,14 +85,24 @@ def _plan(
 
     board_size = parse_optional_size(size) or named_partitions().get(partition.strip())
     if board_size is None:
-        board_size = parse_partition(partition, None).size
+        board_size = parse_partition(partition, None, cost=parse_cost(cost)).size
     goal_board = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
-    parsed = parse_partition(partition, board_size, goal_board)
+    parsed = parse_partition(partition, board_size, goal_board, parse_cost(cost))
     if out is None:
-        name = parsed.name.replace("/", "_").replace(",", "-")
-        folder = Path("data")
-        out = (folder if folder.is_dir() else Path()) / f"{name if len(name) <= 80 else 'partition'}.h5"
+        out = _default_file(parsed)
     return plan_build(board_size, goal_board, parsed, out, encoding=parse_encoding(encoding), n_threads=threads)
+
+
+def _default_file(partition: "Partition") -> Path:
+    """The name of the partition; with its cost, where the name stands for another."""
+    from pdb_core.pattern import default_cost
+
+    name = partition.name.replace("/", "_").replace(",", "-")
+    name = name if len(name) <= 80 else "partition"
+    if partition.cost != default_cost(partition.name):
+        name += f"-{partition.cost}"
+    folder = Path("data")
+    return (folder if folder.is_dir() else Path()) / f"{name}.h5"
 
 
 _PLAN_COLUMNS = ("file", "partition", "size", "entries", "memory_bytes", "disk_bytes")
@@ -93,6 +115,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "partition": plan.partition.name,
         "size": str(plan.size),
         "encoding": plan.encoding,
+        "cost": plan.partition.cost,
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
@@ -116,7 +139,10 @@ def _plan_text(records: Any) -> Any:
     from pdb_core.messages import format_bytes
 
     for record in records:
-        yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}"
+        cost = "" if record["cost"] == "additive" else ", every move counts"
+        yield (
+            f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
+        )
         for entry in record["patterns"]:
             about = "" if entry["states_are_exact"] else "about "
             yield (
@@ -137,6 +163,7 @@ def _result_record(result: "BuildResult") -> dict[str, Any]:
         "partition": result.header.partition.name,
         "size": str(result.header.size),
         "encoding": result.header.encoding,
+        "cost": result.header.cost,
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),

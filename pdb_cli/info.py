@@ -37,6 +37,7 @@ def _record(path: Path, header: "Header") -> dict[str, Any]:
         "partition": header.partition.name,
         "partition_source": partition_source(header.partition.name),
         "encoding": header.encoding,
+        "cost": header.cost,
         "drawing": header.partition.draw(header.goal).splitlines(),
         "sha256": header.digest(),
         "patterns": [
@@ -58,10 +59,11 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
 
     for record in records:
         goal, size = tuple(record["goal"]), parse_size(record["size"])
+        cost = "" if record["cost"] == "additive" else ", every move counts"
         source = f" ({record['partition_source']})" if record["partition_source"] else ""
         yield (
             f"{record['file']}: partition {record['partition']}{source} of a {size} board, "
-            f"goal {goal_name(goal, size)}, {record['encoding']}"
+            f"goal {goal_name(goal, size)}, {record['encoding']}{cost}"
         )
         goal_rows = draw_board(goal, size).splitlines()
         yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))

@@ -9,6 +9,7 @@ import typer
 from pdb_cli.output import Format
 
 if TYPE_CHECKING:
+    from pdb_core.cost import Cost
     from pdb_core.encoding import Encoding
     from pdb_core.puzzle import BoardSize
     from pdb_query import Instance
@@ -38,6 +39,16 @@ EncodingOption = Annotated[
         metavar="bits|bytes",
         help="A bit for each state, blank-aware: stronger and smaller; or a byte for each placement, the additive "
         "minimum: read with one lookup.",
+    ),
+]
+CostOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cost",
+        metavar="additive|every-move",
+        help="Which moves a distance counts: those of the pattern's tiles, so that patterns add up; or every move, the "
+        "blank's among other tiles too, so that the largest counts. Additive, unless the name says otherwise.",
+        show_default=False,
     ),
 ]
 InstancesOption = Annotated[
@@ -105,6 +116,17 @@ def parse_encoding(encoding: str) -> "Encoding":
     if encoding == "bytes":
         return "bytes"
     raise typer.BadParameter(f"{encoding!r} is neither bits nor bytes", param_hint="--encoding")
+
+
+def parse_cost(cost: str | None) -> "Cost | None":
+    """The cost of that name, if any. Raises a usage error."""
+    if cost is None:
+        return None
+    if cost == "additive":
+        return "additive"
+    if cost == "every-move":
+        return "every-move"
+    raise typer.BadParameter(f"{cost!r} is neither additive nor every-move", param_hint="--cost")
 
 
 def check_load(load: str) -> None:

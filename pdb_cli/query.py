@@ -66,12 +66,13 @@ class _Answers:
         except UnsolvableError as error:
             message(f"pdb: {error}")
             self.first_error = self.first_error or UnsolvableError("not all boards can be solved")
-            return record | {"solvable": False, "h": None, "sums": [], "values": [], "symmetries": []}
+            return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
         return record | {
             "solvable": True,
             "h": max(probe.maximum for probe in probes),
             "sums": [total for probe in probes for total in probe.sums],
             "values": [list(values) for probe in probes for values in probe.values],
+            "costs": [database.cost for database in databases for _ in database.mappings(goal)],
             "symmetries": [mapping.name for database in databases for mapping in database.mappings(goal)],
         }
 
@@ -83,6 +84,8 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
             yield "  cannot be solved"
             continue
         width = max(map(len, record["symmetries"]))
-        for name, total, values in zip(record["symmetries"], record["sums"], record["values"], strict=True):
-            yield f"  {name:<{width}}  {total:>3} = {' + '.join(map(str, values))}"
+        rows = zip(record["symmetries"], record["sums"], record["values"], record["costs"], strict=True)
+        for name, total, values, cost in rows:
+            parts = " + ".join(map(str, values)) if cost == "additive" else f"max({', '.join(map(str, values))})"
+            yield f"  {name:<{width}}  {total:>3} = {parts}"
         yield f"  {'maximum':<{width}}  {record['h']:>3}"

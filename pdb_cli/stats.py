@@ -56,6 +56,7 @@ def _record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
     return {
         "file": str(database.path),
         "partition": database.header.partition.name,
+        "cost": database.cost,
         "size": str(database.size),
         "patterns": [
             {
@@ -92,11 +93,13 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
             if entry["unreached"]:
                 yield f"   no {count(entry['unreached']):>13} (cannot be reached)"
         yield f"over {count(record['boards'])} random boards (seed {record['seed']}):"
-        yield f"  mean sum      {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
+        is_additive = record["cost"] == "additive"
+        what = "mean sum     " if is_additive else "mean largest "
+        yield f"  {what} {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
         if record["sums"] > 1:
             yield (
                 f"  mean maximum  {record['mean_maximum']:.3f} +- {record['mean_maximum_error']:.3f} of "
-                f"{record['sums']} sums, by reflection"
+                f"{record['sums']} {'sums' if is_additive else 'of them'}, by reflection"
             )
 
 
@@ -108,7 +111,8 @@ def _draw(record: Record, path: Path) -> None:
             axes.plot(
                 range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {entry['mean']:.1f}"
             )
-        axes.set_xlabel("distance of an entry (moves of the pattern's tiles)")
+        of_tiles = " of the pattern's tiles" if record["cost"] == "additive" else ""
+        axes.set_xlabel(f"distance of an entry (moves{of_tiles})")
         axes.set_ylabel("share of the entries (%)")
         axes.set_title(f"Pattern database {record['partition']} of the {record['size']} board")
         axes.set_xlim(left=0)

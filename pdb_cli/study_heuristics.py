@@ -55,11 +55,12 @@ def heuristics(
     """
     check_plot(plot)
     prepare()
-    from pdb_core.puzzle import blank_last, parse_goal, parse_size
+    from pdb_core.puzzle import blank_last, check_table_size, parse_goal, parse_size
     from solver.heuristics import parse_heuristic
     from solver.study.heuristics import heuristic_values, study_values
 
     board_size = parse_size(size)
+    check_table_size(board_size)
     wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
     names = tuple(name for text in heuristic or () for name in parse_heuristic(text)) or _fitting(board_size, wanted)
     with OpenDatabases(db, "map") as opened:
@@ -103,7 +104,7 @@ def _boards(
     if size.n_cells <= MAX_CELLS:
         boards, distances = all_boards(size, goal)
         return boards, distances.astype(np.int64)
-    boards = random_boards(size, goal, n_boards, seed)
+    boards = random_boards(size, goal, n_boards, seed).astype(np.uint8)
     if size.n_cells > _MAX_SOLVED_CELLS:
         return boards, None
     return boards, _solved(boards, goal, databases.databases_for(size, goal), threads)

@@ -68,7 +68,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     from pdb_core.resources import available_cores, available_memory
 
     pattern = database.header.patterns[index].pattern
-    needed, available = required_bytes(database.size, pattern.n_tiles), available_memory()
+    needed, available = required_bytes(database.size, pattern.n_tiles, database.cost), available_memory()
     if needed > available:
         raise MemoryLimitError(
             f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
@@ -83,6 +83,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
         pattern.tiles,
         database.table(index),
         database.encoding,
+        database.cost,
         n_threads=threads or available_cores(),
         progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
     )

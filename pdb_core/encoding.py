@@ -5,11 +5,16 @@ bytes  the additive minimum: one byte for each placement of the pattern's tiles,
 bits   blank-aware: one bit for each placement *and* blank region. A move of one of the pattern's tiles changes this
        distance by exactly 1, and its parity shows in the cells; so bit 1 of the distance is enough for who knows the
        distance of a neighbour, or walks down to the goal.
+
+Where every move counts (`cost`), the blank is told apart by its cell, and the same holds of every move: such tables are
+of bits.
 """
 
 import math
 from typing import Literal, get_args
 
+from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.errors import InputError
 from pdb_core.layout import count_blocks
 from pdb_core.puzzle import BoardSize
 
@@ -19,18 +24,26 @@ DEFAULT_ENCODING: Encoding = "bits"
 UNREACHED = 255
 
 
-def count_entries(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
+def check_encoding(encoding: Encoding, cost: Cost) -> None:
+    """Raise `InputError` where tables of that cost are not written so."""
+    if cost == "every-move" and encoding != "bits":
+        raise InputError(
+            f"tables in which every move counts are written in bits, not in {encoding}; leave --encoding out"
+        )
+
+
+def count_entries(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost = DEFAULT_COST) -> int:
     """Entries of a table: placements, n! / (n-k)!, in bytes; in bits states, blocks * k!."""
     if encoding == "bytes":
         return math.perm(size.n_cells, n_tiles)
-    return count_blocks(size, n_tiles) * math.factorial(n_tiles)
+    return count_blocks(size, n_tiles, cost) * math.factorial(n_tiles)
 
 
-def count_table_bytes(size: BoardSize, n_tiles: int, encoding: Encoding) -> int:
+def count_table_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost = DEFAULT_COST) -> int:
     """Bytes of a table."""
     if encoding == "bytes":
         return math.perm(size.n_cells, n_tiles)
-    return count_blocks(size, n_tiles) * block_bytes(n_tiles)
+    return count_blocks(size, n_tiles, cost) * block_bytes(n_tiles)
 
 
 def block_bytes(n_tiles: int) -> int:

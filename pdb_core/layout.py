@@ -5,6 +5,9 @@ arrangements. A move of a tile leads from a whole block to a whole block. If the
 cells, the arrangement ranks stay as they are; else they are permuted by one of a few fixed permutations, one for each
 *jump*, a pair (position before, position after). So the moves are a property of blocks, and are listed here once for
 each block.
+
+Where every move counts (`cost`), the blank does not go about freely: each free cell is a region of its own, and the
+blank's moves to free cells are transitions too, which leave the arrangement as it is.
 """
 
 import math
@@ -14,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions, find_block
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks, lexicographic_arrangements, lexicographic_cell_sets
@@ -25,7 +29,7 @@ OCCUPIED = 255
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks of all patterns of `n_tiles` tiles on a board.
+    """The blocks of all patterns of `n_tiles` tiles on a board. Where every move counts, a region is a free cell.
 
     cell_sets       int64[n_sets]            masks, in lexicographic order
     first_block     int32[n_sets + 1]        the blocks of cell set s are first_block[s] .. first_block[s+1]-1
@@ -39,6 +43,7 @@ class Blocks:
     first_block: npt.NDArray[np.int32]
     regions: npt.NDArray[np.int64]
     region_numbers: npt.NDArray[np.uint8]
+    cost: Cost
 
     @property
     def n_orders(self) -> int:
@@ -52,6 +57,17 @@ class Blocks:
     @property
     def n_blocks(self) -> int:
         return len(self.regions)
+
+    def parities(self) -> npt.NDArray[np.uint8]:
+        """0 or 1 for each block, uint8[n_blocks]: all states of a block are an even or all an odd number of moves away
+        from those of another one.
+
+        A move changes the colour of the cell that the tile stands on, and of the one that the blank stands on.
+        """
+        dark = sum(1 << cell for cell in range(self.size.n_cells) if self.size.is_dark(cell))
+        moved = self.regions if self.cost == "every-move" else np.repeat(self.cell_sets, np.diff(self.first_block))
+        parities: npt.NDArray[np.uint8] = np.bitwise_count(moved & dark) & np.uint8(1)
+        return parities
 
     def block_of(self, cell_set: int, blank: int) -> int:
         """The block with that cell set (a mask) and the blank on that cell.
@@ -128,8 +144,10 @@ def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
 
 
 @lru_cache(maxsize=32)
-def count_blocks(size: BoardSize, n_tiles: int) -> int:
+def count_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> int:
     """How many blocks there are: blank regions, over all sets of `n_tiles` cells."""
+    if cost == "every-move":
+        return math.comb(size.n_cells, n_tiles) * (size.n_cells - n_tiles)
     return int(count_regions_of(size, lexicographic_cell_sets(size.n_cells, n_tiles))[-1])
 
 
@@ -142,21 +160,34 @@ def count_regions_of(size: BoardSize, cell_sets: npt.NDArray[np.int64]) -> npt.N
 
 
 @lru_cache(maxsize=8)
-def pattern_blocks(size: BoardSize, n_tiles: int) -> Blocks:
+def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Blocks:
     """List the blocks of the patterns of `n_tiles` tiles on a board."""
     cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
+    if cost == "every-move":
+        return _blocks_of_cells(size, n_tiles, cell_sets)
     first_block = count_regions_of(size, cell_sets)
     grid = grid_masks(size)
     regions = np.empty(int(first_block[-1]), dtype=np.int64)
     region_numbers = np.full((len(cell_sets), size.n_cells), OCCUPIED, dtype=np.uint8)
     fill_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, regions, region_numbers)
-    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers)
+    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, cost)
+
+
+def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.int64]) -> Blocks:
+    """The blocks where each free cell is a region of its own."""
+    cells = np.arange(size.n_cells)
+    is_free = (cell_sets[:, None] >> cells) & 1 == 0
+    regions = np.broadcast_to(np.int64(1) << cells, is_free.shape)[is_free]
+    first_block = (np.arange(len(cell_sets) + 1) * (size.n_cells - n_tiles)).astype(np.int32)
+    numbers = np.cumsum(is_free, axis=1, dtype=np.uint8) - np.uint8(1)
+    region_numbers = np.where(is_free, numbers, np.uint8(OCCUPIED))
+    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, "every-move")
 
 
 @lru_cache(maxsize=4)
-def pattern_layout(size: BoardSize, n_tiles: int) -> PatternLayout:
+def pattern_layout(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> PatternLayout:
     """Lay out the state space of `n_tiles` tiles on a board."""
-    blocks = pattern_blocks(size, n_tiles)
+    blocks = pattern_blocks(size, n_tiles, cost)
     grid = grid_masks(size)
     ranks = cell_set_ranks(size.n_cells, n_tiles)
     positions = jump_positions(n_tiles, size.width)

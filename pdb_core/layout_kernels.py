@@ -82,10 +82,10 @@ def fill_transitions(
     region_numbers: Any, neighbour_masks: Any, jump_ids: Any, first_transition: Any, sources: Any, jumps: Any,
     count_only: bool,
 ) -> None:  # fmt: skip
-    """List, for every block, the blocks that one move of a pattern's tile leads from, and how arrangements change by
-    it.
+    """List, for every block, the blocks that one move leads from, and how arrangements change by it.
 
-    A block's tile on `cell` came from `origin`, a cell of its blank region next to it. `first_transition`
+    A block's tile on `cell` came from `origin`, a cell of its blank region next to it; or the blank came from a free
+    cell that is not of its region, which there is only where every move counts. `first_transition`
     (int64[n_blocks + 1]) is filled with running counts; unless `count_only`, `sources` (int32) and `jumps` (int16) with
     the source block and with `jump_ids` (int16[k, k]) at the tile's (position before, position after).
     """
@@ -95,13 +95,20 @@ def fill_transitions(
         for block in range(first_block[s], first_block[s + 1]):
             first_transition[block] = n_transitions
             region = regions[block]
+            outside = ~(cell_set | region)
             while region != 0:
                 origin = trailing_zeros(region)
                 region &= region - 1
                 near = neighbour_masks[origin] & cell_set
+                near_outside = neighbour_masks[origin] & outside
                 if count_only:
-                    n_transitions += popcount(near)
+                    n_transitions += popcount(near) + popcount(near_outside)
                     continue
+                while near_outside != 0:
+                    sources[n_transitions] = first_block[s] + region_numbers[s, trailing_zeros(near_outside)]
+                    jumps[n_transitions] = -1
+                    near_outside &= near_outside - 1
+                    n_transitions += 1
                 while near != 0:
                     cell = trailing_zeros(near)
                     near &= near - 1

@@ -1,6 +1,7 @@
 """The tables of a database, made ready for kernels: everything a lookup reads, in a few flat arrays.
 
-A *sum* is the heuristic of one partition seen through one symmetry: the database's own sum, or the reflected one. A
+A *sum* is the heuristic of one partition seen through one symmetry: the database's own sum, or the reflected one; where
+every move counts, it is the largest of the patterns' distances, which may not be added up. A
 *unit* is one pattern of one sum; it is what holds a cell set and packed labels while a search moves tiles about.
 """
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from pdb_core.encoding import Encoding, block_bytes
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Partition
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.symmetry import BoardMapping
 
@@ -33,13 +34,16 @@ class LookupTables(NamedTuple):
     low, high     int32          cell-set ranks, see `ranking.CellSetRanks`
     prefix, suffix  uint16       arrangement ranks, see `ranking.ArrangementRanks`
     low_bits, high_bits          cells in the lower and the upper half of a mask
+    goal          uint8[n_cells] the goal of the tables
 
     For tables of bits, else empty or 0:
     is_bits       1
+    counts_every_move  1 where the blank's moves count, too: each free cell is a region of its own
     block_start, region_start  int64[p]: where each pattern's part starts in the next two
     first_block   int32          see `layout.Blocks`
     region_numbers  uint8        the same, flat
-    goal_masks, goal_addresses  int64[p]: the cell set and the address of the goal
+    goal_masks, goal_addresses  int64[p]: the cell set, or where every move counts the blank's cell, as a mask, and the
+                  address of the goal
     neighbours    int64[n_cells, 4]  the cells next to each cell, then -1
     dark_cells    mask
     """
@@ -60,7 +64,9 @@ class LookupTables(NamedTuple):
     suffix: npt.NDArray[np.uint16]
     low_bits: int
     high_bits: int
+    goal: npt.NDArray[np.uint8]
     is_bits: int
+    counts_every_move: int
     block_start: Int64s
     region_start: Int64s
     first_block: npt.NDArray[np.int32]
@@ -120,7 +126,9 @@ def lookup_tables(
         suffix=suffix,
         low_bits=sets[0].low_bits,
         high_bits=sets[0].high_bits,
+        goal=np.array(goal, dtype=np.uint8),
         is_bits=0,
+        counts_every_move=0,
         block_start=_NO_INT64S,
         region_start=_NO_INT64S,
         first_block=np.empty(0, dtype=np.int32),
@@ -134,7 +142,7 @@ def lookup_tables(
 
 def _with_blocks(size: BoardSize, goal: Board, partition: Partition, tables: LookupTables) -> LookupTables:
     """The same for tables of bits."""
-    blocks = [pattern_blocks(size, pattern.n_tiles) for pattern in partition.patterns]
+    blocks = [pattern_blocks(size, pattern.n_tiles, partition.cost) for pattern in partition.patterns]
     first_block, block_start = _concatenate([of.first_block for of in blocks])
     # A view is a new object each time: `_concatenate` must see that patterns of one size share their regions.
     flat = {of.n_tiles: of.region_numbers.reshape(-1) for of in blocks}
@@ -147,9 +155,11 @@ def _with_blocks(size: BoardSize, goal: Board, partition: Partition, tables: Loo
         8 * (int(start) + block * block_bytes(of.n_tiles)) + rank
         for start, of, (block, rank) in zip(tables.table_start, blocks, goal_states, strict=True)
     ]
-    goal_masks = [sum(1 << goal.index(tile) for tile in pattern.tiles) for pattern in partition.patterns]
+    coloured = [(BLANK,) if partition.cost == "every-move" else pattern.tiles for pattern in partition.patterns]
+    goal_masks = [sum(1 << goal.index(tile) for tile in tiles) for tiles in coloured]
     return tables._replace(
         is_bits=1,
+        counts_every_move=int(partition.cost == "every-move"),
         block_start=block_start,
         region_start=region_start,
         first_block=first_block,

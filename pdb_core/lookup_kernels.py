@@ -12,9 +12,10 @@ from pdb_core.ranking_kernels import move_label
 
 # A walk down a table of bits: the state it stands at, its tiles (by their cells) and directions that are untried, and
 # the state that is asked next.
-WALK_FIELDS = 11
+WALK_FIELDS = 12
 (
     IS_WALKING, REMAINDER, MASK, LABELS, BLANK_CELL, REGIONS, UNTRIED, DIRECTION, ADDRESS, NEXT_MASK, NEXT_LABELS,
+    NEXT_BLANK,
 ) = range(WALK_FIELDS)  # fmt: skip
 
 
@@ -64,6 +65,25 @@ def read_bit(memory: Any, address: int) -> int:
 
 
 @kernel
+def ask_next_of_blank(tables: Any, pattern: int, walk: Any, base: int) -> bool:
+    """`ask_next` where every move counts: the moves are the blank's, past a tile of the pattern or past another."""
+    mask, blank = walk[MASK], walk[BLANK_CELL]
+    near = tables.neighbours[blank, walk[DIRECTION]] if walk[DIRECTION] < 4 else -1
+    if near < 0:
+        return False
+    walk[DIRECTION] += 1
+    walk[NEXT_MASK] = mask
+    walk[NEXT_LABELS] = walk[LABELS]
+    walk[NEXT_BLANK] = near
+    if (mask >> near) & 1 != 0:
+        walk[NEXT_MASK] = mask ^ (1 << near) ^ (1 << blank)
+        walk[NEXT_LABELS] = move_label(walk[LABELS], mask, near, blank, tables.label_bits[pattern])
+    walk[ADDRESS] = bit_address(tables, pattern, walk[NEXT_MASK], walk[NEXT_LABELS], near)
+    prefetch(base + (walk[ADDRESS] >> 3))
+    return True
+
+
+@kernel
 def ask_next(tables: Any, pattern: int, walk: Any, base: int) -> bool:
     """Go on to the next state one move away from a walk's, and prefetch its bit. False where there is none left.
 
@@ -71,6 +91,8 @@ def ask_next(tables: Any, pattern: int, walk: Any, base: int) -> bool:
     base  the address of `tables.memory`
     """
     mask = walk[MASK]
+    if tables.counts_every_move != 0:
+        return ask_next_of_blank(tables, pattern, walk, base)
     regions = walk[REGIONS]
     region = tables.region_numbers[np.uint64(regions + walk[BLANK_CELL])]
     while walk[UNTRIED] != 0:
@@ -82,6 +104,7 @@ def ask_next(tables: Any, pattern: int, walk: Any, base: int) -> bool:
             walk[DIRECTION] = i + 1
             walk[NEXT_MASK] = mask ^ (1 << cell) ^ (1 << near)
             walk[NEXT_LABELS] = move_label(walk[LABELS], mask, cell, near, tables.label_bits[pattern])
+            walk[NEXT_BLANK] = cell
             walk[ADDRESS] = bit_address(tables, pattern, walk[NEXT_MASK], walk[NEXT_LABELS], cell)
             prefetch(base + (walk[ADDRESS] >> 3))
             return True
@@ -118,7 +141,8 @@ def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, walks: Any, val
         s, pattern = unit // n_patterns, unit % n_patterns
         mask, order, walk = masks[s, pattern], labels[s, pattern], walks[unit]
         address = bit_address(tables, pattern, mask, order, blanks[s])
-        odd = popcount((mask ^ tables.goal_masks[pattern]) & tables.dark_cells) & 1
+        coloured = 1 << blanks[s] if tables.counts_every_move != 0 else mask
+        odd = popcount((coloured ^ tables.goal_masks[pattern]) & tables.dark_cells) & 1
         walk[REMAINDER] = (2 * read_bit(tables.memory, address) + odd + 3) & 3
         values[s, pattern] = 0
         walk[IS_WALKING] = 0
@@ -141,7 +165,7 @@ def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, walks: Any, val
                     n_walking -= 1
                     continue
                 walk[REMAINDER] = (walk[REMAINDER] + 3) & 3
-                stand_at(tables, pattern, walk, walk[NEXT_MASK], walk[NEXT_LABELS], trailing_zeros(walk[UNTRIED]))
+                stand_at(tables, pattern, walk, walk[NEXT_MASK], walk[NEXT_LABELS], walk[NEXT_BLANK])
             if values[s, pattern] == UNREACHED or not ask_next(tables, pattern, walk, base):
                 values[s, pattern] = UNREACHED
                 walk[IS_WALKING] = 0

@@ -6,9 +6,10 @@ the blank of the goal they were published for to the blank of the goal at hand.
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, InputError, PartitionError
 from pdb_core.messages import listed, shorten
 from pdb_core.puzzle import (
@@ -64,11 +65,16 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Partition:
-    """Disjoint patterns that cover all tiles of a board. `name` is the published name, or the patterns written out."""
+    """Disjoint patterns of the tiles of a board, and which moves their distances count.
+
+    `name` is the published name, or the patterns written out. Where distances are added up, the patterns cover all
+    tiles; where every move counts they may leave some out. Raises `PartitionError` otherwise.
+    """
 
     name: str
     patterns: tuple[Pattern, ...]
     size: BoardSize
+    cost: Cost = DEFAULT_COST
 
     def __post_init__(self) -> None:
         check_table_size(self.size)
@@ -76,11 +82,17 @@ class Partition:
         expected = set(range(1, self.size.n_cells))
         twice = sorted({tile for tile in tiles if tiles.count(tile) > 1})
         unknown, missing = sorted(set(tiles) - expected), sorted(expected - set(tiles))
-        for problem, which in (("in two patterns", twice), ("not on the board", unknown), ("in no pattern", missing)):
+        must_cover = self.cost == "additive"
+        how_many = "exactly one pattern (or to none, with --cost every-move)" if must_cover else "at most one pattern"
+        for problem, which in (
+            ("in two patterns", twice),
+            ("not on the board", unknown),
+            ("in no pattern", missing if must_cover else []),
+        ):
             if which:
                 raise PartitionError(
                     f"partition {shorten(self.name)} of a {self.size} board: tiles {listed(which)} are {problem}; "
-                    f"each of the tiles 1 to {self.size.n_cells - 1} belongs to exactly one pattern"
+                    f"each of the tiles 1 to {self.size.n_cells - 1} belongs to {how_many}"
                 )
 
     def __str__(self) -> str:
@@ -90,7 +102,7 @@ class Partition:
         return sum(pattern.n_entries(self.size) for pattern in self.patterns)
 
     def draw(self, goal: Board) -> str:
-        """The goal board with a letter for each pattern, `.` for the blank."""
+        """The goal board with a letter for each pattern, `.` for the blank and for tiles that are in no pattern."""
         letter = {tile: _LETTERS[i] for i, pattern in enumerate(self.patterns) for tile in pattern.tiles}
         return draw_grid([letter.get(tile, ".") for tile in goal], self.size)
 
@@ -103,6 +115,7 @@ class _Published:
     blank_is_last: bool
     patterns: tuple[tuple[int, ...], ...]
     source: str
+    cost: Cost = DEFAULT_COST
 
 
 _4X4, _5X5 = BoardSize(4, 4), BoardSize(5, 5)
@@ -116,6 +129,7 @@ _NAMED = {
     "78d": _Published(_4X4, True, ((4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 3, 5, 6, 9, 13)), "this project"),
     "78v": _Published(_4X4, True, ((2, 3, 4, 7, 8, 11, 12, 15), (1, 5, 6, 9, 10, 13, 14)), "this project"),
     "96": _Published(_4X4, True, ((3, 4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 5, 6, 9, 13)), "this project"),
+    "fringe": _Published(_4X4, False, ((3, 7, 11, 12, 13, 14, 15),), "Culberson and Schaeffer 1998", cost="every-move"),
     "6666": _Published(
         _5X5,
         False,
@@ -142,20 +156,30 @@ def partition_source(name: str) -> str | None:
     return None if published is None else published.source
 
 
-def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None) -> Partition:
+def default_cost(name: str) -> Cost:
+    """Which moves the distances of a partition of that name count, unless something else is asked for."""
+    return _NAMED[name].cost if name in _NAMED else DEFAULT_COST
+
+
+def parse_partition(
+    text: str, size: BoardSize | None, goal: Board | None = None, cost: Cost | None = None
+) -> Partition:
     """A partition by name (`663`), `auto` for one of any size, or written out (`1,2,5/3,4,6/7,8`).
 
-    Without `size` it is taken from the name, or from the number of tiles; `auto` needs it. `goal` defaults to
-    blank-last. Raises `PartitionError`, also where a named shape does not fit the goal.
+    Without `size` it is taken from the name, or from the number of tiles; where every move counts from the largest
+    tile, as that of the smallest square; `auto` needs it. `goal` defaults to blank-last, `cost` to what the name stands
+    for, else to additive. Raises `PartitionError`, also where a named shape does not fit the goal.
     """
     text = text.strip()
+    cost = cost or default_cost(text)
     if text in _NAMED:
-        return _named_partition(text, size, goal)
+        return _named_partition(text, size, goal, cost)
     if text == AUTOMATIC:
         if size is None:
             raise PartitionError(f"partition {AUTOMATIC} is made for the size of a board; give --size")
-        return automatic_partition(size, goal)
-    if not re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII) or not re.search(r"[,/]", text):
+        return replace(automatic_partition(size, goal), cost=cost)
+    is_written_out = re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII)
+    if not is_written_out or not re.search(r"[,/]", text):
         named = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
         raise PartitionError(
             f"partition {shorten(text)!r} is neither a name ({named}, {AUTOMATIC} for any --size) nor written out "
@@ -165,9 +189,20 @@ def parse_partition(text: str, size: BoardSize | None, goal: Board | None = None
     patterns = tuple(
         Pattern(tuple(sorted(int(tile.strip()[:20]) for tile in part.split(",")))) for part in text.split("/")
     )
-    if size is None:
+    if size is None and cost == "every-move":
+        size = _smallest_square(max(tile for pattern in patterns for tile in pattern.tiles), text)
+    elif size is None:
         size = _size_for_tiles(sum(pattern.n_tiles for pattern in patterns), text)
-    return Partition("/".join(map(str, patterns)), patterns, size)
+    return Partition("/".join(map(str, patterns)), patterns, size, cost)
+
+
+def _smallest_square(largest_tile: int, text: str) -> BoardSize:
+    for side in range(2, 7):
+        if largest_tile < side * side:
+            return BoardSize(side, side)
+    raise PartitionError(
+        f"partition {shorten(text)} has tile {shorten(str(largest_tile))}; a board has at most 35 tiles"
+    )
 
 
 def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
@@ -177,7 +212,7 @@ def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
     raise PartitionError(f"partition {shorten(text)} has {n_tiles} tiles, which is no square board; give --size")
 
 
-def _named_partition(name: str, size: BoardSize | None, goal: Board | None) -> Partition:
+def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost: Cost) -> Partition:
     published = _NAMED[name]
     if size is not None and size != published.size:
         raise PartitionError(
@@ -195,7 +230,7 @@ def _named_partition(name: str, size: BoardSize | None, goal: Board | None) -> P
             "1,2,5/3,4,6/7,8"
         ) from None
     patterns = tuple(Pattern(tuple(sorted(mapping.tile_map[tile] for tile in tiles))) for tiles in published.patterns)
-    return Partition(name, patterns, size)
+    return Partition(name, patterns, size, cost)
 
 
 def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pdb_core.cost import Cost
 from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, count_entries, count_table_bytes
 from pdb_core.errors import (
     InputError,
@@ -26,6 +27,8 @@ from pdb_core.ranking import INDEX_FUNCTION
 
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 1
+# Of files in which every move counts: a program that knows version 1 alone refuses them, and tells why.
+EVERY_MOVE_VERSION = 2
 PAGE_BYTES = 4096
 
 # Names in the file. The order is that of docs/format.md.
@@ -37,6 +40,7 @@ GOAL_ATTRIBUTE = "goal"
 PARTITION_ATTRIBUTE = "partition"
 INDEX_ATTRIBUTE = "index_function"
 ENCODING_ATTRIBUTE = "encoding"
+COST_ATTRIBUTE = "cost"  # in version 2 alone
 HEADER_DIGEST_ATTRIBUTE = "header_sha256"
 ROOT_ATTRIBUTES = (
     FORMAT_ATTRIBUTE,
@@ -47,6 +51,7 @@ ROOT_ATTRIBUTES = (
     PARTITION_ATTRIBUTE,
     INDEX_ATTRIBUTE,
     ENCODING_ATTRIBUTE,
+    COST_ATTRIBUTE,
     HEADER_DIGEST_ATTRIBUTE,
 )
 TILES_ATTRIBUTE = "tiles"
@@ -102,11 +107,20 @@ class Header:
     encoding: Encoding
     patterns: tuple[PatternHeader, ...]
 
+    @property
+    def cost(self) -> Cost:
+        """Which moves the distances count."""
+        return self.partition.cost
+
+    @property
+    def format_version(self) -> int:
+        return EVERY_MOVE_VERSION if self.cost == "every-move" else FORMAT_VERSION
+
     def digest(self) -> str:
         """SHA-256 over all that the header says, the tables' digests among it, in one canonical text."""
         content = {
             FORMAT_ATTRIBUTE: FORMAT,
-            VERSION_ATTRIBUTE: FORMAT_VERSION,
+            VERSION_ATTRIBUTE: self.format_version,
             WIDTH_ATTRIBUTE: self.size.width,
             HEIGHT_ATTRIBUTE: self.size.height,
             GOAL_ATTRIBUTE: list(self.goal),
@@ -123,6 +137,8 @@ class Header:
                 for entry in self.patterns
             ],
         }
+        if self.format_version == EVERY_MOVE_VERSION:
+            content[COST_ATTRIBUTE] = self.cost
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -135,13 +151,15 @@ def pattern_group(index: int) -> str:
 def write_header(root: GroupLike, header: Header) -> None:
     """Write all attributes. The groups and their datasets must be there."""
     root.attrs[FORMAT_ATTRIBUTE] = FORMAT
-    root.attrs[VERSION_ATTRIBUTE] = np.int64(FORMAT_VERSION)
+    root.attrs[VERSION_ATTRIBUTE] = np.int64(header.format_version)
     root.attrs[WIDTH_ATTRIBUTE] = np.int64(header.size.width)
     root.attrs[HEIGHT_ATTRIBUTE] = np.int64(header.size.height)
     root.attrs[GOAL_ATTRIBUTE] = np.array(header.goal, dtype=np.uint8)
     root.attrs[PARTITION_ATTRIBUTE] = header.partition.name
     root.attrs[INDEX_ATTRIBUTE] = INDEX_FUNCTION
     root.attrs[ENCODING_ATTRIBUTE] = header.encoding
+    if header.format_version == EVERY_MOVE_VERSION:
+        root.attrs[COST_ATTRIBUTE] = header.cost
     for index, entry in enumerate(header.patterns):
         group = root[pattern_group(index)]
         group.attrs[TILES_ATTRIBUTE] = np.array(entry.pattern.tiles, dtype=np.uint8)
@@ -177,12 +195,15 @@ def read_header(root: GroupLike, source: str) -> Header:
 
 def _check_versions(root: GroupLike, source: str) -> None:
     version = int(root.attrs[VERSION_ATTRIBUTE])
-    if version != FORMAT_VERSION:
+    if version not in (FORMAT_VERSION, EVERY_MOVE_VERSION):
         raise TableFileVersionError(
-            f"{source} is of format version {version}, this program reads version {FORMAT_VERSION}; "
-            f"{'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
+            f"{source} is of format version {version}, this program reads versions {FORMAT_VERSION} and "
+            f"{EVERY_MOVE_VERSION}; {'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
         )
-    for attribute, known in ((INDEX_ATTRIBUTE, (INDEX_FUNCTION,)), (ENCODING_ATTRIBUTE, ENCODINGS)):
+    known_values: dict[str, tuple[str, ...]] = {INDEX_ATTRIBUTE: (INDEX_FUNCTION,), ENCODING_ATTRIBUTE: ENCODINGS}
+    if version == EVERY_MOVE_VERSION:
+        known_values |= {ENCODING_ATTRIBUTE: ("bits",), COST_ATTRIBUTE: ("every-move",)}
+    for attribute, known in known_values.items():
         found = _text(root.attrs[attribute])
         if found not in known:
             raise TableFileVersionError(
@@ -196,19 +217,21 @@ def _parse_header(root: GroupLike) -> Header:
     check_table_size(size)
     goal = check_board(_integers(root.attrs[GOAL_ATTRIBUTE]), size)
     encoding: Encoding = "bits" if _text(root.attrs[ENCODING_ATTRIBUTE]) == "bits" else "bytes"
+    cost: Cost = "additive" if int(root.attrs[VERSION_ATTRIBUTE]) == FORMAT_VERSION else "every-move"
     entries: list[PatternHeader] = []
     while pattern_group(len(entries)) in root:
-        entries.append(_parse_pattern(root[pattern_group(len(entries))], size, encoding))
-    partition = Partition(_text(root.attrs[PARTITION_ATTRIBUTE]), tuple(entry.pattern for entry in entries), size)
+        entries.append(_parse_pattern(root[pattern_group(len(entries))], size, encoding, cost))
+    name = _text(root.attrs[PARTITION_ATTRIBUTE])
+    partition = Partition(name, tuple(entry.pattern for entry in entries), size, cost)
     return Header(size, goal, partition, encoding, tuple(entries))
 
 
-def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding) -> PatternHeader:
+def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding, cost: Cost) -> PatternHeader:
     pattern = Pattern(tuple(_integers(group.attrs[TILES_ATTRIBUTE])))
     if tuple(sorted(set(pattern.tiles))) != pattern.tiles:
         raise ValueError(f"tiles of a pattern are not in order: {pattern}")
-    n_entries = count_entries(size, pattern.n_tiles, encoding)
-    n_bytes = count_table_bytes(size, pattern.n_tiles, encoding)
+    n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
+    n_bytes = count_table_bytes(size, pattern.n_tiles, encoding, cost)
     if group[TABLE_DATASET].shape != (n_bytes,) or group[TABLE_DATASET].dtype != np.uint8:
         raise ValueError(f"the table of pattern {pattern} has not {n_bytes} bytes")
     if group[HISTOGRAM_DATASET].ndim != 1 or not 1 <= group[HISTOGRAM_DATASET].shape[0] <= UNREACHED:

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.cost import Cost
 from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.lookup import LookupTables, SumViews, lookup_tables, sum_views
@@ -32,7 +33,7 @@ class Probe:
     """What a database says of one board.
 
     values   for each sum, the database's own first and then the reflected ones, the distance of each pattern
-    sums     the sum over the patterns, for each of them
+    sums     the sum over the patterns, for each of them; where every move counts, the largest of the patterns
     maximum  the largest sum: the lower bound on the length of a solution
     """
 
@@ -46,7 +47,7 @@ class BatchProbe:
     """What a database says of m boards.
 
     values   uint8[m, s, p]  the distance of each pattern in each sum; the database's own sum first
-    sums     int16[m, s]
+    sums     int16[m, s]     the patterns' sum; where every move counts, the largest of them
     maximum  int16[m]        the largest sum; -1 where a board cannot be solved, and what it holds elsewhere means
              nothing
     """
@@ -103,6 +104,11 @@ class Database:
     def encoding(self) -> Encoding:
         """How distances are written: `bytes` or `bits`, see `pdb_core.encoding`."""
         return self.header.encoding
+
+    @property
+    def cost(self) -> Cost:
+        """Which moves the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
+        return self.header.cost
 
     @property
     def lookup_tables(self) -> LookupTables:
@@ -194,7 +200,9 @@ class Database:
         values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
         scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
         probe_boards(rows, tables, views, scratch[0], scratch[1], values)
-        sums = values.sum(axis=2, dtype=np.int16)
+        # Where every move counts, patterns share moves: their distances may not be added up.
+        is_additive = self.cost == "additive"
+        sums = values.sum(axis=2, dtype=np.int16) if is_additive else values.max(axis=2).astype(np.int16)
         maximum = np.where(verdicts == 1, sums.max(axis=1, initial=0), np.int16(-1))
         return BatchProbe(values, sums, maximum)
 

@@ -104,7 +104,7 @@ class UnitPlaces(NamedTuple):
     """What it takes to find the units of a board: for sum s and cell or tile i, entry s * n_cells + i.
 
     cells        int64  the cell of the given board that cell i of the sum's board is
-    tile_labels  int64  the label of tile i within its pattern
+    tile_labels  int64  the label of tile i within its pattern, -1 where the sum leaves it out
     first_units  int64[s + 1]
     """
 
@@ -217,7 +217,11 @@ class BestFirst:
         h = int(evaluate(self._heuristic, cells[0]))
         values = [database.probe_batch(cells, self._goal) for database in self._databases]
         h = max([h, *(int(probe.maximum[0]) for probe in values)])
-        distances = [probe.values.reshape(-1) for probe in values]
+        distances = [
+            probe.values[0, view, list(patterns)]
+            for probe, heuristic in zip(values, self._sums, strict=True)
+            for view, patterns in heuristic.sums()
+        ]
         table.values[: self._tables.n_units] = np.concatenate([np.empty(0, dtype=np.uint8), *distances])
         table.add(pack(self._packing, board), 0)
         counters[N_NODES] = 1
@@ -240,10 +244,13 @@ class BestFirst:
 
 def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:
     cells, labels, n_units = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [0]
-    for tables, views in sums:
-        cells.append(np.argsort(views.cell_maps, axis=1).reshape(-1))
-        labels.append(views.tile_labels.reshape(-1))
-        n_units += [len(tables.table_start)] * len(views.cell_maps)
+    for heuristic in sums:
+        views = heuristic.views
+        for view, patterns in heuristic.sums():
+            cells.append(np.argsort(views.cell_maps[view]))
+            is_placed = np.isin(views.tile_patterns[view], patterns)
+            labels.append(np.where(is_placed, views.tile_labels[view], -1))
+            n_units.append(len(patterns))
     return UnitPlaces(np.concatenate(cells), np.concatenate(labels), np.cumsum(n_units))
 
 

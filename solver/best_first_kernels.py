@@ -17,7 +17,16 @@ from pdb_core.jit import kernel
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.ida_star_kernels import move_unit, read_change, unit_address
 from solver.node_table_kernels import find, first_slot, move_packed, unpack
-from solver.search_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, N_MOVES, UNIT_FIELDS
+from solver.search_tables import (
+    EDGE_FIELDS,
+    EDGES,
+    LABEL_BITS,
+    LEFT_CELL,
+    N_MOVES,
+    TILE_FIELDS,
+    UNIT,
+    UNIT_FIELDS,
+)
 
 # What `expand_best` returns.
 PAUSED, FOUND, NO_ROOM, NO_BUCKETS, EMPTY = range(5)
@@ -93,9 +102,9 @@ def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts:
         first = s * databases.n_cells
         for cell in range(databases.n_cells):
             tile = np.int64(board[_at(places.cells[_at(first + cell)])])
-            if tile == 0:
+            if places.tile_labels[_at(first + tile)] < 0:
                 continue
-            unit = databases.unit_of_tile[_at(first + tile)]
+            unit = databases.tiles[_at((first + tile) * TILE_FIELDS + UNIT)]
             shift = databases.n_cells + counts[_at(unit)]
             words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
             counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
@@ -113,8 +122,9 @@ def value_child(
         nodes.values[_at(target + unit)] = nodes.values[_at(source + unit)]
     largest = 0
     for s in range(databases.n_sums):
-        moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
-        edge_row = (s * databases.n_cells * N_MOVES + edge) * EDGE_FIELDS
+        tile_row = (s * databases.n_cells + tile) * TILE_FIELDS
+        moved = databases.tiles[_at(tile_row + UNIT)]
+        edge_row = (databases.tiles[_at(tile_row + EDGES)] + edge) * EDGE_FIELDS
         word = move_unit(databases, words[_at(moved)], moved, edge_row)
         address = unit_address(databases, word, moved, databases.edges[_at(edge_row + LEFT_CELL)])
         before = np.int64(nodes.values[_at(source + moved)])

@@ -87,14 +87,15 @@ def solution_of(
 
 
 class IdaStar:
-    """IDA* with the largest of all sums of some databases, for one goal; the first sums prune what they can, then the
-    others are asked. Any number of threads may call `search` at the same time.
+    """IDA* with the largest of all sums of some databases, for the goal of the first; the first sums prune what they
+    can, then the others are asked. Any number of threads may call `search` at the same time.
     """
 
     def __init__(
         self, size: BoardSize, heuristics: Sequence[Heuristic], machine: MoveMachine, *, orders_children: bool
     ) -> None:
         self._size = size
+        self._goal = tuple(heuristics[0].tables.goal.tolist())
         self._heuristics = tuple(heuristics)  # also keeps the tables' memory, which the kernel reads by its addresses
         self._tables = search_tables(size, heuristics, machine, orders_children=orders_children)
 
@@ -118,7 +119,7 @@ class IdaStar:
         limits = limits or Limits()
         words, sums = self._root(board)
         h = int(sums.max())
-        if h == 0:
+        if board == self._goal:
             if listed is not None:
                 listed(())
             return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
@@ -167,15 +168,18 @@ class IdaStar:
         """The words of all units at `board`, and the sums."""
         words, sums = [], []
         rows = np.array([board], dtype=np.uint8)
-        for tables, views in self._heuristics:
+        for heuristic in self._heuristics:
+            tables, views = heuristic
             shape = len(views.cell_maps), len(tables.table_start)
             masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
             values = np.zeros((1, *shape), dtype=np.uint8)
             probe_boards(rows, tables, views, masks, labels, values)
             distances = values[0].astype(np.int64)
-            words.append((masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)).reshape(-1))
-            sums.append(distances.sum(axis=1))
-        return np.concatenate(words), np.concatenate(sums)
+            states = masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)
+            for view, patterns in heuristic.sums():
+                words.append(states[view, patterns])
+                sums.append(distances[view, patterns].sum())
+        return np.concatenate(words), np.array(sums, dtype=np.int64)
 
 
 def _search_small_thresholds(tables: SearchTables, lanes: Lanes, h: int, n_nodes: int) -> tuple[int, list[Iteration]]:

@@ -28,6 +28,7 @@ from solver.search_tables import (
     CHILD_FIELDS,
     DEPTH,
     EDGE_FIELDS,
+    EDGES,
     ENTRY_SHIFT,
     EXPANDED,
     FIRST_SUM,
@@ -57,6 +58,8 @@ from solver.search_tables import (
     SUFFIX,
     TABLE,
     TILE,
+    TILE_FIELDS,
+    UNIT,
     UNIT_FIELDS,
     UNTRIED,
     VALUE_SHIFT,
@@ -133,8 +136,9 @@ def ask_for_children(tables: Any, lanes: Any, row: int, moves: int, s: int) -> N
         moves &= moves - 1
         edge = blank * N_MOVES + move
         tile = np.int64(lanes.boards[_at((row + BOARD) * 8 + tables.edge_cells[_at(edge)])])
-        unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
-        edge_row = (s * tables.n_cells * N_MOVES + edge) * EDGE_FIELDS
+        tile_row = (s * tables.n_cells + tile) * TILE_FIELDS
+        unit = tables.tiles[_at(tile_row + UNIT)]
+        edge_row = (tables.tiles[_at(tile_row + EDGES)] + edge) * EDGE_FIELDS
         word = move_unit(tables, lanes.rows[_at(row + tables.words_at + unit)], unit, edge_row)
         address = unit_address(tables, word, unit, tables.edges[_at(edge_row + LEFT_CELL)])
         prefetch(address >> 3)
@@ -144,11 +148,29 @@ def ask_for_children(tables: Any, lanes: Any, row: int, moves: int, s: int) -> N
 
 
 @kernel
-def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> int:
-    """Drop the untried children whose h in sum `s` exceeds `h_limit`. Returns those that are left, or -1 - (the move
-    to the goal).
+def confirm_goal(goal: Any, board: Any, edge_cells: Any, blank: int, judged: int) -> int:
+    """What `judge_children` would have returned of a sum that looks at all tiles: -1 - (the move to the goal), or what
+    is left.
 
-    A sum of 0 is the goal: every tile is in its place.
+    goal, board  uint8[n_cells], uint8[at least n_cells]: the board of the parent
+
+    Called once for a solution, and for a sum that leaves tiles out wherever its own are in their places.
+    """
+    move = (-1 - judged) & (N_MOVES - 1)
+    cell = edge_cells[blank * N_MOVES + move]
+    for i in range(goal.shape[0]):
+        source = cell if i == blank else blank if i == cell else i
+        if board[source] != goal[i]:
+            return (-1 - judged) // N_MOVES
+    return -1 - move
+
+
+@kernel
+def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> int:
+    """Drop the untried children whose h in sum `s` exceeds `h_limit`. Returns those that are left, or where the sum of
+    one is 0, -1 - (its move + N_MOVES * those that are left).
+
+    A sum of 0 is the goal, every tile is in its place, unless the sum leaves tiles out: see `confirm_goal`.
     """
     left = 0
     goal = -1
@@ -166,7 +188,7 @@ def judge_children(tables: Any, lanes: Any, row: int, s: int, h_limit: int) -> i
         lanes.rows[_at(child + H_OR_ADDRESS)] = h
         left |= (1 if h <= h_limit else 0) << move
         goal = move if h == 0 else goal
-    return left if goal < 0 else -1 - goal
+    return left if goal < 0 else -1 - (goal + N_MOVES * left)
 
 
 @kernel
@@ -203,7 +225,7 @@ def enter_child(tables: Any, lanes: Any, row: int, move: int) -> int:
     first_sum, largest = 0, -1
     for s in range(tables.n_sums):
         child = row + tables.children_at + (s * N_MOVES + move) * CHILD_FIELDS
-        unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
+        unit = tables.tiles[_at((s * tables.n_cells + tile) * TILE_FIELDS + UNIT)]
         h = lanes.rows[_at(child + H_OR_ADDRESS)]
         lanes.rows[_at(new + tables.words_at + unit)] = lanes.rows[_at(child + WORD)]
         lanes.rows[_at(new + tables.sums_at + s)] = h
@@ -312,10 +334,20 @@ def search_below_threshold(tables: Any, lanes: Any, threshold: int, n_nodes: int
                 first_sum = lanes.rows[_at(row + FIRST_SUM)]
                 if phase == 0:
                     untried = judge_children(tables, lanes, row, first_sum, threshold - depth - 1)
+                    if untried < 0:
+                        untried = confirm_goal(
+                            tables.goal, lanes.boards[(row + BOARD) * 8 :], tables.edge_cells, lanes.rows[row + BLANK],
+                            untried,
+                        )  # fmt: skip
                 else:
                     for other in range(1, tables.n_sums):
                         s = other - 1 if other <= first_sum else other
                         untried = judge_children(tables, lanes, row, s, threshold - depth - 1)
+                        if untried < 0:
+                            untried = confirm_goal(
+                                tables.goal, lanes.boards[(row + BOARD) * 8 :], tables.edge_cells,
+                                lanes.rows[row + BLANK], untried,
+                            )  # fmt: skip
                         if untried <= 0:
                             break
                         lanes.rows[_at(row + UNTRIED)] = untried

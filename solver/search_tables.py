@@ -26,6 +26,10 @@ UNIT_FIELDS = 16
 # the tile leaves there.
 EDGE_FIELDS = 8
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
+# A row of `SearchTables.tiles`, one for each sum and tile: the unit whose distance a move of the tile changes, and the
+# first of the rows of edges as they are for that tile. Where every move counts, one of no pattern moves but the blank.
+TILE_FIELDS = 2
+UNIT, EDGES = range(TILE_FIELDS)
 # The blank moves up, left, right or down; children are told by that. Edges are told by blank * N_MOVES + move.
 N_MOVES = 4
 # A row of `Lanes.rows`: these, the board (in whole 64-bit integers), the words of the units, the sums, the children.
@@ -65,11 +69,12 @@ class SearchTables(NamedTuple):
     first_block   int32          for units in bits, see `layout.Blocks`
     region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
-    edges         int64[s * n_cells * N_MOVES * EDGE_FIELDS]
+    edges         int64[n * n_cells * N_MOVES * EDGE_FIELDS]   of each sum, then those of tiles of no pattern
     edge_cells    int64[n_cells * N_MOVES]   the cell that the tile comes from; 0 where there is none
     cell_moves    int64[n_cells]       mask of the moves that a blank on the cell can make
-    unit_of_tile  int64[s * n_cells]
+    tiles         int64[s * n_cells * TILE_FIELDS]
     sum_is_bits   int64[s]             whether its tables are bits
+    goal          uint8[n_cells]
     successors    int16[states * N_MOVES]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
     allowed       uint8[states]        mask of the moves it does not refuse
     words_at, sums_at, children_at, row_size   of a row of `Lanes`
@@ -83,8 +88,9 @@ class SearchTables(NamedTuple):
     edges: Int64s
     edge_cells: Int64s
     cell_moves: Int64s
-    unit_of_tile: Int64s
+    tiles: Int64s
     sum_is_bits: Int64s
+    goal: npt.NDArray[np.uint8]
     successors: npt.NDArray[np.int16]
     allowed: npt.NDArray[np.uint8]
     words_at: int
@@ -123,14 +129,30 @@ class Heuristic(NamedTuple):
     tables: LookupTables
     views: SumViews
 
+    def sums(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The view and the patterns of each sum: all patterns, and where every move counts each by itself.
+
+        There, a pattern that a symmetry takes to one before is left out: its distances are the same. (The fringe is its
+        own reflection.)
+        """
+        n_views, n_patterns = len(self.views.cell_maps), len(self.tables.table_start)
+        if not self.tables.counts_every_move:
+            return [(view, tuple(range(n_patterns))) for view in range(n_views)]
+        by_tiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
+        for view in range(n_views):
+            for pattern in range(n_patterns):
+                tiles = tuple(np.flatnonzero(self.views.tile_patterns[view] == pattern).tolist())
+                by_tiles.setdefault(tiles, (view, (pattern,)))
+        return list(by_tiles.values())
+
 
 def search_tables(
     size: BoardSize, heuristics: Sequence[Heuristic], machine: MoveMachine, *, orders_children: bool
 ) -> SearchTables:
     """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernel.
 
-    The memory of the tables must outlive what is returned. `orders_children`: whether the child with the least sums is
-    searched first, or the one of the last edge.
+    The memory of the tables must outlive what is returned. The goal is that of the first one's tables.
+    `orders_children`: whether the child with the least sums is searched first, or the one of the last edge.
     """
     edge_cells, cell_moves = blank_moves(size)
     # Empty arrays to begin with: a best-first search may do without a database.
@@ -140,20 +162,32 @@ def search_tables(
         [np.empty(0, dtype=np.int32)],
         [np.empty(0, dtype=np.uint8)],
     )
+    n_edges = size.n_cells * N_MOVES
     unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
-    edge_rows = [np.empty((0, size.n_cells * N_MOVES, EDGE_FIELDS), dtype=np.int64)]
-    unit_of_tile = [np.empty((0, size.n_cells), dtype=np.int64)]
+    edge_rows: list[Int64s] = []
+    foreign_edge_rows = [np.empty((0, EDGE_FIELDS), dtype=np.int64)]
+    tile_rows = [np.empty((0, TILE_FIELDS), dtype=np.int64)]
     sum_is_bits: list[int] = []
-    n_units = n_sums = table_bytes = 0
-    for tables, views in heuristics:
-        n_views, n_patterns = len(views.cell_maps), len(tables.table_start)
-        unit_rows += [_unit_rows(tables, parts)] * n_views
-        edge_rows.append(_edge_rows(views, edge_cells))
-        sum_is_bits += [tables.is_bits] * n_views
-        first_unit = n_units + np.arange(n_views)[:, None] * n_patterns
-        unit_of_tile.append(first_unit + np.maximum(views.tile_patterns, 0))
-        n_units += n_views * n_patterns
-        n_sums += n_views
+    n_sums = sum(len(heuristic.sums()) for heuristic in heuristics)
+    n_units = table_bytes = 0
+    for heuristic in heuristics:
+        tables, views = heuristic
+        rows, view_edges = _unit_rows(tables, parts), _edge_rows(views, edge_cells)
+        for view, patterns in heuristic.sums():
+            unit_rows.append(rows[list(patterns)])
+            of_tiles = np.empty((size.n_cells, TILE_FIELDS), dtype=np.int64)
+            of_tiles[:, UNIT] = n_units
+            of_tiles[:, EDGES] = len(edge_rows) * n_edges
+            if tables.counts_every_move:
+                is_foreign = views.tile_patterns[view] != patterns[0]
+                of_tiles[is_foreign, EDGES] = (n_sums + len(foreign_edge_rows) - 1) * n_edges
+                foreign_edge_rows.append(_without_tile(view_edges[view]))
+            else:
+                of_tiles[:, UNIT] += np.maximum(views.tile_patterns[view], 0)
+            edge_rows.append(view_edges[view])
+            tile_rows.append(of_tiles)
+            sum_is_bits.append(tables.is_bits)
+            n_units += len(patterns)
         table_bytes += len(tables.memory)
     words_at = BOARD + -(-size.n_cells // 8)
     sums_at = words_at + n_units
@@ -164,11 +198,12 @@ def search_tables(
         first_block=np.concatenate(parts.first_block),
         region_numbers=np.concatenate(parts.region_numbers),
         units=np.concatenate(unit_rows).reshape(-1),
-        edges=np.concatenate(edge_rows).astype(np.int64).reshape(-1),
+        edges=np.concatenate(edge_rows + foreign_edge_rows).astype(np.int64).reshape(-1),
         edge_cells=edge_cells.reshape(-1),
         cell_moves=cell_moves,
-        unit_of_tile=np.concatenate(unit_of_tile).reshape(-1),
+        tiles=np.concatenate(tile_rows).reshape(-1),
         sum_is_bits=np.array(sum_is_bits, dtype=np.int64),
+        goal=heuristics[0].tables.goal if heuristics else np.zeros(size.n_cells, dtype=np.uint8),
         successors=machine.successors.reshape(-1),
         allowed=((machine.successors >= 0) << np.arange(N_MOVES)).sum(axis=1).astype(np.uint8),
         words_at=words_at,
@@ -260,6 +295,13 @@ def _edge_rows(views: SumViews, edge_cells: Int64s) -> Int64s:
     rows[:, :, CELLS_BELOW] = (one << lower) - one
     rows[:, :, IS_UPWARD] = target > source
     rows[:, :, LEFT_CELL] = source
+    return rows
+
+
+def _without_tile(edge_rows: Int64s) -> Int64s:
+    """The rows of edges for a tile that is of no pattern: nothing moves but the blank."""
+    rows = np.zeros_like(edge_rows)
+    rows[:, LEFT_CELL] = edge_rows[:, LEFT_CELL]
     return rows
 
 

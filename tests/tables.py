@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from pdb_build import build_database, plan_build
+from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
@@ -16,11 +17,19 @@ def _folder() -> Path:
 
 
 @lru_cache(maxsize=64)
-def table_file(partition: str, size_text: str, goal_text: str = "blank-last", encoding: Encoding = "bytes") -> Path:
+def table_file(
+    partition: str,
+    size_text: str,
+    goal_text: str = "blank-last",
+    encoding: Encoding = "bytes",
+    cost: Cost = "additive",
+) -> Path:
     """The table file of a partition, built at the first call."""
     size = parse_size(size_text)
     goal = blank_last(size) if goal_text == "blank-last" else parse_goal(goal_text, size)
-    name = f"{partition}-{size_text}-{goal_text}-{encoding}".replace(",", "_").replace("/", "-").replace(" ", "_")
+    name = (
+        f"{cost}-{partition}-{size_text}-{goal_text}-{encoding}".replace(",", "_").replace("/", "-").replace(" ", "_")
+    )
     path = _folder() / f"{name[:120]}.h5"
-    build_database(plan_build(size, goal, parse_partition(partition, size, goal), path, encoding=encoding))
+    build_database(plan_build(size, goal, parse_partition(partition, size, goal, cost), path, encoding=encoding))
     return path
