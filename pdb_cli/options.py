@@ -1,5 +1,6 @@
 """Options that several commands share, and what they mean."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pdb_cli.output import Format
+from pdb_core.errors import InputError
 
 if TYPE_CHECKING:
     from pdb_core.cost import Cost
@@ -133,3 +135,11 @@ def check_load(load: str) -> None:
     """Raise a usage error where --load is no way to load tables."""
     if load not in ("map", "copy", "huge"):
         raise typer.BadParameter(f"{load!r} is not map, copy or huge", param_hint="--load")
+
+
+def parse_bytes(text: str) -> int:
+    """Read an amount of memory: a number of bytes, or with K, M, G or T after it. Raises `InputError`."""
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise InputError(f"memory limit {text[:40]!r} is not a number of bytes, such as 8G or 500M")
+    return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))

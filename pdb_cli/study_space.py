@@ -1,13 +1,12 @@
 """`pdb study space`: how many boards are how far from the goal."""
 
-import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdb_cli.options import FormatOption, GoalOption, ThreadsOption
+from pdb_cli.options import FormatOption, GoalOption, ThreadsOption, parse_bytes
 from pdb_cli.output import (
     Format,
     ProgressLine,
@@ -21,7 +20,7 @@ from pdb_cli.output import (
     write_records,
 )
 from pdb_cli.plots import PlotOption, check_plot, drawn
-from pdb_core.errors import InputError, LimitReachedError
+from pdb_core.errors import LimitReachedError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -98,14 +97,6 @@ def space(
             f"the memory limit of {format_bytes(limit_bytes)}; raise it with --memory-limit, or give --depth "
             f"{found.depth}"
         )
-
-
-def parse_bytes(text: str) -> int:
-    """Read an amount of memory: a number of bytes, or with K, M, G or T after it. Raises `InputError`."""
-    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE)
-    if match is None:
-        raise InputError(f"memory limit {text[:40]!r} is not a number of bytes, such as 8G or 500M")
-    return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
 
 
 def _record(found: "StateSpace") -> dict[str, Any]:

@@ -12,14 +12,14 @@ All of them pack boards into words and keep them in a hash table, node_table.py,
 from collections.abc import Sequence
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import Board, BoardSize, check_board
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
 from solver.best_first import BestFirst, Weights, weights_of
 from solver.breadth_first import search_breadth_first
 from solver.crew import Crew
 from solver.progress import Limits, Report
 from solver.search_outcome import Found
-from solver.solution import Solution, check_solvable, replay
+from solver.solution import Solution, check_solvable, one_move_away, replay
 
 BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
 A_STAR, WEIGHTED_A_STAR, GREEDY = "a-star", "weighted-a-star", "greedy"
@@ -56,6 +56,7 @@ class GraphSolver:
         """
         if search not in GRAPH_SEARCHES:
             raise InputError(f"search {search!r} is not known; there are {', '.join(GRAPH_SEARCHES)}")
+        check_table_size(size)
         self._size, self._goal, self._search = size, check_board(goal, size), search
         self._memory_limit_bytes = memory_limit_bytes
         self._weights = Weights(0, 1) if search == GREEDY else weights_of(weight if search == WEIGHTED_A_STAR else 1.0)
@@ -63,6 +64,8 @@ class GraphSolver:
         if GRAPH_SEARCHES[search]:
             names = tuple(heuristics) or (() if databases else ("manhattan",))
             self._best_first = BestFirst(size, self._goal, names, databases)
+        # Load or compile the kernels now: the first board's seconds are then those of its search.
+        self.solve(one_move_away(self._goal, size))
 
     def solve(
         self,

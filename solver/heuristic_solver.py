@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-from pdb_core.puzzle import Board, BoardSize, check_board
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from solver.classic_ida_star import ClassicIdaStar
 from solver.crew import Crew
 from solver.ida_star import solution_of
 from solver.progress import Limits, Report
-from solver.solution import Solution, check_solvable, replay
+from solver.solution import Solution, check_solvable, one_move_away, replay
 
 
 class HeuristicSolver:
@@ -23,11 +23,14 @@ class HeuristicSolver:
 
     def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], *, plain: bool = False) -> None:
         """Raises `BoardError` where the goal is no board, `InputError` where the size has no such heuristic."""
+        check_table_size(size)
         self._size, self._goal = size, check_board(goal, size)
         self._heuristics, self._plain = tuple(heuristics), plain
         self._ida_star = ClassicIdaStar(size, self._goal, self._heuristics, plain=plain)
         self._lock = Lock()
         self._all_star: ClassicIdaStar | None = None
+        # Load or compile the kernels now: the first board's seconds are then those of its search.
+        self.solve(one_move_away(self._goal, size))
 
     def solve(
         self,

@@ -55,6 +55,15 @@ def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:
         raise UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
 
 
+def one_move_away(goal: Board, size: BoardSize) -> Board:
+    """A neighbour of a goal: what solvers try themselves on, so that the first board finds all kernels compiled."""
+    cells = list(goal)
+    blank = cells.index(BLANK)
+    cell = size.neighbours[blank][0]
+    cells[blank], cells[cell] = cells[cell], cells[blank]
+    return tuple(cells)
+
+
 def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> tuple[Board, ...]:
     """Move `tiles` one after another; every board on the way, the first and the last included.
 

@@ -13,7 +13,7 @@ from threading import Event, Lock
 from typing import TypeVar
 
 from pdb_core.errors import LimitReachedError
-from pdb_core.puzzle import BLANK, Board, BoardSize, check_board
+from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.crew import Crew
@@ -21,7 +21,7 @@ from solver.ida_star import IdaStar, SearchResult, solution_of
 from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits
 from solver.search_tables import Heuristic
-from solver.solution import Solution, check_solvable, replay
+from solver.solution import Solution, check_solvable, one_move_away, replay
 
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
@@ -63,7 +63,7 @@ class Solver:
         ]
         self._ida_star = IdaStar(database.size, heuristics, machine, orders_children=not plain)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
-        self._ida_star.search(_one_move_away(database.goal, database.size))
+        self._ida_star.search(one_move_away(database.goal, database.size))
 
     def solve(
         self,
@@ -132,14 +132,6 @@ class Solver:
         """What was found in the tables' terms, in those of the board; replayed."""
         tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
         return solution_of(board, goal, self._database.size, result, tiles)
-
-
-def _one_move_away(goal: Board, size: BoardSize) -> Board:
-    cells = list(goal)
-    blank = cells.index(BLANK)
-    cell = size.neighbours[blank][0]
-    cells[blank], cells[cell] = cells[cell], cells[blank]
-    return tuple(cells)
 
 
 class _CancelledError(LimitReachedError):

@@ -6,7 +6,7 @@ those that were chosen.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -58,7 +58,7 @@ class HeuristicTables(NamedTuple):
     groups: GroupTables
 
 
-def parse_heuristic(text: str) -> tuple[str, ...]:
+def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]:
     """The names in `manhattan` or `max(walking-distance,linear-conflict)`. Raises `InputError`.
 
     >>> parse_heuristic("max(misplaced, manhattan)")
@@ -67,7 +67,7 @@ def parse_heuristic(text: str) -> tuple[str, ...]:
     match = re.fullmatch(r"\s*max\s*\((.*)\)\s*", text, re.DOTALL)
     names = tuple(name.strip() for name in (match[1].split(",") if match else [text]))
     for name in names:
-        if name not in HEURISTICS:
+        if name not in HEURISTICS and name not in also:
             raise InputError(
                 f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join(HEURISTICS)}, and max(a,b) of "
                 "several"

@@ -1,0 +1,148 @@
+"""Boards solved one after another or several at a time, and the record of each."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pdb_cli.databases import OpenDatabases
+from pdb_cli.output import count, message, plural
+from pdb_cli.solve_output import Listing, SearchDisplay
+from pdb_cli.solvers import Solvers
+from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board
+    from pdb_query import Instance
+    from solver import Crew, Iteration, Limits, Solution
+
+COLUMNS = (
+    "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
+    "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open",
+)  # fmt: skip
+
+
+class Batch:
+    """Solves boards and remembers the worst that happened: a board that cannot be solved does not stop the others."""
+
+    def __init__(
+        self,
+        databases: OpenDatabases,
+        solvers: Solvers,
+        goal: str | None,
+        time_limit: float | None,
+        max_nodes: int | None,
+        all_solutions: bool,
+        listing: "Listing | None",
+    ) -> None:
+        self._all, self._listing = all_solutions, listing
+        self._databases, self._solvers, self._goal = databases, solvers, goal
+        self._time_limit, self._max_nodes = time_limit, max_nodes
+        self._display = SearchDisplay()
+        self._start = time.perf_counter()
+        self._n_boards = self._n_solved = self._generated = 0
+        self.worst: PdbError | None = None
+
+    def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
+        """The answers in the order of the boards."""
+        from solver.solve import in_parallel
+
+        outcomes = in_parallel(instances, self._solve, n_threads=n_threads, report=self._display.show)
+        for instance, goal, outcome in outcomes:
+            self._display.clear()
+            yield self._record(instance, goal, outcome)
+
+    def _limits(self) -> "Limits":
+        from solver import Limits
+
+        return Limits(seconds=self._time_limit, nodes=self._max_nodes)
+
+    def _solve(
+        self, instance: "Instance", report: "Callable[[Iteration], None]", crew: "Crew | None"
+    ) -> "tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]":
+        goal = self._databases.goal_of(instance, self._goal)
+        size, limits = instance.size, self._limits()
+        try:
+            if not self._all:
+                return instance, goal, self._solvers.solve(instance.board, size, goal, limits, report, crew)
+            listed = None if self._listing is None else self._listing.of(instance.id)
+            return instance, goal, self._solvers.solve_all(instance.board, size, goal, listed, limits, report, crew)
+        except (UnsolvableError, MemoryLimitError) as error:
+            return instance, goal, error
+
+    def _record(
+        self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"
+    ) -> dict[str, Any]:
+        self._n_boards += 1
+        record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+        if isinstance(outcome, UnsolvableError | MemoryLimitError):
+            return record | self._record_of_none(instance, outcome)
+        self._generated += outcome.generated
+        if outcome.length is None:
+            self._remember(
+                LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
+            )
+        else:
+            self._n_solved += 1
+            if instance.optimal_length not in (None, outcome.length):
+                error = WrongAnswerError(
+                    f"board {instance.id}: the shortest solution found has {outcome.length} moves, the instance file "
+                    "says "
+                    f"{instance.optimal_length}; if that is the length of a shortest solution, please report this board"
+                )
+                message(f"pdb: {error}")
+                self._remember(error)
+        if self._all:
+            record |= {"solutions": outcome.n_solutions, "all_solutions": outcome.is_complete}
+        return record | {
+            "solvable": True,
+            "length": outcome.length,
+            "moves": None if outcome.tiles is None else list(outcome.tiles),
+            "optimal": outcome.is_optimal,
+            "h": outcome.h,
+            "lower_bound": outcome.lower_bound,
+            "generated": outcome.generated,
+            "expanded": outcome.expanded,
+            "seconds": round(outcome.seconds, 6),
+            "thresholds": [
+                {
+                    "threshold": i.threshold,
+                    "generated": i.generated,
+                    "expanded": i.expanded,
+                    "seconds": round(i.seconds, 6),
+                }
+                for i in outcome.iterations
+            ],
+            "search": outcome.search,
+            "heuristic": self._solvers.heuristic,
+            "bound": outcome.bound,
+            "reopened": outcome.reopened,
+            "peak_open": outcome.peak_open,
+        }
+
+    def _record_of_none(self, instance: "Instance", error: UnsolvableError | MemoryLimitError) -> dict[str, Any]:
+        """What there is to say of a board without an answer."""
+        is_solvable = isinstance(error, MemoryLimitError)
+        if is_solvable:
+            message(f"pdb: board {instance.id}: {error}")
+            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
+        else:
+            message(f"pdb: {error}")
+            self._remember(UnsolvableError("not all boards can be solved"))
+        known = {"solvable": is_solvable, "search": self._solvers.search, "heuristic": self._solvers.heuristic}
+        none = {"generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": [], "reopened": 0, "peak_open": 0}
+        return dict.fromkeys(COLUMNS[4:]) | none | known
+
+    def _remember(self, error: PdbError) -> None:
+        """Keep the error that decides the exit code: a wrong answer before a limit before an unsolvable board."""
+        order = (WrongAnswerError, LimitReachedError, UnsolvableError)
+        if self.worst is None or order.index(type(error)) < order.index(type(self.worst)):
+            self.worst = error
+
+    def tell_summary(self) -> None:
+        """One line about the whole, where there were several boards."""
+        if self._n_boards > 1:
+            seconds = time.perf_counter() - self._start
+            message(
+                f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
+                f"{count(self._generated)} nodes generated, {self._generated / seconds / 1e6:.1f} million/s"
+            )

@@ -1,0 +1,91 @@
+"""How solutions are shown, and the search while it goes on."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from pdb_cli.output import Format, ProgressLine, Record, count, message, plural
+
+if TYPE_CHECKING:
+    from pdb_query import Instance
+    from solver import Iteration
+
+# In a log, a threshold is told of when it took at least so long.
+_LOG_S = 5.0
+
+
+class Listing:
+    """Writes every shortest solution to stdout as it is found, a line each."""
+
+    def __init__(self, output: Format) -> None:
+        self._output = output
+        self._lock = threading.Lock()
+
+    def of(self, board_id: str) -> "Callable[[tuple[int, ...]], None]":
+        """What writes the solutions of one board; it may be called from any thread."""
+
+        def write(tiles: tuple[int, ...]) -> None:
+            line = f"{board_id}: {' '.join(map(str, tiles))}"
+            if self._output is Format.ndjson:
+                line = json.dumps({"id": board_id, "solution": list(tiles)})
+            with self._lock:
+                print(line, flush=True)
+
+        return write
+
+
+class SearchDisplay:
+    """Shows the threshold being searched on a terminal; in a log, thresholds that took long."""
+
+    def __init__(self) -> None:
+        self._line = ProgressLine()
+        self._lock = threading.Lock()
+        self._told: dict[tuple[str, int], float] = {}
+
+    def show(self, instance: "Instance", iteration: "Iteration") -> None:
+        """Called from the searching threads, every fraction of a second."""
+        rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
+        text = (
+            f"board {instance.id}: threshold {iteration.threshold}, {count(iteration.generated)} nodes, "
+            f"{iteration.seconds:.1f} s, "
+            f"{rate:.1f} million/s"
+        )
+        with self._lock:
+            self._line.show(text)
+            key = instance.id, iteration.threshold
+            if iteration.seconds - self._told.get(key, 0.0) >= _LOG_S and not sys.stderr.isatty():
+                self._told[key] = iteration.seconds
+                message(f"pdb: {text}")
+
+    def clear(self) -> None:
+        with self._lock:
+            self._line.clear()
+
+
+def solutions_text(records: Iterable[Record]) -> Iterator[str]:
+    """The lines of `--format text`."""
+    for record in records:
+        if not record["solvable"]:
+            yield f"{record['id']}: cannot be solved"
+        elif record["length"] is None:
+            least = "" if record["lower_bound"] is None else f" at least {record['lower_bound']} moves,"
+            yield (f"{record['id']}: given up,{least} {count(record['generated'])} nodes, {record['seconds']:.2f} s")
+        else:
+            yield (
+                f"{record['id']}: {plural(record['length'], 'move')}, {_quality(record)}; h {record['h']}, "
+                f"{count(record['generated'])} nodes, "
+                f"{record['seconds']:.2f} s"
+            )
+            yield f"  {' '.join(map(str, record['moves']))}"
+
+
+def _quality(record: Record) -> str:
+    """How good a solution is proved to be."""
+    if record["optimal"]:
+        if "solutions" not in record:
+            return "the shortest"
+        return f"the shortest of {count(record['solutions'])}" if record["all_solutions"] else "the shortest of many"
+    least = f"the shortest has at least {record['lower_bound']}"
+    return least if record["bound"] is None else f"at most {record['bound']:g} times the shortest; {least}"
