@@ -66,7 +66,9 @@ class ClassicIdaStar:
         plain: bool = False,
         keeps_equals: bool = False,
     ) -> None:
-        """`keeps_equals` keeps all shortest solutions, for `finds_all`."""
+        """`keeps_equals` keeps all shortest solutions, for `finds_all`. Raises `InputError` where a heuristic does not
+        exist for boards of that size.
+        """
         self._size, self._goal = size, goal
         machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
         self._tables = classic_tables(size, goal, heuristic_names, machine)
