@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import Iteration, Limits, crew_of, replay
@@ -136,6 +137,13 @@ def machine_duplicates() -> list[str]:
         for length, codes in find_duplicates(DEFAULT_LENGTH).items()
         for code in codes
     ]
+
+
+@pytest.mark.tiny
+def test_boards_larger_than_6x6_are_refused() -> None:
+    size = BoardSize(7, 4)
+    with pytest.raises(InputError, match="go to boards of 6x6"):
+        ClassicIdaStar(size, blank_last(size), ["manhattan"])
 
 
 @pytest.mark.tiny
