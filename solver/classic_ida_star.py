@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize, permutation_is_odd
+from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size, permutation_is_odd
 from solver.classic_ida_star_kernels import search_boards
 from solver.classic_tables import (
     BASE,
@@ -66,7 +66,10 @@ class ClassicIdaStar:
         plain: bool = False,
         keeps_equals: bool = False,
     ) -> None:
-        """`keeps_equals` keeps all shortest solutions, for `finds_all`."""
+        """`keeps_equals` keeps all shortest solutions, for `finds_all`. Raises `InputError` where a heuristic does not
+        exist for boards of that size, or the size is larger than 6x6.
+        """
+        check_table_size(size)
         self._size, self._goal = size, goal
         machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
         self._tables = classic_tables(size, goal, heuristic_names, machine)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel
 from solver.classic_tables import (
     BASE,
     BLANK_SHIFT,
@@ -25,7 +25,7 @@ from solver.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, N_MOVES, SOLU
 _at = np.uint64
 
 
-@kernel
+@borrowing_kernel
 def exceeds(tables: Any, board: Any, h_limit: int) -> bool:
     """Whether one of the heuristics that look at a whole board (uint8[n_cells]) says more than `h_limit`."""
     for i in range(len(tables.asked)):  # noqa: SIM110 (numba compiles no generator)
@@ -34,7 +34,7 @@ def exceeds(tables: Any, board: Any, h_limit: int) -> bool:
     return False
 
 
-@kernel
+@borrowing_kernel
 def search_boards(tables: Any, pile: Any, threshold: int, n_nodes: int, at_goal: int) -> int:
     """Search for the goal among the nodes with f up to `threshold`; tables: `ClassicTables`.
 

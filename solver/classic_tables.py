@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.heuristics import HeuristicTables, heuristic_tables
-from solver.heuristics.heuristic import LINEAR_CONFLICT, MANHATTAN, MISPLACED
+from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED
 from solver.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
 from solver.search_tables import N_COUNTERS, N_MOVES
 
@@ -100,7 +100,10 @@ class Pile(NamedTuple):
 
 
 def classic_tables(size: BoardSize, goal: Board, names: Sequence[str], machine: MoveMachine) -> ClassicTables:
-    """The tables for the largest of some heuristics, and Manhattan distance, which is below all but one of them."""
+    """The tables for the largest of some heuristics, and Manhattan distance, which is below all but one of them.
+
+    Raises `InputError` where one of them does not exist for boards of that size.
+    """
     n = size.n_cells
     edge_cells = np.zeros((n, N_MOVES), dtype=np.int64)
     cell_moves = np.zeros(n, dtype=np.uint64)
@@ -119,7 +122,7 @@ def classic_tables(size: BoardSize, goal: Board, names: Sequence[str], machine: 
     codes = set(heuristics.codes.tolist())
     uses_manhattan = codes != {MISPLACED}
     asked = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - ({MISPLACED} if uses_manhattan else set()))
-    uses_conflicts = LINEAR_CONFLICT in codes
+    uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})  # korf-taylor only adds to them
     is_packed = n <= MAX_PACKED_CELLS and uses_manhattan and not uses_conflicts and not asked
     nearer = np.zeros(n, dtype=np.uint64)
     if n <= MAX_PACKED_CELLS:

@@ -1,10 +1,10 @@
-"""IDA* with Manhattan distance on boards packed into one word (Korf 1985), without a branch that depends on the board.
+"""IDA* with Manhattan distance on boards packed into one word (Korf 1985).
 
 The word is read from the blank's cell on, around 16 places of four bits: the tile right of the blank is always at place
 1, the one below at place `width`, and a move is an exchange with place 0 and a rotation by a fixed number of bits.
 
-A child is written on top of the pile whether it is pruned or not, and the top rises by one where it is not. A branch
-there would be taken at random, and cost more than the whole child.
+A child is written on top of the pile whether it is pruned or not, and the top rises where it is not: no branch depends
+on the board. See docs/decisions for what that is worth.
 
 The slack tells the goal: a node as deep as the threshold has f = g + h <= threshold only where h is 0.
 """
