@@ -86,15 +86,15 @@ def parse_method(
     plain: bool = False,
     finds_all: bool = False,
 ) -> Method:
-    """The method of these options. Raises `InputError` and usage errors where they do not go together."""
+    """The method of these options. Raises `InputError` where they do not go together."""
     if search not in SEARCHES:
-        raise typer.BadParameter(f"{search!r} is not one of {', '.join(SEARCHES)}", param_hint="--search")
+        raise InputError(f"search {search!r} is not one of {', '.join(SEARCHES)}")
     if not SEARCHES[search]:
         _refuse({"--heuristic": heuristic, "--db": db}, f"--search {search} asks no heuristic")
     if search != IDA_STAR:
-        _refuse({"--plain": plain, "--all": finds_all}, "goes with --search ida-star")
+        _refuse({"--plain": plain, "--all": finds_all}, "it goes with --search ida-star")
     if search != WEIGHTED_A_STAR:
-        _refuse({"--weight": weight}, f"goes with --search {WEIGHTED_A_STAR}")
+        _refuse({"--weight": weight}, f"it goes with --search {WEIGHTED_A_STAR}")
     if search == IDA_STAR:
         _refuse({"--memory-limit": memory_limit}, "IDA* needs next to no memory")
     names: tuple[str, ...] = ()
@@ -128,7 +128,7 @@ def _parse_names(heuristic: str) -> tuple[str, ...]:
 def _refuse(options: dict[str, object], why: str) -> None:
     for name, value in options.items():
         if value:
-            raise typer.BadParameter(why, param_hint=name)
+            raise InputError(f"{name} cannot be given here: {why}")
 
 
 class Solvers:

@@ -1,0 +1,80 @@
+"""pdb solve --search and --heuristic."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solver.heuristics import HEURISTICS
+from tests.command_line import pdb, refused
+
+HARDEST = "8 6 7/2 5 4/3 0 1"
+OPTIMAL = ("ida-star", "a-star", "breadth-first", "bidirectional")
+
+
+def answer(*arguments: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(pdb("solve", HARDEST, *arguments, "--format", "ndjson").stdout)
+    return record
+
+
+@pytest.mark.parametrize("search", OPTIMAL)
+def test_optimal_searches_find_the_shortest(search: str) -> None:
+    heuristic = () if search.startswith("b") else ("--heuristic", "linear-conflict")
+    record = answer("--search", search, *heuristic)
+    assert (record["length"], record["optimal"], record["bound"], record["search"]) == (31, True, 1.0, search)
+    assert record["heuristic"] == (heuristic[1] if heuristic else None)
+
+
+def test_every_heuristic_can_be_asked_by_ida_star() -> None:
+    names = ["--heuristic", f"max({','.join(HEURISTICS)})"]
+    assert answer(*names)["length"] == 31
+    assert answer(*names, "--search", "a-star")["length"] == 31
+
+
+def test_searches_that_are_not_optimal_say_so() -> None:
+    weighted = answer("--search", "weighted-a-star", "--weight", "3", "--heuristic", "manhattan")
+    assert weighted["length"] <= 93
+    assert weighted["bound"] == (1.0 if weighted["optimal"] else 3.0)
+    greedy = answer("--search", "greedy", "--heuristic", "manhattan")
+    assert greedy["length"] >= 31
+    shown = pdb("solve", HARDEST, "--search", "greedy", "--heuristic", "misplaced").stdout
+    assert "the shortest has at least" in shown
+
+
+def test_databases_and_heuristics_together() -> None:
+    record = answer("--search", "a-star", "--heuristic", "max(db,manhattan)")
+    assert (record["length"], record["heuristic"]) == (31, "max(db,manhattan)")
+
+
+def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0\n1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15\n", encoding="utf-8")
+    result = pdb(
+        "solve", "--instances", str(path), "--search", "a-star", "--heuristic", "manhattan", "--memory-limit", "20M",
+        "--format", "ndjson",
+    )  # fmt: skip
+    assert result.returncode == 5
+    assert "raise --memory-limit" in result.stderr
+    given_up, solved = (json.loads(line) for line in result.stdout.splitlines())
+    assert (given_up["solvable"], given_up["length"], solved["length"]) == (True, None, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (("--search", "depth-first"), "is not one of ida-star, a-star"),
+        (("--search", "bidirectional", "--heuristic", "manhattan"), "asks no heuristic"),
+        (("--search", "a-star", "--plain"), "goes with --search ida-star"),
+        (("--search", "a-star", "--all"), "goes with --search ida-star"),
+        (("--weight", "2"), "goes with --search weighted-a-star"),
+        (("--memory-limit", "1G"), "next to no memory"),
+        (("--search", "a-star", "--memory-limit", "much"), "is not a number of bytes"),
+        (("--search", "weighted-a-star", "--weight", "0.5"), "weights go from 1"),
+        (("--heuristic", "euclid"), "is not known; there are misplaced"),
+        (("--heuristic", "max(db,manhattan)"), "say --search a-star"),
+        (("--heuristic", "manhattan", "--db", "x.h5"), "does not ask the tables of --db"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(arguments: tuple[str, ...], match: str) -> None:
+    refused(pdb("solve", HARDEST, *arguments), 2, match)

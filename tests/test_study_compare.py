@@ -1,0 +1,53 @@
+"""One table of heuristics and searches on the same boards."""
+
+import csv
+import json
+import statistics
+from io import StringIO
+from pathlib import Path
+
+from tests.command_line import pdb, refused
+
+CSV = ("--format", "csv")
+
+
+def test_rows_are_the_means_of_what_solve_says() -> None:
+    boards = ("--instances", "classic", "--size", "3x3")
+    shown = pdb("study", "compare", *boards, "--boards", "2", "--heuristic", "manhattan", "--search", "a-star", *CSV)
+    (row,) = csv.DictReader(StringIO(shown.stdout))
+    solved = pdb("solve", *boards, "--heuristic", "manhattan", "--search", "a-star", "--format", "ndjson").stdout
+    answers = [json.loads(line) for line in solved.splitlines()][:2]
+    assert (row["heuristic"], row["search"], row["boards"], row["solved"]) == ("manhattan", "a-star", "2", "2")
+    for column, field in (("mean_h", "h"), ("mean_length", "length"), ("mean_generated", "generated")):
+        assert float(row[column]) == statistics.mean(answer[field] for answer in answers)
+
+
+def test_every_pair_has_a_row_and_optimal_ones_agree(tmp_path: Path) -> None:
+    plot = tmp_path / "a.svg"
+    names = ("manhattan", "korf-taylor", "db")
+    searches = ("ida-star", "a-star", "weighted-a-star", "bidirectional")
+    arguments = [argument for name in names for argument in ("--heuristic", name)]
+    arguments += [argument for name in searches for argument in ("--search", name)]
+    shown = pdb("study", "compare", "--size", "3x2", "--boards", "9", *arguments, "--plot", str(plot), *CSV).stdout
+    rows = {(row["heuristic"], row["search"]): row for row in csv.DictReader(StringIO(shown))}
+    assert set(rows) == {(name, search) for name in names for search in searches[:3]} | {("", "bidirectional")}
+    optimal = {row["mean_length"] for (_name, search), row in rows.items() if search != "weighted-a-star"}
+    assert len(optimal) == 1
+    weighted = float(rows["manhattan", "weighted-a-star"]["mean_length"])
+    assert float(min(optimal)) <= weighted <= 1.5 * float(min(optimal))
+    # The complete table of 3x2 knows every distance.
+    assert rows["db", "a-star"]["mean_h"] == min(optimal)
+    assert "<svg" in plot.read_text(encoding="utf-8")
+
+
+def test_boards_given_up_are_counted() -> None:
+    shown = pdb("study", "compare", "--size", "4x4", "--boards", "2", "--heuristic", "manhattan", "--max-nodes", "1000")
+    assert "0/2" in shown.stdout
+    assert "none within the limits" in shown.stdout
+
+
+def test_bad_input_is_refused() -> None:
+    refused(pdb("study", "compare", "--heuristic", "euclid"), 2, "is not known")
+    refused(pdb("study", "compare", "--search", "depth-first"), 2, "not one of ida-star")
+    refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6")
+    refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--search a-star")
