@@ -1,4 +1,6 @@
-"""Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`."""
+"""Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`, and
+about the searches beside IDA*, which keep the boards they meet, in `graph_search`.
+"""
 
 from solver.crew import Crew, crew_of
 from solver.good_solution import GoodSolution, default_time_limit, find_good_solution

@@ -14,7 +14,9 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
-from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.evaluate_kernels import evaluate_one
+from solver.heuristics.heuristic import MANHATTAN
+from solver.heuristics.manhattan_kernels import manhattan
 from solver.ida_star_kernels import move_unit, read_change, unit_address
 from solver.node_table_kernels import find, first_slot, move_packed, unpack
 from solver.search_tables import (
@@ -165,6 +167,8 @@ def expand_best(
     n_slots = len(nodes.slots)
     capacity = len(nodes.rows) // nodes.row_size
     board = scratch.board
+    # A call that is handed the tables of all heuristics costs more than Manhattan distance itself.
+    only_manhattan = len(heuristic.codes) == 1 and heuristic.codes[0] == MANHATTAN
     for _ in range(n_expansions):
         if counters[GENERATED] >= n_generated:
             return PAUSED
@@ -237,7 +241,12 @@ def expand_best(
                     units_placed = True
                 board[_at(blank)] = tile
                 board[_at(cell)] = 0
-                h = evaluate(heuristic, board)
+                h = 0
+                if only_manhattan:
+                    h = manhattan(heuristic.manhattan, board)
+                else:
+                    for i in range(len(heuristic.codes)):
+                        h = max(h, evaluate_one(heuristic, heuristic.codes[i], board))
                 board[_at(cell)] = tile
                 board[_at(blank)] = 0
                 if databases.n_units != 0:

@@ -26,8 +26,8 @@ _MEMORY_SHARE = 0.75
 _MEMORY_UNKNOWN_BYTES = 2_000_000_000
 _FIRST_NODES = 4096
 # Nodes added at once to a large table, and moved to new slots in one call of the kernel: either takes some 50 ms.
-_MOST_NODES_ADDED = 1 << 22
-_REHASHED_NODES = 1 << 20
+_MOST_NODES_ADDED = 1 << 21
+_REHASHED_NODES = 1 << 18
 # At most this part of the slots is taken: a board that is not there is then told from 4 slots, on average.
 _LOAD = 5 / 8
 # Numbers of nodes are int32.
@@ -153,16 +153,14 @@ class NodeTable:
 
         Raises `MemoryLimitError` where there is no room for any.
         """
-        capacity = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
-        n_slots = len(self.slots)
-        if capacity > _LOAD * n_slots:
-            n_slots *= 2
         node_bytes = 8 * self.row_size + self.n_values
-        if self._bytes_of(capacity, n_slots) > self.limit_bytes:
-            # What there is left: first as many nodes as the slots can hold, then as the memory can.
-            n_slots = len(self.slots)
-            capacity = min(int(_LOAD * n_slots), (self.limit_bytes - self.other_bytes - 4 * n_slots) // node_bytes)
-        if capacity < n_nodes + N_MOVES:
+        wanted = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
+        for n_slots in (len(self.slots), 2 * len(self.slots)):
+            affordable = (self.limit_bytes - self.other_bytes - 4 * n_slots) // node_bytes
+            capacity = min(wanted, int(_LOAD * n_slots), affordable)
+            if capacity >= n_nodes + N_MOVES:
+                break
+        else:
             raise self._too_large(n_nodes)
         # Not np.resize: this asks the system to extend the array, which large ones are without being copied.
         self.rows.resize(capacity * self.row_size, refcheck=False)
@@ -176,9 +174,6 @@ class NodeTable:
                 last = min(first + _REHASHED_NODES, n_nodes)
                 rehash(self.packing, self.rows, self.row_size, self.slots, first, last)
                 heard()
-
-    def _bytes_of(self, capacity: int, n_slots: int) -> int:
-        return capacity * (8 * self.row_size + self.n_values) + 4 * n_slots + self.other_bytes
 
 
 def node_table(

@@ -84,7 +84,14 @@ def untimed(line: str) -> str:
 
 @pytest.mark.parametrize(
     "module",
-    ["pdb_core.messages", "pdb_core.puzzle", "pdb_core.ranking", "pdb_query.database", "solver.solve"],
+    [
+        "pdb_core.messages",
+        "pdb_core.puzzle",
+        "pdb_core.ranking",
+        "pdb_query.database",
+        "solver.graph_search",
+        "solver.solve",
+    ],
     ids=str,
 )
 def test_examples_in_docstrings_run(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
