@@ -1,11 +1,14 @@
 """`pdb solve`: shortest solutions."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from pdb_cli.any_board import refuse_with_any, solve_any
+from pdb_cli.board_files import boards_of_files, split_arguments, write_answers
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardsArgument,
@@ -20,14 +23,11 @@ from pdb_cli.options import (
     check_load,
     size_hint,
 )
-from pdb_cli.output import Format, command, message, prepare, write_records
+from pdb_cli.output import Format, command, message, prepare
 from pdb_cli.solve_batch import COLUMNS, Batch
 from pdb_cli.solve_output import Listing, solutions_text
 from pdb_cli.solvers import HeuristicOption, MemoryLimitOption, SearchOption, Solvers, WeightOption, parse_method
 from pdb_core.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @command
@@ -65,13 +65,18 @@ def solve(
         bool,
         typer.Option("--any", help="A good solution, not the shortest, of any board up to 32x32, without tables."),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the solutions to a file, position by position."),
+    ] = None,
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
     """Find a shortest solution of each board, and prove that it is one.
 
     Without a board, on a terminal, the 17 hardest boards of the 15-puzzle are solved. Without --db the standard table
-    of the board's size is used, and built the first time.
+    of the board's size is used, and built the first time. An argument that ends in .dat, or names a file, is a file of
+    boards in plain text (docs/files.md).
     """
     check_load(load)
     if any_size:
@@ -93,18 +98,20 @@ def solve(
         raise typer.BadParameter("writes text or ndjson", param_hint="--list")
     method = parse_method(search, heuristic, db, weight, memory_limit, plain=plain, finds_all=all_solutions)
     prepare()
-    if not boards and instances is None:
+    files, boards = split_arguments(boards)
+    if not boards and not files and instances is None:
         instances = _default_instances(db)
-    asked = boards_asked_for(boards, instances, size_hint(db, size))
+    hint = size_hint(db, size)
+    asked = chain(boards_of_files(files, hint), boards_asked_for(boards, instances, hint))
     if any_size:
-        solve_any(asked, goal, time_limit, output, COLUMNS)
+        solve_any(asked, goal, time_limit, output, out, COLUMNS)
         return
     with OpenDatabases(db, load) as databases:
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None
         batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing)
-        write_records(batch.records(asked, n_threads), output, columns=COLUMNS, text=solutions_text)
+        write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text)
     batch.tell_summary()
     if batch.worst is not None:
         raise batch.worst
