@@ -7,6 +7,7 @@ import typer
 
 from pdb_cli.board_files import write_answers
 from pdb_cli.output import Format, Record, message, plural
+from pdb_cli.tile_names import TileNames
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 
 if TYPE_CHECKING:
@@ -29,11 +30,12 @@ def solve_any(
     time_limit: float | None,
     output: Format,
     out: "Path | None",
+    names: TileNames | None,
     columns: Sequence[str],
 ) -> None:
     """Write a good solution of each board. Raises `UnsolvableError` at the end where a board had none."""
     answers = AnyBoards(goal, time_limit)
-    write_answers(answers.records(instances), output, out, columns=columns, text=any_text)
+    write_answers(answers.records(instances), output, out, columns=columns, text=any_text, names=names)
     if answers.worst is not None:
         raise answers.worst
 

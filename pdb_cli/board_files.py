@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from pdb_cli.output import Format, Record, message, plural, write_records
+from pdb_cli.tile_names import TileNames
 from pdb_core.errors import BoardError, DiskFullError, InputError, InstanceError, OutputError, PdbError
 from pdb_core.messages import shorten
 
@@ -197,23 +198,27 @@ def write_answers(
     *,
     columns: Sequence[str],
     text: Callable[[Iterable[Record]], Iterator[str]],
+    names: TileNames | None = None,
 ) -> None:
-    """Write records to stdout, or where a file is named to the file, and to stdout too if not as text."""
+    """Write records to stdout, or where a file is named to the file, and to stdout too if not as text. Tiles are told
+    by `names` where there are some.
+    """
+    named = names.named if names is not None else iter
     if out is None:
-        write_records(records, output, columns=columns, text=text)
+        write_records(named(records), output, columns=columns, text=text)
         return
     with written_safely(out) as file:
-        kept = saved(records, file)
+        kept = saved(records, file, str if names is None else names.word)
         if output is Format.text:
             for _ in kept:
                 pass
         else:
-            write_records(kept, output, columns=columns, text=text)
+            write_records(named(kept), output, columns=columns, text=text)
     message(f"pdb: {out} written")
 
 
-def saved(records: Iterable[Record], file: IO[str]) -> Iterator[Record]:
-    """Pass records of `pdb solve` on, writing the solution of each to `file`."""
+def saved(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
+    """Pass records of `pdb solve` on, writing the solution of each to `file`, tiles as `word` has them."""
     for number, record in enumerate(records):
         if number:
             file.write("\n")
@@ -224,20 +229,20 @@ def saved(records: Iterable[Record], file: IO[str]) -> Iterator[Record]:
         else:
             file.write(f"{record['length']}\n")
             first = True
-            for position in _positions(record):
+            for position in _positions(record, word):
                 file.write(position if first else f"\n{position}")
                 first = False
         yield record
 
 
-def _positions(record: Record) -> Iterator[str]:
+def _positions(record: Record, word: Callable[[int], str]) -> Iterator[str]:
     """The board after each move, as rows of numbers; the first and the last included."""
     width = int(record["size"].partition("x")[0])
     cells = list(record["board"])
     places = {tile: cell for cell, tile in enumerate(cells)}
 
     def row_text(row: int) -> str:
-        return " ".join(map(str, cells[row * width : (row + 1) * width])) + "\n"
+        return " ".join(map(word, cells[row * width : (row + 1) * width])) + "\n"
 
     rows = [row_text(row) for row in range(len(cells) // width)]
     yield "".join(rows)

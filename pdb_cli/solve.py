@@ -27,6 +27,7 @@ from pdb_cli.output import Format, command, message, prepare
 from pdb_cli.solve_batch import COLUMNS, Batch
 from pdb_cli.solve_output import Listing, solutions_text
 from pdb_cli.solvers import HeuristicOption, MemoryLimitOption, SearchOption, Solvers, WeightOption, parse_method
+from pdb_cli.tile_names import between_boards, names_of_tiles
 from pdb_core.errors import InputError
 
 
@@ -69,6 +70,16 @@ def solve(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the solutions to a file, position by position."),
     ] = None,
+    from_board: Annotated[
+        str | None, typer.Option("--from", metavar="BOARD", help="With --to: the way from one board to another.")
+    ] = None,
+    to_board: Annotated[
+        str | None, typer.Option("--to", metavar="BOARD", help="The board that --from leads to.")
+    ] = None,
+    tiles: Annotated[
+        str,
+        typer.Option("--tiles", metavar="numbers|letters", help="Letters: tiles are the words of --goal, _ the blank."),
+    ] = "numbers",
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
@@ -98,20 +109,28 @@ def solve(
         raise typer.BadParameter("writes text or ndjson", param_hint="--list")
     method = parse_method(search, heuristic, db, weight, memory_limit, plain=plain, finds_all=all_solutions)
     prepare()
+    boards, goal = between_boards(from_board, to_board, boards, instances, goal)
     files, boards = split_arguments(boards)
+    names = names_of_tiles(tiles, goal)
+    if names is not None:
+        if files or instances is not None or list_solutions or not boards:
+            raise typer.BadParameter(
+                "letters goes with boards on the command line, without --list", param_hint="--tiles"
+            )
+        boards, goal = [names.numbered(board) for board in boards], names.goal
     if not boards and not files and instances is None:
         instances = _default_instances(db)
     hint = size_hint(db, size)
     asked = chain(boards_of_files(files, hint), boards_asked_for(boards, instances, hint))
     if any_size:
-        solve_any(asked, goal, time_limit, output, out, COLUMNS)
+        solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return
     with OpenDatabases(db, load) as databases:
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None
         batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing)
-        write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text)
+        write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text, names=names)
     batch.tell_summary()
     if batch.worst is not None:
         raise batch.worst
