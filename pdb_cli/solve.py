@@ -40,7 +40,13 @@ def solve(
     size: SizeOption = None,
     threads: ThreadsOption = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0.0, metavar="S", help="Give a board up after so many seconds.")
+        float | None,
+        typer.Option(
+            "--time-limit",
+            min=0.0,
+            metavar="S",
+            help="Give a board up after so many seconds; with --any, improve it so long.",
+        ),
     ] = None,
     max_nodes: Annotated[
         int | None,
