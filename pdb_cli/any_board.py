@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pdb_cli.output import Format, Record, message, plural, write_records
+from pdb_cli.board_files import write_answers
+from pdb_cli.output import Format, Record, message, plural
+from pdb_cli.tile_names import TileNames
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pdb_core.puzzle import Board
     from pdb_query import Instance
 
@@ -25,11 +29,13 @@ def solve_any(
     goal: str | None,
     time_limit: float | None,
     output: Format,
+    out: "Path | None",
+    names: TileNames | None,
     columns: Sequence[str],
 ) -> None:
     """Write a good solution of each board. Raises `UnsolvableError` at the end where a board had none."""
     answers = AnyBoards(goal, time_limit)
-    write_records(answers.records(instances), output, columns=columns, text=any_text)
+    write_answers(answers.records(instances), output, out, columns=columns, text=any_text, names=names)
     if answers.worst is not None:
         raise answers.worst
 
@@ -53,7 +59,8 @@ class AnyBoards:
     def _record(self, instance: "Instance", goal: "Board") -> dict[str, Any]:
         from solver import find_good_solution
 
-        record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+        record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
+        record |= {"board": list(instance.board), "goal": list(goal)}
         nothing: dict[str, Any] = {"generated": None, "expanded": None, "thresholds": []}
         try:
             found = find_good_solution(instance.board, goal, instance.size, time_limit=self._time_limit)

@@ -1,11 +1,14 @@
 """`pdb solve`: shortest solutions."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from pdb_cli.any_board import refuse_with_any, solve_any
+from pdb_cli.board_files import boards_of_files, split_arguments, write_answers
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardsArgument,
@@ -20,14 +23,12 @@ from pdb_cli.options import (
     check_load,
     size_hint,
 )
-from pdb_cli.output import Format, command, message, prepare, write_records
+from pdb_cli.output import Format, command, message, prepare
 from pdb_cli.solve_batch import COLUMNS, Batch
 from pdb_cli.solve_output import Listing, solutions_text
 from pdb_cli.solvers import HeuristicOption, MemoryLimitOption, SearchOption, Solvers, WeightOption, parse_method
+from pdb_cli.tile_names import between_boards, names_of_tiles
 from pdb_core.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @command
@@ -39,7 +40,13 @@ def solve(
     size: SizeOption = None,
     threads: ThreadsOption = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0.0, metavar="S", help="Give a board up after so many seconds.")
+        float | None,
+        typer.Option(
+            "--time-limit",
+            min=0.0,
+            metavar="S",
+            help="Give a board up after so many seconds; with --any, improve it so long.",
+        ),
     ] = None,
     max_nodes: Annotated[
         int | None,
@@ -65,13 +72,28 @@ def solve(
         bool,
         typer.Option("--any", help="A good solution, not the shortest, of any board up to 32x32, without tables."),
     ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the solutions to a file, position by position."),
+    ] = None,
+    from_board: Annotated[
+        str | None, typer.Option("--from", metavar="BOARD", help="With --to: the way from one board to another.")
+    ] = None,
+    to_board: Annotated[
+        str | None, typer.Option("--to", metavar="BOARD", help="The board that --from leads to.")
+    ] = None,
+    tiles: Annotated[
+        str,
+        typer.Option("--tiles", metavar="numbers|letters", help="Letters: tiles are the words of --goal, _ the blank."),
+    ] = "numbers",
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
     """Find a shortest solution of each board, and prove that it is one.
 
     Without a board, on a terminal, the 17 hardest boards of the 15-puzzle are solved. Without --db the standard table
-    of the board's size is used, and built the first time.
+    of the board's size is used, and built the first time. An argument that ends in .dat, or names a file, is a file of
+    boards in plain text (docs/files.md).
     """
     check_load(load)
     if any_size:
@@ -93,18 +115,28 @@ def solve(
         raise typer.BadParameter("writes text or ndjson", param_hint="--list")
     method = parse_method(search, heuristic, db, weight, memory_limit, plain=plain, finds_all=all_solutions)
     prepare()
-    if not boards and instances is None:
+    boards, goal = between_boards(from_board, to_board, boards, instances, goal)
+    files, boards = split_arguments(boards)
+    names = names_of_tiles(tiles, goal)
+    if names is not None:
+        if files or instances is not None or list_solutions or not boards:
+            raise typer.BadParameter(
+                "letters goes with boards on the command line, without --list", param_hint="--tiles"
+            )
+        boards, goal = [names.numbered(board) for board in boards], names.goal
+    if not boards and not files and instances is None:
         instances = _default_instances(db)
-    asked = boards_asked_for(boards, instances, size_hint(db, size))
+    hint = size_hint(db, size)
+    asked = chain(boards_of_files(files, hint), boards_asked_for(boards, instances, hint))
     if any_size:
-        solve_any(asked, goal, time_limit, output, COLUMNS)
+        solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return
     with OpenDatabases(db, load) as databases:
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None
         batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing)
-        write_records(batch.records(asked, n_threads), output, columns=COLUMNS, text=solutions_text)
+        write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text, names=names)
     batch.tell_summary()
     if batch.worst is not None:
         raise batch.worst

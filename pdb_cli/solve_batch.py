@@ -73,7 +73,8 @@ class Batch:
         self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"
     ) -> dict[str, Any]:
         self._n_boards += 1
-        record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+        record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
+        record |= {"board": list(instance.board), "goal": list(goal)}
         if isinstance(outcome, UnsolvableError | MemoryLimitError):
             return record | self._record_of_none(instance, outcome)
         self._generated += outcome.generated

@@ -41,7 +41,7 @@ _ONE_PULL, _ONE_PATIENCE = 16, 30
 # Moves that a cell of Manhattan distance left over is going to take: what ways that end at different boards are
 # compared by.
 _MOVES_A_CELL = 2.0
-_FIRST_WIDTH, _MAX_WIDTH = 24, 4096
+_FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
 # The shares of the time: beams, then windows.
 _BEAM_SHARE = 0.7
 # Up to this many cells a beam may find the whole way at once.

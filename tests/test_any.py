@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import math
 import random
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, blank_last, format_board, is_solvable, random_boards, snail
 from solver import find_good_solution, replay
+from solver.beam import Aim, BeamSearch
 from solver.constructive import Pieces, geometry, in_pieces, solve_by_lines
 from solver.good_solution import manhattan_distance
 from solver.shorten import without_loops
@@ -217,3 +220,25 @@ def test_options_of_tables_do_not_go_with_any() -> None:
         assert result.returncode == 2
         assert "does not go with --any" in result.stderr.replace("\n", " ").replace("│", "")
     refused(pdb("solve", "--any", "1 2 3"), 2, "no square from 2x2 to 32x32")
+
+
+@pytest.mark.tiny
+def test_wide_beam_is_breadth_first_search() -> None:
+    size, goal = BoardSize(3, 2), (1, 2, 3, 4, 5, 0)
+    arrays = geometry(size)
+    weights, nothing = np.full(6, 16, dtype=np.int32), np.empty(0, dtype=np.int32)
+    wanted = np.arange(6, dtype=np.int32)
+    beam = BeamSearch(arrays, 400, 30)
+    for board, distance in list(naive.naive_distances(size, goal).items())[1::40]:
+        pieces = in_pieces(board, goal)
+        aim = Aim(wanted, weights, arrays.neighbours, nothing, 0, 16)
+        way = beam.way(pieces, aim, limit=30, end=math.inf)
+        assert way is not None
+        assert len(way) == distance
+        assert_leads_to_the_goal(pieces, way, size)
+        assert beam.way(pieces, aim, limit=distance - 1, end=math.inf) is None
+        # A focus on the upper row is reached no later.
+        focused = beam.way(pieces, replace(aim, focus=wanted[:3], pull=8), limit=30, end=math.inf)
+        assert focused is not None
+        assert len(focused) <= distance
+        assert pieces.after(focused).cells[:3].tolist() == [0, 1, 2]

@@ -22,6 +22,9 @@ from pdb_core.puzzle import (
     snail,
 )
 from pdb_core.ranking import PatternIndex
+from solver.graph_search import search_best_first
+from solver.heuristics.heuristic import heuristic_tables
+from solver.study.space import explore_space
 from tests.command_line import pdb, refused
 
 LARGE = BoardSize(32, 32)
@@ -70,6 +73,9 @@ def test_tables_of_large_boards_are_refused() -> None:
         lambda: PatternIndex(size, 2),
         lambda: count_regions_of(size, np.array([1], dtype=np.int64)),
         lambda: pattern_blocks(size, 1),
+        lambda: search_best_first(blank_last(size), blank_last(size), size),
+        lambda: explore_space(size, blank_last(size)),
+        lambda: heuristic_tables(("manhattan",), size, blank_last(size)),
     ]
     for refusal in refusals:
         with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; pdb solve --any"):
@@ -83,6 +89,7 @@ def test_tables_of_large_boards_are_refused() -> None:
         ["build", "1,2/3,4", "--size", "32x2"],
         ["solve", BOARD_7X7],
         ["query", BOARD_7X7],
+        ["study", "heuristics", "7x7"],
     ],
     ids=lambda arguments: " ".join(arguments)[:20],
 )

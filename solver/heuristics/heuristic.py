@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import Board, BoardSize, check_table_size
 from solver.heuristics.corner_tiles import CornerTables, corner_tables
 from solver.heuristics.groups import GroupTables, group_tables
 from solver.heuristics.last_move import LastMoveTables, last_move_tables
@@ -80,6 +80,7 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
 
     Raises `InputError` where one of them does not exist for boards of that size.
     """
+    check_table_size(size)
     goal_cells = np.array([goal.index(tile) for tile in range(size.n_cells)], dtype=np.int64)
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pdb_core.puzzle import Board, BoardSize, check_board
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from solver.study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
 from solver.study.layer_search import search_layers
 
@@ -82,13 +82,15 @@ def explore_space(
     """Breadth-first search from `goal` through all boards, or through those at most `max_depth` moves away.
 
     Where the boards need more than `memory_limit_bytes` the search ends early, and the result says so. Nothing but that
-    depends on `n_threads`. Raises `BoardError` where the goal is no board of that size.
+    depends on `n_threads`. Raises `BoardError` where the goal is no board of that size,
+    `InputError` beyond 6x6.
 
     >>> from pdb_core.puzzle import blank_last
     >>> explore_space(BoardSize(2, 2), blank_last(BoardSize(2, 2))).counts
     (1, 2, 2, 2, 2, 2, 1)
     """
     start = time.perf_counter()
+    check_table_size(size)
     check_board(goal, size)
 
     def tell(depth: int, n_reached: int, n_found: int = 0) -> None:

@@ -1,0 +1,97 @@
+"""`--tiles letters`: tiles that are letters or words. The goal tells which is which; answers are told in them."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import typer
+
+from pdb_cli.output import Record
+from pdb_core.errors import BoardError, GoalError
+from pdb_core.messages import shorten
+
+_NUMBERS, _LETTERS = "numbers", "letters"
+_BLANKS = ("_", "0", ".")
+
+
+class TileNames:
+    """The words of a goal and the tiles they stand for: 1, 2, ... in the goal's order, 0 for the blank.
+
+    `goal` is the goal in numbers, rows marked where they were.
+
+    >>> names = TileNames("a b/c _")
+    >>> names.goal, names.numbered("b a/_ c")
+    ('1 2/3 0', '2 1/0 3')
+    """
+
+    def __init__(self, goal: str) -> None:
+        """Raises `GoalError` where a word stands twice, or there is not one blank."""
+        shown = shorten(" ".join(goal.split()))
+        words = [word for row in _rows(goal) for word in row]
+        blanks = [word for word in words if word in _BLANKS]
+        if len(blanks) != 1:
+            raise GoalError(
+                f"goal {shown!r} has {len(blanks)} blanks where a board has one; with --tiles letters it is _, 0 or ."
+            )
+        tiles = [word for word in words if word not in _BLANKS]
+        for word in tiles:
+            if tiles.count(word) > 1:
+                raise GoalError(
+                    f"goal {shown!r} has the tile {shorten(word, 40)!r} twice; give each tile a word of its own"
+                )
+        self._words = (blanks[0], *tiles)
+        self._numbers = {word: number for number, word in enumerate(self._words)} | dict.fromkeys(_BLANKS, 0)
+        self.goal = self.numbered(goal)
+
+    def numbered(self, board: str) -> str:
+        """A board of words in numbers. Raises `BoardError` where the goal does not have one of them."""
+        for row in _rows(board):
+            for word in row:
+                if word not in self._numbers:
+                    raise BoardError(
+                        f"board {shorten(' '.join(board.split()))!r}: the goal has no tile {shorten(word, 40)!r}; a "
+                        "board has the words of its goal"
+                    )
+        return "/".join(" ".join(str(self._numbers[word]) for word in row) for row in _rows(board))
+
+    def word(self, tile: int) -> str:
+        """The word of a tile, or of the blank."""
+        return self._words[tile]
+
+    def named(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Records of `pdb solve` with words for tiles."""
+        for record in records:
+            named: Mapping[str, Any] = {
+                key: [self.word(tile) for tile in record[key]]
+                for key in ("board", "goal", "moves")
+                if record.get(key) is not None
+            }
+            yield {**record, **named}
+
+
+def _rows(text: str) -> list[list[str]]:
+    return [[word for word in re.split(r"[\s,]+", row) if word] for row in text.split("/")]
+
+
+def names_of_tiles(tiles: str, goal: str | None) -> TileNames | None:
+    """The names that --tiles asks for; None for numbers. Raises a usage error."""
+    if tiles == _NUMBERS:
+        return None
+    if tiles != _LETTERS:
+        raise typer.BadParameter(f"{tiles!r} is neither {_NUMBERS} nor {_LETTERS}", param_hint="--tiles")
+    if goal is None:
+        raise typer.BadParameter("letters goes with --goal, which tells which tile is which", param_hint="--tiles")
+    return TileNames(goal)
+
+
+def between_boards(
+    start: str | None, end: str | None, boards: list[str] | None, instances: str | None, goal: str | None
+) -> tuple[list[str] | None, str | None]:
+    """The boards and the goal where --from and --to may stand for them. Raises a usage error."""
+    if start is None and end is None:
+        return boards, goal
+    if start is None or end is None:
+        raise typer.BadParameter("go together", param_hint="--from and --to")
+    if boards or instances is not None or goal is not None:
+        raise typer.BadParameter("go without other boards and without --goal", param_hint="--from and --to")
+    return [start], end

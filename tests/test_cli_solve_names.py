@@ -1,0 +1,88 @@
+"""`pdb solve` between two boards, and with tiles that are words."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pdb_cli.tile_names import TileNames
+from pdb_core.errors import BoardError, GoalError
+from tests.command_line import pdb, refused
+
+LETTERS = "a b c/d e f/g h _"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("blank", ["_", "0", "."])
+def test_words_become_the_numbers_of_the_goal_and_words_again(blank: str) -> None:
+    names = TileNames(f"one two/three {blank}")
+    assert names.goal == "1 2/3 0"
+    assert [names.numbered(f"two, one/{other} three") for other in ("_", "0", ".")] == ["2 1/0 3"] * 3
+    assert [names.word(tile) for tile in range(4)] == [blank, "one", "two", "three"]
+    record = {"id": "1", "board": [2, 1, 0, 3], "goal": [1, 2, 3, 0], "moves": None}
+    assert list(names.named([record])) == [
+        {"id": "1", "board": ["two", "one", blank, "three"], "goal": ["one", "two", "three", blank], "moves": None}
+    ]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("goal", "match"),
+    [("a b/a _", "tile 'a' twice"), ("a b/c d", "0 blanks"), ("a _/b .", "2 blanks"), ("", "0 blanks")],
+)
+def test_goals_that_name_no_tiles_are_refused(goal: str, match: str) -> None:
+    with pytest.raises(GoalError, match=match) as caught:
+        TileNames(goal)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.tiny
+def test_word_that_the_goal_lacks_is_refused() -> None:
+    with pytest.raises(BoardError, match="the goal has no tile 'd'"):
+        TileNames("a b/c _").numbered("a b/d _")
+
+
+@pytest.mark.parametrize("options", [[], ["--any"]])
+def test_command_answers_in_letters(options: list[str], tmp_path: Path) -> None:
+    arguments = ["solve", *options, "--tiles", "letters", "--goal", LETTERS, "a b c/d e f/_ g h"]
+    text = pdb(*arguments)
+    assert text.returncode == 0, text.stderr
+    assert text.stdout.splitlines()[1] == "  g h"
+    result = pdb(*arguments, "--format", "ndjson", "--out", "out.ans", cwd=tmp_path)
+    record = json.loads(result.stdout)
+    assert record["moves"] == ["g", "h"]
+    assert record["goal"] == [*"abcdefgh", "_"]
+    assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
+        "2\na b c\nd e f\n_ g h\n\na b c\nd e f\ng _ h\n\na b c\nd e f\ng h _\n"
+    )
+
+
+def test_way_between_two_boards_is_that_to_a_goal() -> None:
+    start, end = "8 6 7/2 5 4/3 0 1", "2 1 3/8 0 4/7 6 5"
+    one = json.loads(pdb("solve", "--from", start, "--to", end, "--format", "ndjson").stdout)
+    other = json.loads(pdb("solve", start, "--goal", end, "--format", "ndjson").stdout)
+    assert one["moves"] == other["moves"]
+    assert one["optimal"] is True
+    letters = pdb("solve", "--any", "--tiles", "letters", "--from", "a b/_ c", "--to", "a b/c _")
+    assert letters.stdout.splitlines()[1] == "  c"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["--from", "1 2/0 3"], "go together"),
+        (["--from", "1 2/0 3", "--to", "1 2/3 0", "1 2/0 3"], "without other boards"),
+        (["--tiles", "letters", "a b/_ c"], "goes with --goal"),
+        (["--tiles", "words", "1 2/0 3"], "neither numbers nor letters"),
+        (["--tiles", "letters", "--goal", "a b/c _", "x.dat"], "on the command line"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(arguments: list[str], match: str) -> None:
+    result = pdb("solve", "--any", *arguments, COLUMNS="200")
+    assert result.returncode == 2
+    assert match in result.stderr
+
+
+def test_words_that_do_not_fit_are_one_sentence() -> None:
+    refused(pdb("solve", "--any", "--tiles", "letters", "--goal", "a b/a _", "a b/_ a"), 2, "tile 'a' twice")
+    refused(pdb("solve", "--any", "--tiles", "letters", "--goal", "a b/c _", "a b/_ d"), 2, "no tile 'd'")
