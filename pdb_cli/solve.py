@@ -104,6 +104,7 @@ def solve(
                 "--threads": threads,
                 "--plain": plain,
                 "--all": all_solutions,
+                "--search": search != "ida-star",
                 "--heuristic": heuristic,
                 "--weight": weight,
                 "--memory-limit": memory_limit,

@@ -22,7 +22,7 @@ from pdb_core.puzzle import (
     snail,
 )
 from pdb_core.ranking import PatternIndex
-from solver.graph_search import search_best_first
+from solver.graph_search import GraphSolver
 from solver.heuristics.heuristic import heuristic_tables
 from solver.study.space import explore_space
 from tests.command_line import pdb, refused
@@ -73,7 +73,7 @@ def test_tables_of_large_boards_are_refused() -> None:
         lambda: PatternIndex(size, 2),
         lambda: count_regions_of(size, np.array([1], dtype=np.int64)),
         lambda: pattern_blocks(size, 1),
-        lambda: search_best_first(blank_last(size), blank_last(size), size),
+        lambda: GraphSolver(size, blank_last(size)),
         lambda: explore_space(size, blank_last(size)),
         lambda: heuristic_tables(("manhattan",), size, blank_last(size)),
     ]
