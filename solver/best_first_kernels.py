@@ -21,12 +21,9 @@ from solver.ida_star_kernels import move_unit, read_change, unit_address
 from solver.node_table_kernels import find, first_slot, move_packed, unpack
 from solver.search_tables import (
     EDGE_FIELDS,
-    EDGES,
     LABEL_BITS,
     LEFT_CELL,
     N_MOVES,
-    TILE_FIELDS,
-    UNIT,
     UNIT_FIELDS,
 )
 
@@ -106,7 +103,7 @@ def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts:
             tile = np.int64(board[_at(places.cells[_at(first + cell)])])
             if places.tile_labels[_at(first + tile)] < 0:
                 continue
-            unit = databases.tiles[_at((first + tile) * TILE_FIELDS + UNIT)]
+            unit = databases.unit_of_tile[_at(first + tile)]
             shift = databases.n_cells + counts[_at(unit)]
             words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
             counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
@@ -124,10 +121,13 @@ def value_child(
         nodes.values[_at(target + unit)] = nodes.values[_at(source + unit)]
     largest = 0
     for s in range(databases.n_sums):
-        tile_row = (s * databases.n_cells + tile) * TILE_FIELDS
-        moved = databases.tiles[_at(tile_row + UNIT)]
-        edge_row = (databases.tiles[_at(tile_row + EDGES)] + edge) * EDGE_FIELDS
-        word = move_unit(databases, words[_at(moved)], moved, edge_row)
+        moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
+        edge_row = (s * databases.n_cells * N_MOVES + edge) * EDGE_FIELDS
+        if moved >= 0:
+            word = move_unit(databases, words[_at(moved)], moved, edge_row)
+        else:  # every move counts, and this is a tile of no pattern
+            moved = ~moved
+            word = words[_at(moved)]
         address = unit_address(databases, word, moved, databases.edges[_at(edge_row + LEFT_CELL)])
         before = np.int64(nodes.values[_at(source + moved)])
         nodes.values[_at(target + moved)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]

@@ -28,7 +28,6 @@ from solver.search_tables import (
     CHILD_FIELDS,
     DEPTH,
     EDGE_FIELDS,
-    EDGES,
     ENTRY_SHIFT,
     EXPANDED,
     FIRST_SUM,
@@ -58,8 +57,6 @@ from solver.search_tables import (
     SUFFIX,
     TABLE,
     TILE,
-    TILE_FIELDS,
-    UNIT,
     UNIT_FIELDS,
     UNTRIED,
     VALUE_SHIFT,
@@ -136,10 +133,13 @@ def ask_for_children(tables: Any, lanes: Any, row: int, moves: int, s: int) -> N
         moves &= moves - 1
         edge = blank * N_MOVES + move
         tile = np.int64(lanes.boards[_at((row + BOARD) * 8 + tables.edge_cells[_at(edge)])])
-        tile_row = (s * tables.n_cells + tile) * TILE_FIELDS
-        unit = tables.tiles[_at(tile_row + UNIT)]
-        edge_row = (tables.tiles[_at(tile_row + EDGES)] + edge) * EDGE_FIELDS
-        word = move_unit(tables, lanes.rows[_at(row + tables.words_at + unit)], unit, edge_row)
+        unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
+        edge_row = (s * tables.n_cells * N_MOVES + edge) * EDGE_FIELDS
+        if unit >= 0:
+            word = move_unit(tables, lanes.rows[_at(row + tables.words_at + unit)], unit, edge_row)
+        else:  # every move counts, and this is a tile of no pattern
+            unit = ~unit
+            word = lanes.rows[_at(row + tables.words_at + unit)]
         address = unit_address(tables, word, unit, tables.edges[_at(edge_row + LEFT_CELL)])
         prefetch(address >> 3)
         child = row + tables.children_at + (s * N_MOVES + move) * CHILD_FIELDS
@@ -225,7 +225,8 @@ def enter_child(tables: Any, lanes: Any, row: int, move: int) -> int:
     first_sum, largest = 0, -1
     for s in range(tables.n_sums):
         child = row + tables.children_at + (s * N_MOVES + move) * CHILD_FIELDS
-        unit = tables.tiles[_at((s * tables.n_cells + tile) * TILE_FIELDS + UNIT)]
+        unit = tables.unit_of_tile[_at(s * tables.n_cells + tile)]
+        unit ^= unit >> 63  # of a tile of no pattern: see `ask_for_children`
         h = lanes.rows[_at(child + H_OR_ADDRESS)]
         lanes.rows[_at(new + tables.words_at + unit)] = lanes.rows[_at(child + WORD)]
         lanes.rows[_at(new + tables.sums_at + s)] = h

@@ -26,10 +26,6 @@ UNIT_FIELDS = 16
 # the tile leaves there.
 EDGE_FIELDS = 8
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
-# A row of `SearchTables.tiles`, one for each sum and tile: the unit whose distance a move of the tile changes, and the
-# first of the rows of edges as they are for that tile. Where every move counts, one of no pattern moves but the blank.
-TILE_FIELDS = 2
-UNIT, EDGES = range(TILE_FIELDS)
 # The blank moves up, left, right or down; children are told by that. Edges are told by blank * N_MOVES + move.
 N_MOVES = 4
 # A row of `Lanes.rows`: these, the board (in whole 64-bit integers), the words of the units, the sums, the children.
@@ -69,10 +65,11 @@ class SearchTables(NamedTuple):
     first_block   int32          for units in bits, see `layout.Blocks`
     region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
-    edges         int64[n * n_cells * N_MOVES * EDGE_FIELDS]   of each sum, then those of tiles of no pattern
+    edges         int64[s * n_cells * N_MOVES * EDGE_FIELDS]
     edge_cells    int64[n_cells * N_MOVES]   the cell that the tile comes from; 0 where there is none
     cell_moves    int64[n_cells]       mask of the moves that a blank on the cell can make
-    tiles         int64[s * n_cells * TILE_FIELDS]
+    unit_of_tile  int64[s * n_cells]   the unit whose distance a move of the tile changes; where every move counts and
+                  the tile is of no pattern, ~unit: nothing moves but the blank
     sum_is_bits   int64[s]             whether its tables are bits
     goal          uint8[n_cells]
     successors    int16[states * N_MOVES]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
@@ -88,7 +85,7 @@ class SearchTables(NamedTuple):
     edges: Int64s
     edge_cells: Int64s
     cell_moves: Int64s
-    tiles: Int64s
+    unit_of_tile: Int64s
     sum_is_bits: Int64s
     goal: npt.NDArray[np.uint8]
     successors: npt.NDArray[np.int16]
@@ -162,33 +159,26 @@ def search_tables(
         [np.empty(0, dtype=np.int32)],
         [np.empty(0, dtype=np.uint8)],
     )
-    n_edges = size.n_cells * N_MOVES
     unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
-    edge_rows: list[Int64s] = []
-    foreign_edge_rows = [np.empty((0, EDGE_FIELDS), dtype=np.int64)]
-    tile_rows = [np.empty((0, TILE_FIELDS), dtype=np.int64)]
+    edge_rows = [np.empty((0, EDGE_FIELDS), dtype=np.int64)]
+    unit_of_tile = [np.empty(0, dtype=np.int64)]
     sum_is_bits: list[int] = []
-    n_sums = sum(len(heuristic.sums()) for heuristic in heuristics)
     n_units = table_bytes = 0
     for heuristic in heuristics:
         tables, views = heuristic
         rows, view_edges = _unit_rows(tables, parts), _edge_rows(views, edge_cells)
         for view, patterns in heuristic.sums():
             unit_rows.append(rows[list(patterns)])
-            of_tiles = np.empty((size.n_cells, TILE_FIELDS), dtype=np.int64)
-            of_tiles[:, UNIT] = n_units
-            of_tiles[:, EDGES] = len(edge_rows) * n_edges
-            if tables.counts_every_move:
-                is_foreign = views.tile_patterns[view] != patterns[0]
-                of_tiles[is_foreign, EDGES] = (n_sums + len(foreign_edge_rows) - 1) * n_edges
-                foreign_edge_rows.append(_without_tile(view_edges[view]))
-            else:
-                of_tiles[:, UNIT] += np.maximum(views.tile_patterns[view], 0)
             edge_rows.append(view_edges[view])
-            tile_rows.append(of_tiles)
+            pattern_of = views.tile_patterns[view]
+            if tables.counts_every_move:
+                unit_of_tile.append(np.where(pattern_of == patterns[0], n_units, ~n_units))
+            else:
+                unit_of_tile.append(n_units + np.maximum(pattern_of, 0))
             sum_is_bits.append(tables.is_bits)
             n_units += len(patterns)
         table_bytes += len(tables.memory)
+    n_sums = len(sum_is_bits)
     words_at = BOARD + -(-size.n_cells // 8)
     sums_at = words_at + n_units
     children_at = sums_at + n_sums
@@ -198,10 +188,10 @@ def search_tables(
         first_block=np.concatenate(parts.first_block),
         region_numbers=np.concatenate(parts.region_numbers),
         units=np.concatenate(unit_rows).reshape(-1),
-        edges=np.concatenate(edge_rows + foreign_edge_rows).astype(np.int64).reshape(-1),
+        edges=np.concatenate(edge_rows).astype(np.int64).reshape(-1),
         edge_cells=edge_cells.reshape(-1),
         cell_moves=cell_moves,
-        tiles=np.concatenate(tile_rows).reshape(-1),
+        unit_of_tile=np.concatenate(unit_of_tile),
         sum_is_bits=np.array(sum_is_bits, dtype=np.int64),
         goal=heuristics[0].tables.goal if heuristics else np.zeros(size.n_cells, dtype=np.uint8),
         successors=machine.successors.reshape(-1),
@@ -295,13 +285,6 @@ def _edge_rows(views: SumViews, edge_cells: Int64s) -> Int64s:
     rows[:, :, CELLS_BELOW] = (one << lower) - one
     rows[:, :, IS_UPWARD] = target > source
     rows[:, :, LEFT_CELL] = source
-    return rows
-
-
-def _without_tile(edge_rows: Int64s) -> Int64s:
-    """The rows of edges for a tile that is of no pattern: nothing moves but the blank."""
-    rows = np.zeros_like(edge_rows)
-    rows[:, LEFT_CELL] = edge_rows[:, LEFT_CELL]
     return rows
 
 

@@ -44,7 +44,7 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
     assert partition.name == name
     assert partition_source(name)
     assert partition_source(str(partition)) is None
-    assert parse_partition(str(partition), size).patterns == partition.patterns
+    assert parse_partition(str(partition), size, cost=partition.cost).patterns == partition.patterns
     assert partition.n_entries() == sum(math.perm(size.n_cells, p.n_tiles) for p in partition.patterns)
 
 

@@ -123,8 +123,7 @@ def write_input(path: Path, database: Database, ida_star: SearchFromRoots, board
         _write_array(file, tables.allowed, np.uint8)
         _write_array(file, units, np.int64)
         _write_array(file, tables.edges.reshape(-1, layout.EDGE_FIELDS)[:, _EDGE], np.int64)
-        unit_of_tile = tables.tiles.reshape(-1, layout.TILE_FIELDS)[:, layout.UNIT]
-        for small in (tables.edge_cells, tables.cell_moves, unit_of_tile, tables.sum_is_bits):
+        for small in (tables.edge_cells, tables.cell_moves, tables.unit_of_tile, tables.sum_is_bits):
             _write_array(file, small, np.uint8)
         _write_array(file, boards, np.uint8)
         _write_array(file, [words for words, _sums in roots], np.int64)
