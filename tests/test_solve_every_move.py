@@ -4,7 +4,7 @@ import pytest
 
 from pdb_core.puzzle import blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database
-from solver import Solver, crew_of
+from solver import GraphSolver, Solver, crew_of
 from solver.search_tables import Heuristic
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
@@ -35,6 +35,23 @@ def test_boards_of_3x3_are_solved_in_their_lengths(others: tuple[str, ...]) -> N
                 solution = solver.solve(board)
                 assert solution.length == distances[board]
                 assert solution.h == max(of.probe(board).maximum for of in (database, *additive))
+
+
+def test_a_star_asks_them_too() -> None:
+    goal = blank_last(S3)
+    distances = naive.naive_distances(S3, goal)
+    with (
+        every_move("1,2,5/3,4", "3x3") as database,
+        database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bits") as additive,
+    ):
+        solver = GraphSolver(S3, goal, search="a-star", databases=[database, additive])
+        for board in solvable_boards(S3, goal, 60, seed=4):
+            solution = solver.solve(board)
+            assert solution.length == distances[board]
+            assert solution.h == max(database.probe(board).maximum, additive.probe(board).maximum)
+            # Both are consistent: no board is reached on a shorter way later. A value that is wrong along the way would
+            # show here.
+            assert solution.reopened == 0
 
 
 def test_nodes_are_those_of_the_textbook() -> None:
