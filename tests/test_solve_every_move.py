@@ -5,6 +5,7 @@ import pytest
 from pdb_core.puzzle import blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database
 from solver import Solver, crew_of
+from solver.graph_search import GraphSolver
 from solver.search_tables import Heuristic
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
@@ -76,6 +77,17 @@ def test_crew_finds_the_same_lengths() -> None:
         solver = Solver(database)
         for board in solvable_boards(S3, blank_last(S3), 10, seed=8):
             assert solver.solve(board, crew=crew).length == solver.solve(board).length
+
+
+def test_a_star_finds_the_same_lengths() -> None:
+    goal = blank_last(S3)
+    distances = naive.naive_distances(S3, goal)
+    with every_move("1,4,7/2,3", "3x3") as database, database_for("1,2,5/3,4,6/7,8", "3x3") as additive:
+        solver = GraphSolver(S3, goal, databases=[database, additive])
+        for board in solvable_boards(S3, goal, 50, seed=9):
+            solution = solver.solve(board)
+            assert solution.length == distances[board]
+            assert solution.h == max(of.probe(board).maximum for of in (database, additive))
 
 
 def test_other_goals_are_served() -> None:
