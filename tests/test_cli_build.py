@@ -80,7 +80,7 @@ def test_build_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         (["build", "auto"], "give --size"),
         (["build", "1,2", "--size", "3x3"], "in no pattern"),
         (["build", "663", "--size", "3x3"], "one of a 4x4 board"),
-        (["build", "8", "--size", "9x9"], "not supported"),
+        (["build", "auto", "--size", "9x9"], "go to boards of 6x6"),
         (["build", "8", "--size", "three"], "WIDTHxHEIGHT"),
         (["build", "8", "--goal", "1 2 3"], "neither one of"),
         (["build", "663", "--goal", "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15"], "blank in the corner"),

@@ -61,7 +61,7 @@ def test_plot_is_drawn_the_same_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["9x9"], "not supported"),
+        (["9x9"], "go to boards of 6x6"),
         (["3"], "WIDTHxHEIGHT"),
         (["3x3", "--goal", "1 2 3"], "neither one of"),
         (["3x3", "--plot", "a.txt"], "an .svg, .png or .pdf"),
