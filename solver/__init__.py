@@ -2,10 +2,10 @@
 about the searches beside IDA*, which keep the boards they meet, in `graph_search`.
 """
 
-from solver.crew import Crew, crew_of
-from solver.good_solution import GoodSolution, default_time_limit, find_good_solution
-from solver.graph_search import GRAPH_SEARCHES, GraphSolver
+from solver.any_board.good_solution import GoodSolution, default_time_limit, find_good_solution
+from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
 from solver.heuristic_solver import HeuristicSolver
+from solver.ida_star.crew import Crew, crew_of
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, replay
 from solver.solve import Solver

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
-from solver.classic_ida_star import ClassicIdaStar
-from solver.crew import Crew
-from solver.ida_star import solution_of
+from solver.ida_star.classic_ida_star import ClassicIdaStar
+from solver.ida_star.crew import Crew
+from solver.ida_star.ida_star import solution_of
 from solver.progress import Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 

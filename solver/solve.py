@@ -2,8 +2,8 @@
 
 look       is it a board, can it be solved                      pdb_core.puzzle
 translate  to the goal of the tables, by a symmetry             pdb_core.symmetry
-search     IDA* with the largest of the databases' sums         ida_star.py, ida_star_kernels.py
-share      a threshold among threads                            threshold.py, crew.py
+search     IDA* with the largest of the databases' sums         ida_star/
+share      a threshold among threads                            ida_star/threshold.py, ida_star/crew.py
 replay     move by move to the goal, before anyone is told      solution.py
 """
 
@@ -16,11 +16,11 @@ from pdb_core.errors import LimitReachedError
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.crew import Crew
-from solver.ida_star import IdaStar, SearchResult, solution_of
-from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
+from solver.ida_star.crew import Crew
+from solver.ida_star.ida_star import IdaStar, SearchResult, solution_of
+from solver.ida_star.search_tables import Heuristic
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits
-from solver.search_tables import Heuristic
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
 Item = TypeVar("Item")

@@ -49,4 +49,4 @@ def own_cache(tmp_path: Path) -> str:
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work changes hands between threads all the time."""
     for name in ("_SLICE_NODES", "_SHARED_SLICE_NODES", "_HUNGRY_SLICE_NODES"):
-        monkeypatch.setattr(f"solver.threshold.{name}", 300)
+        monkeypatch.setattr(f"solver.ida_star.threshold.{name}", 300)

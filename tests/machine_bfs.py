@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.puzzle import BoardSize
-from solver.move_pruning import START, MoveMachine
+from solver.move_pruning.move_pruning import START, MoveMachine
 from tests.machine_bfs_kernels import advance_plain, advance_with_machine
 
 

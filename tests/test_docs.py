@@ -89,7 +89,7 @@ def untimed(line: str) -> str:
         "pdb_core.puzzle",
         "pdb_core.ranking",
         "pdb_query.database",
-        "solver.graph_search",
+        "solver.graph_search.graph_search",
         "solver.solve",
     ],
     ids=str,

@@ -9,8 +9,8 @@ import pytest
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import PatternIndex, arrangement_ranks
 from pdb_core.ranking_kernels import cells_mask, pack_labels
-from solver.ida_star_kernels import move_unit
-from solver.search_tables import (
+from solver.ida_star.ida_star_kernels import move_unit
+from solver.ida_star.search_tables import (
     BOTH_CELLS,
     CELLS_BELOW,
     CELLS_BETWEEN,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
-from solver import move_pruning
-from solver.move_pruning import REFUSED, START, find_duplicates, move_machine
+from solver.move_pruning import move_pruning
+from solver.move_pruning.move_pruning import REFUSED, START, find_duplicates, move_machine
 from tests import naive
 from tests.machine_bfs import machine_depth_counts, plain_depth_counts
 

@@ -6,9 +6,9 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from pdb_query import Database
 from solver import Solver, replay
-from solver.ida_star import IdaStar
-from solver.move_pruning import move_machine
-from solver.search_tables import Heuristic
+from solver.ida_star.ida_star import IdaStar
+from solver.ida_star.search_tables import Heuristic
+from solver.move_pruning.move_pruning import move_machine
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
@@ -63,7 +63,7 @@ def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.Mon
     board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
     with database_for("663", "4x4") as database:
         whole = Solver(database).solve(board)
-        monkeypatch.setattr("solver.threshold._SLICE_NODES", 1000)
+        monkeypatch.setattr("solver.ida_star.threshold._SLICE_NODES", 1000)
         sliced = Solver(database).solve(board)
     assert node_counts(whole.iterations) == node_counts(sliced.iterations)
     assert whole.tiles == sliced.tiles

@@ -1,4 +1,4 @@
-/* The search of solver/ida_star_kernels.py in C: what numba is measured by. It is part of no package.
+/* The search of solver/ida_star/ida_star_kernels.py in C: what numba is measured by. It is part of no package.
 
    compare.py compiles this for one database (-DN_CELLS -DN_SUMS -DN_UNITS), writes the input that `read_input`
    describes, and checks that every threshold has the nodes that numba has. Names are those of the kernel.

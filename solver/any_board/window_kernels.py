@@ -3,7 +3,7 @@
 """
 
 from pdb_core.jit import kernel
-from solver.constructive_kernels import Int32s
+from solver.any_board.constructive_kernels import Int32s
 
 NOT_FOUND = -1
 

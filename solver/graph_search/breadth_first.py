@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.breadth_first_kernels import (
+from solver.graph_search.breadth_first_kernels import (
     END_SHIFT,
     EXPANDED,
     FINISHED,
@@ -27,11 +27,11 @@ from solver.breadth_first_kernels import (
     NO_ROOM,
     expand_layer,
 )
-from solver.node_table import NodeTable, node_table, pack, packing_of
-from solver.node_table_kernels import unpack
+from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
+from solver.graph_search.node_table_kernels import unpack
+from solver.graph_search.search_outcome import Found
+from solver.ida_star.search_tables import N_MOVES
 from solver.progress import Iteration, Limits, Report
-from solver.search_outcome import Found
-from solver.search_tables import N_MOVES
 
 _SLICE_EXPANSIONS = 50_000
 _FROM_BOARD, _FROM_GOAL = 0, 1

@@ -14,12 +14,12 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
+from solver.graph_search.node_table_kernels import find, first_slot, move_packed, unpack
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import MANHATTAN
 from solver.heuristics.manhattan_kernels import manhattan
-from solver.ida_star_kernels import move_unit, read_change, unit_address
-from solver.node_table_kernels import find, first_slot, move_packed, unpack
-from solver.search_tables import (
+from solver.ida_star.ida_star_kernels import move_unit, read_change, unit_address
+from solver.ida_star.search_tables import (
     EDGE_FIELDS,
     LABEL_BITS,
     LEFT_CELL,

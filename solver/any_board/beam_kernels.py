@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from solver.constructive_kernels import Int32s
-from solver.window_kernels import NOT_FOUND, distance
+from solver.any_board.constructive_kernels import Int32s
+from solver.any_board.window_kernels import NOT_FOUND, distance
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]

@@ -12,14 +12,12 @@ import numpy as np
 from pdb_core.lookup import Int64s
 from pdb_core.lookup_kernels import probe_boards
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.crew import Crew
-from solver.ida_star_kernels import FOUND, PAUSED, search_small_thresholds, start_at_root
-from solver.move_pruning import MoveMachine
-from solver.progress import Iteration, Limits, Report
-from solver.search_tables import (
+from solver.ida_star.crew import Crew
+from solver.ida_star.ida_star_kernels import FOUND, PAUSED, search_small_thresholds, start_at_root
+from solver.ida_star.search_tables import (
     BLANK as ROW_BLANK,
 )
-from solver.search_tables import (
+from solver.ida_star.search_tables import (
     BOARD,
     EXPANDED,
     GENERATED,
@@ -30,8 +28,10 @@ from solver.search_tables import (
     empty_lanes,
     search_tables,
 )
+from solver.ida_star.threshold import LanesSearch, Listed, Stacks, ThresholdSearch, path_to_goal
+from solver.move_pruning.move_pruning import MoveMachine
+from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution, replay
-from solver.threshold import LanesSearch, Listed, Stacks, ThresholdSearch, path_to_goal
 
 # Thresholds above the root's h that the stacks have room for; they grow when a board takes more.
 _THRESHOLD_ROOM = 24

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.beam_kernels import N_CLASSES, Beam, Int64s, grow_beam, start_beam
-from solver.constructive import Geometry, Pieces
-from solver.constructive_kernels import Int32s
+from solver.any_board.beam_kernels import N_CLASSES, Beam, Int64s, grow_beam, start_beam
+from solver.any_board.constructive import Geometry, Pieces
+from solver.any_board.constructive_kernels import Int32s
 
 # Between two looks at the clock, in cells copied.
 _SLICE_CELLS = 10_000_000

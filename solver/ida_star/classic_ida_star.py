@@ -12,8 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size, permutation_is_odd
-from solver.classic_ida_star_kernels import search_boards
-from solver.classic_tables import (
+from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.linear_conflict_kernels import conflicts
+from solver.heuristics.manhattan_kernels import manhattan
+from solver.ida_star.classic_ida_star_kernels import search_boards
+from solver.ida_star.classic_tables import (
     BASE,
     BLANK_SHIFT,
     BOARD,
@@ -31,17 +34,14 @@ from solver.classic_tables import (
     empty_pile,
     pack_board,
 )
-from solver.crew import Crew
-from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.linear_conflict_kernels import conflicts
-from solver.heuristics.manhattan_kernels import manhattan
-from solver.ida_star import SearchResult, search_threshold
-from solver.ida_star_kernels import FOUND, PAUSED, STOP_AT_GOAL
-from solver.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
-from solver.packed_ida_star_kernels import search_packed
+from solver.ida_star.crew import Crew
+from solver.ida_star.ida_star import SearchResult, search_threshold
+from solver.ida_star.ida_star_kernels import FOUND, PAUSED, STOP_AT_GOAL
+from solver.ida_star.packed_ida_star_kernels import search_packed
+from solver.ida_star.search_tables import FOUND_DEPTH, GENERATED, N_MOVES
+from solver.ida_star.threshold import Listed, ThresholdSearch
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits, Report
-from solver.search_tables import FOUND_DEPTH, GENERATED, N_MOVES
-from solver.threshold import Listed, ThresholdSearch
 
 
 class ClassicIdaStar:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from threading import Condition
 from typing import Any
 
-from solver.threshold import ThresholdSearch
+from solver.ida_star.threshold import ThresholdSearch
 
 
 class Crew:

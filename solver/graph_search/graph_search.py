@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
-from solver.best_first import BestFirst, Weights, weights_of
-from solver.breadth_first import search_breadth_first
-from solver.crew import Crew
+from solver.graph_search.best_first import BestFirst, Weights, weights_of
+from solver.graph_search.breadth_first import search_breadth_first
+from solver.graph_search.search_outcome import Found
+from solver.ida_star.crew import Crew
 from solver.progress import Limits, Report
-from solver.search_outcome import Found
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
 BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"

@@ -12,7 +12,7 @@ from threading import Condition
 from typing import Generic, Protocol, TypeVar
 
 from pdb_core.lookup import Int64s
-from solver.ida_star_kernels import (
+from solver.ida_star.ida_star_kernels import (
     COUNT_GOALS,
     EXHAUSTED,
     FOUND,
@@ -23,7 +23,7 @@ from solver.ida_star_kernels import (
     search_below_threshold,
     take_over,
 )
-from solver.search_tables import (
+from solver.ida_star.search_tables import (
     DEPTH,
     EXPANDED,
     FOUND_DEPTH,

@@ -14,8 +14,8 @@ from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED
-from solver.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
-from solver.search_tables import N_COUNTERS, N_MOVES
+from solver.ida_star.search_tables import N_COUNTERS, N_MOVES
+from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
 
 UInt64s = npt.NDArray[np.uint64]
 

@@ -6,7 +6,9 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel
-from solver.classic_tables import (
+from solver.heuristics.evaluate_kernels import evaluate_one
+from solver.heuristics.linear_conflict_kernels import conflicts_after_move
+from solver.ida_star.classic_tables import (
     BASE,
     BLANK_SHIFT,
     BOARD,
@@ -17,10 +19,8 @@ from solver.classic_tables import (
     SLACK_SHIFT,
     TOP,
 )
-from solver.heuristics.evaluate_kernels import evaluate_one
-from solver.heuristics.linear_conflict_kernels import conflicts_after_move
-from solver.ida_star_kernels import COUNT_GOALS, EXHAUSTED, FOUND, PAUSED
-from solver.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, N_MOVES, SOLUTIONS
+from solver.ida_star.ida_star_kernels import COUNT_GOALS, EXHAUSTED, FOUND, PAUSED
+from solver.ida_star.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, N_MOVES, SOLUTIONS
 
 _at = np.uint64
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solver.beam import Aim, BeamSearch
-from solver.constructive import Geometry, Pieces
-from solver.constructive_kernels import Int32s
-from solver.window_kernels import find_way
+from solver.any_board.beam import Aim, BeamSearch
+from solver.any_board.constructive import Geometry, Pieces
+from solver.any_board.constructive_kernels import Int32s
+from solver.any_board.window_kernels import find_way
 
 Shorter = Callable[[Pieces, Int32s, int], list[int] | None]
 

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.cache_file import cache_path, load_cached, save_cached
-from solver.move_pruning_kernels import GRID, play_sequences
+from solver.move_pruning.move_pruning_kernels import GRID, play_sequences
 
 UP, LEFT, RIGHT, DOWN = range(4)
 REFUSED = -1

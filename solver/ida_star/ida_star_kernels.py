@@ -17,7 +17,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, trailing_zeros
 from pdb_core.jit import kernel
-from solver.search_tables import (
+from solver.ida_star.search_tables import (
     BASE,
     BLANK,
     BLOCKS,

@@ -12,7 +12,7 @@ import numpy as np
 
 from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.constructive_kernels import (
+from solver.any_board.constructive_kernels import (
     CORNER_CELLS,
     CORNER_DEPTH,
     CORNER_WIDTH,
@@ -23,7 +23,7 @@ from solver.constructive_kernels import (
     solve_line,
     solve_pieces,
 )
-from solver.window_kernels import find_way
+from solver.any_board.window_kernels import find_way
 
 _REST_SIDE = 3
 # No rest takes more moves: 31 on 3x3.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s, LookupTables, SumViews
 from pdb_core.puzzle import BoardSize
-from solver.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
+from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
 
 Number = TypeVar("Number", bound=np.generic)
 

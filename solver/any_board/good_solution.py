@@ -14,8 +14,8 @@ import numpy as np
 from pdb_core.errors import UnsolvableError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
-from solver.beam import Aim, BeamSearch
-from solver.constructive import (
+from solver.any_board.beam import Aim, BeamSearch
+from solver.any_board.constructive import (
     Geometry,
     Part,
     Pieces,
@@ -27,8 +27,8 @@ from solver.constructive import (
     solve_part,
     solve_rest,
 )
-from solver.constructive_kernels import Bytes, Int32s
-from solver.shorten import Windows, without_loops
+from solver.any_board.constructive_kernels import Bytes, Int32s
+from solver.any_board.shorten import Windows, without_loops
 from solver.solution import check_solution
 
 # Parts of lines by beams: what a cell of distance counts for the pieces of the part, and for the others, which count

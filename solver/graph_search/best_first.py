@@ -21,7 +21,7 @@ from pdb_core.errors import InputError, LimitReachedError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
-from solver.best_first_kernels import (
+from solver.graph_search.best_first_kernels import (
     EMPTY,
     EXPANDED,
     FILLED_BITS,
@@ -42,13 +42,13 @@ from solver.best_first_kernels import (
     expand_best,
     push,
 )
+from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
+from solver.graph_search.search_outcome import Found
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.move_pruning import UNDO_LENGTH, move_machine
-from solver.node_table import NodeTable, node_table, pack, packing_of
+from solver.ida_star.search_tables import N_MOVES, Heuristic, SearchTables, search_tables
+from solver.move_pruning.move_pruning import UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits, Report
-from solver.search_outcome import Found
-from solver.search_tables import N_MOVES, Heuristic, SearchTables, search_tables
 
 # Expansions between two looks at the clock: 10 to 50 ms.
 _SLICE_EXPANSIONS = 20_000

@@ -15,9 +15,18 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import kernel
-from solver.classic_tables import BASE, BLANK_SHIFT, DEPTH_SHIFT, FIELD, PACKED_BOARD, PACKED_ROW, SLACK_SHIFT, TOP
-from solver.ida_star_kernels import COUNT_GOALS, EXHAUSTED, FOUND, PAUSED
-from solver.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, SOLUTIONS
+from solver.ida_star.classic_tables import (
+    BASE,
+    BLANK_SHIFT,
+    DEPTH_SHIFT,
+    FIELD,
+    PACKED_BOARD,
+    PACKED_ROW,
+    SLACK_SHIFT,
+    TOP,
+)
+from solver.ida_star.ida_star_kernels import COUNT_GOALS, EXHAUSTED, FOUND, PAUSED
+from solver.ida_star.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, SOLUTIONS
 
 _u = np.uint64
 

@@ -1,0 +1,1 @@
+"""The machine that refuses moves by which a board would be reached twice."""
