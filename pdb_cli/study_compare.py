@@ -32,6 +32,7 @@ from pdb_cli.solvers import (
     WeightOption,
     parse_method,
 )
+from pdb_core.errors import WrongAnswerError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +112,8 @@ def compare(
                 solvers = Solvers(databases, method, n_at_a_time=threads or 1)
                 batch = Batch(databases, solvers, goal, time_limit, max_nodes, False, None)
                 answers = list(_watched(batch.records(asked, threads or 1), method, len(asked)))
+                if isinstance(batch.worst, WrongAnswerError):
+                    raise batch.worst
                 records.append(_row(method, answers))
                 yield records[-1]
 

@@ -51,3 +51,11 @@ def test_bad_input_is_refused() -> None:
     refused(pdb("study", "compare", "--search", "depth-first"), 2, "not one of ida-star")
     refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6")
     refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--search a-star")
+
+
+def test_wrong_length_in_the_instance_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,goal,optimal_length,board\na,blank-last,3,1 2 3 4 5 6 0 7 8\n", encoding="utf-8")
+    result = pdb("study", "compare", "--instances", str(path), "--heuristic", "manhattan")
+    assert result.returncode == 1
+    assert "the instance file says 3" in result.stderr
