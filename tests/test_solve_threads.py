@@ -9,7 +9,8 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
-from solver import Crew, Iteration, Solver, crew_of, threshold
+from solver import Crew, Iteration, Solver, crew_of
+from solver.ida_star import threshold
 from solver.solve import in_parallel
 from tests.solving import S4, database_for, node_counts, solvable_boards
 
