@@ -10,7 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-PROGRAM = [sys.executable, "-c", "from pdb_cli.main import run; run()"]
+# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start too.
+PROGRAM = [
+    sys.executable,
+    "-c",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pdb_cli.main import run; run()",
+]
 BOARD = "8 6 7/2 5 4/3 0 1"
 UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 

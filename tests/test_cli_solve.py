@@ -121,8 +121,8 @@ def test_interrupted_solve_ends_at_once() -> None:
     start = time.perf_counter()
     process.send_signal(signal.SIGINT)
     _out, err = process.communicate(timeout=20)
-    # 0.2 s is promised, to which the process adds the end of the interpreter.
-    assert time.perf_counter() - start < 0.7
+    # 0.2 s is promised, to which the process adds the end of the interpreter, and a busy machine more.
+    assert time.perf_counter() - start < 1.5
     assert process.returncode == 130
     assert err.splitlines()[-1] == "pdb: interrupted"
 
