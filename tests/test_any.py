@@ -223,6 +223,7 @@ def test_options_of_tables_do_not_go_with_any() -> None:
 
 
 @pytest.mark.tiny
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # the hash wraps around, on purpose
 def test_wide_beam_is_breadth_first_search() -> None:
     size, goal = BoardSize(3, 2), (1, 2, 3, 4, 5, 0)
     arrays = geometry(size)

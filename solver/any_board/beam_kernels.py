@@ -58,7 +58,7 @@ class Beam(NamedTuple):
 @kernel
 def mixed(number: int) -> np.uint64:
     """A number of 64 random bits for each piece on each cell (the finaliser of Steele, Lea and Flood 2014)."""
-    bits = np.uint64(number) + np.uint64(0x9E3779B97F4A7C15)
+    bits = np.uint64(np.int64(number) & np.int64(0x7FFFFFFFFFFFFFFF)) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
