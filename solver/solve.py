@@ -63,7 +63,7 @@ class Solver:
         ]
         self._ida_star = IdaStar(database.size, heuristics, machine, orders_children=not plain)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
-        self._ida_star.search(one_move_away(database.goal, database.size))
+        self._ida_star.load_kernels(one_move_away(database.goal, database.size))
 
     def solve(
         self,

@@ -29,6 +29,26 @@ def test_helpers_change_neither_lengths_nor_finished_thresholds(n_helpers: int, 
             assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
 
 
+@pytest.mark.tiny
+def test_a_new_solver_has_run_every_kernel_that_helping_threads_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the seconds of the first board would hold their compilation."""
+    called = set()
+
+    def noting(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            called.add(name)
+            return kernel(*args)
+
+        return run
+
+    names = {"find_work", "take_over", "search_below_threshold"}
+    for name in names:
+        monkeypatch.setattr(threshold, name, noting(name, getattr(threshold, name)))
+    with database_for("3,5/2,4/1", "3x2") as database:
+        Solver(database)
+    assert called == names
+
+
 @pytest.mark.usefixtures("tiny_slices")
 def test_helpers_do_search() -> None:
     """Who works is seen in the threads that run the kernel."""

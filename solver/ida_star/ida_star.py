@@ -155,6 +155,15 @@ class IdaStar:
                 lanes = self._lanes_at_root(board, words, sums, max_depth)
             start_at_root(self._tables, lanes)
 
+    def load_kernels(self, board: Board) -> None:
+        """Load or compile all kernels of `search`, also those that only long thresholds and helping threads use, on a
+        solvable board one move from the goal.
+        """
+        self.search(board)
+        lanes = self._lanes_at_root(board, *self._root(board), _THRESHOLD_ROOM)
+        start_at_root(self._tables, lanes)
+        LanesSearch(self._tables, 1, _THRESHOLD_ROOM, None).load_kernels(lanes)
+
     def _lanes_at_root(self, board: Board, words: Int64s, sums: Int64s, max_depth: int) -> Lanes:
         """Stacks for paths of up to `max_depth` moves, the root in the first row."""
         lanes = empty_lanes(self._tables, max_depth)

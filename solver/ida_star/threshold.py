@@ -259,6 +259,12 @@ class LanesSearch(ThresholdSearch[Lanes]):
         super().__init__(threshold, max_depth, max_nodes, finds_all=finds_all, listed=listed)
         self._tables = tables
 
+    def load_kernels(self, stacks: Lanes) -> None:
+        """Load or compile the kernels of a long threshold, by a search of a child of the root that `stacks` are at."""
+        find_work(self._tables, stacks)
+        self._begin_at(stacks, self._split_off(stacks, 0))
+        self._search_slice(stacks, 1, STOP_AT_GOAL)
+
     def empty_stacks(self) -> Lanes:
         return empty_lanes(self._tables, self.max_depth)
 
@@ -269,6 +275,10 @@ class LanesSearch(ThresholdSearch[Lanes]):
         lane = find_work(self._tables, stacks)
         if lane < 0:
             return None
+        return self._split_off(stacks, lane)
+
+    def _split_off(self, stacks: Lanes, lane: int) -> Lanes:
+        """Take an untried child of the shallowest node of a lane away."""
         subtree = empty_lanes(self._tables._replace(n_lanes=1), self.max_depth)
         take_over(self._tables, subtree, 0, stacks, lane)
         return subtree

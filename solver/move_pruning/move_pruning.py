@@ -74,6 +74,7 @@ def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False
     else:
         successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))).astype(np.int16)
         save_cached(path, successors.tobytes())
+    successors.flags.writeable = False  # loaded and computed machines are then of one type to the compiler
     return MoveMachine(max_length, successors)
 
 
