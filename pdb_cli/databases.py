@@ -60,7 +60,7 @@ class OpenDatabases:
                 return self._given
             key = size, goal.index(0)
             if key not in self._standard:
-                self._standard[key] = self._open_file(_standard_table(size, goal))
+                self._standard[key] = self._open_file(standard_table(size, goal))
             return (self._standard[key],)
 
     def _open_file(self, path: Path) -> "Database":
@@ -69,7 +69,7 @@ class OpenDatabases:
         return open_database(path, load=self._load)  # type: ignore[arg-type]
 
 
-def _standard_table(size: "BoardSize", goal: "Board") -> Path:
+def standard_table(size: "BoardSize", goal: "Board") -> Path:
     """The table file that is used where none is named, in the user's cache folder; built there the first time.
 
     The default for 4x4 is 663, for 5x5 55554, for 3x3 the complete table, for others a partition that builds quickly.

@@ -11,6 +11,7 @@ from pdb_cli.build import build
 from pdb_cli.doctor import doctor
 from pdb_cli.info import info
 from pdb_cli.query import query
+from pdb_cli.serve import serve
 from pdb_cli.solve import solve
 from pdb_cli.stats import stats
 from pdb_cli.study import study
@@ -25,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (build, solve, query, info, stats, verify, bench, doctor):
+for function in (build, solve, query, serve, info, stats, verify, bench, doctor):
     app.command()(function)
 app.add_typer(study)
 

@@ -6,6 +6,10 @@
     │   ├── GoalError                                   a goal that is no board, or that a table cannot serve
     │   ├── PartitionError                              a partition: unknown name, overlap, tiles left out
     │   ├── InstanceError                               an instance file or the name of a set
+    │   ├── UnknownDatabaseError                        a database that a service has not opened
+    │   ├── RequestError                                an HTTP request that cannot be read
+    │   │   └── RequestTooLargeError                    or is too large
+    │   ├── TokenError                                  a request without the token that the service wants
     │   └── OutputError                                 a place where nothing can be written
     ├── UnsolvableError                             3   no sequence of moves leads from the board to the goal
     ├── TableFileError                              4   a table file
@@ -16,7 +20,9 @@
     │   └── TableMismatchError                          sound, but for another board size or goal
     ├── LimitReachedError                           5   time, nodes
     │   ├── MemoryLimitError                            a build or a search larger than the memory at hand
-    │   └── DiskFullError                               no room for the file
+    │   ├── DiskFullError                               no room for the file
+    │   └── BusyError                                   a service that has as much to do as it may
+    ├── ServiceError                                1   a service that cannot be reached, or answers nonsense
     ├── WrongAnswerError                            1   an answer contradicts what is known
     └── (KeyboardInterrupt)                       130   not ours, but the command line answers it
 
@@ -50,6 +56,22 @@ class PartitionError(InputError):
 
 class InstanceError(InputError):
     """An instance file or the name of an instance set cannot be used."""
+
+
+class UnknownDatabaseError(InputError):
+    """A service has opened no such database, or none for boards of that size."""
+
+
+class RequestError(InputError):
+    """An HTTP request is not as docs/http.md says."""
+
+
+class RequestTooLargeError(RequestError):
+    """An HTTP request holds more than the service takes."""
+
+
+class TokenError(InputError):
+    """An HTTP request lacks the token that the service wants."""
 
 
 class OutputError(InputError):
@@ -100,6 +122,14 @@ class MemoryLimitError(LimitReachedError):
 
 class DiskFullError(LimitReachedError):
     """There is no room on the disk for the file."""
+
+
+class BusyError(LimitReachedError):
+    """A service has as much to do as it may; ask again later."""
+
+
+class ServiceError(PdbError):
+    """A service cannot be reached, or does not answer as one."""
 
 
 class WrongAnswerError(PdbError):

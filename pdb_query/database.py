@@ -181,17 +181,21 @@ class Database:
         except (BoardError, UnsolvableError):
             return default
 
-    def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None) -> BatchProbe:
+    def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True) -> BatchProbe:
         """What the tables say of many boards, an array of shape (m, n_cells) of integers.
 
-        Raises `BoardError` for the first row that is no board, `GoalError` where the tables cannot serve `goal`. Boards
-        that cannot be solved are no error: their `maximum` is -1.
+        Raises `BoardError` for the first row that is no board, unless `strict` is False: the `maximum` of such rows is
+        then -2. Raises `GoalError` where the tables cannot serve `goal`. Boards that cannot be solved are no error:
+        their `maximum` is -1.
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows = self._as_rows(boards)
         verdicts = self._verdicts(rows, self.goal if goal is None else goal)
         bad = np.flatnonzero(verdicts < 0)
-        if len(bad):
+        if len(bad) and not strict:
+            rows = rows.copy()
+            rows[bad] = self.goal  # any board: the kernel must not be given others
+        elif len(bad):
             try:
                 check_board(rows[bad[0]].tolist(), self.size)
             except BoardError as error:
@@ -203,7 +207,8 @@ class Database:
         # Where every move counts, patterns share moves: their distances may not be added up.
         is_additive = self.cost == "additive"
         sums = values.sum(axis=2, dtype=np.int16) if is_additive else values.max(axis=2).astype(np.int16)
-        maximum = np.where(verdicts == 1, sums.max(axis=1, initial=0), np.int16(-1))
+        # A verdict of 0 becomes -1, and -1 becomes -2.
+        maximum = np.where(verdicts == 1, sums.max(axis=1, initial=0), verdicts.astype(np.int16) - np.int16(1))
         return BatchProbe(values, sums, maximum)
 
     def _as_rows(self, boards: npt.ArrayLike) -> npt.NDArray[np.uint8]:

@@ -1,0 +1,146 @@
+"""pdb serve: the tables over HTTP, and a page."""
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pdb_cli.options import LoadOption, check_load
+from pdb_cli.output import command, message, prepare
+from pdb_core.errors import InputError
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board
+    from pdb_query import Database
+    from pdb_query.service import Progress
+    from solver import Solution, Solver
+
+
+@command
+def serve(
+    db: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--db", metavar="FILE", help="A table file made by pdb build; the first for a size is its default."
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option("--host", help="The address to listen on; only this machine by default.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8015,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file", metavar="FILE", help="Clients must show the token in this file.", show_default=False
+        ),
+    ] = None,
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cors-origin", metavar="ORIGIN", help="Let pages of this origin ask, such as https://example.org."
+        ),
+    ] = None,
+    solves: Annotated[
+        int | None,
+        typer.Option(
+            "--solves", min=1, max=1024, help="Solves that run at a time; the cores by default.", show_default=False
+        ),
+    ] = None,
+    waiting: Annotated[int, typer.Option("--waiting", min=0, max=100_000, help="Solves that may wait.")] = 16,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="The longest a solve may search.")] = 60.0,
+    grace: Annotated[
+        float, typer.Option("--grace", min=0, help="Seconds that running solves have when the server is stopped.")
+    ] = 5.0,
+    load: LoadOption = "map",
+    access_log: Annotated[bool, typer.Option("--access-log", help="A line on stderr for each request.")] = False,
+) -> None:
+    """Answer lookups and solve boards over HTTP, with a page at /."""
+    check_load(load)
+    prepare()
+    try:
+        from pdb_query.service import ServiceSettings, create_app
+        from pdb_query.service import serve as run
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{error.name} is not installed; pip install 'tile-pdb[serve]' brings what pdb serve needs"
+        ) from None
+    from pdb_query.service.server import open_socket
+
+    settings = ServiceSettings(
+        n_solves=solves or len(os.sched_getaffinity(0)),
+        n_waiting=waiting,
+        solve_s=seconds,
+        grace_s=grace,
+        token=None if token_file is None else _read_token(token_file),
+        cors_origins=tuple(cors_origin or ()),
+    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with open_socket(host, port) as listener, contextlib.ExitStack() as stack:
+        databases = [stack.enter_context(database) for database in _open(db or [], load)]
+        shown, number = listener.getsockname()[:2]
+        url = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
+        message(f"pdb: listening on {url}")
+        app = create_app(databases, _Solving(), settings, on_ready=lambda: message(f"pdb: ready: {url}"))
+        run(app, listener, access_log=access_log)
+        message("pdb: stopped")
+
+
+def _open(paths: list[Path], load: str) -> "list[Database]":
+    """The databases of --db, or the standard ones of 4x4 and 3x3, built the first time."""
+    from pdb_cli.databases import standard_table
+    from pdb_core.puzzle import BoardSize, blank_last
+    from pdb_query import open_database
+
+    if not paths:
+        paths = [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]
+    return [open_database(path, load=load) for path in paths]  # type: ignore[arg-type]
+
+
+def _read_token(path: Path) -> str:
+    """The first line of a file. Raises `InputError` where there is none."""
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read a token from {path}: {error}; name a text file with --token-file") from None
+    if not token or any(not "!" <= character <= "~" for character in token):
+        raise InputError(f"{path} holds no token: write one line of letters and digits without blanks")
+    return token
+
+
+class _Solving:
+    """What the service asks of a solver: one for each database. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._solvers: dict[Path, Solver] = {}
+        self._lock = threading.Lock()
+
+    def __call__(
+        self,
+        database: "Database",
+        board: "Board",
+        goal: "Board",
+        *,
+        seconds: float,
+        nodes: int | None,
+        report: "Callable[[Progress], None]",
+    ) -> "Solution":
+        from solver import Limits
+
+        return self._solver(database).solve(board, goal, limits=Limits(seconds, nodes), report=report)
+
+    def warm(self, database: "Database") -> None:
+        self._solver(database)
+
+    def _solver(self, database: "Database") -> "Solver":
+        from solver import Solver
+
+        with self._lock:
+            if database.path not in self._solvers:
+                self._solvers[database.path] = Solver(database)
+            return self._solvers[database.path]

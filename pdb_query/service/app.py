@@ -1,0 +1,112 @@
+"""The service as an ASGI app: the routes, and what is shared between requests. Read this first.
+
+token, sizes, errors, counts      limits.Gate, before every route
+which database answers            served_databases
+/v1/lookup                        lookups, batches
+/v1/moves, /v1/solve              moves, solves, both by turns of solve_queue
+errors                            problems
+the page                          page_files, page/
+"""
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+
+from pdb_core import __version__
+from pdb_core.errors import PdbError
+from pdb_query.database import Database
+from pdb_query.service.about_routes import about_routes
+from pdb_query.service.limits import Gate
+from pdb_query.service.lookup_routes import lookup_routes
+from pdb_query.service.metrics import Metrics
+from pdb_query.service.problems import problem, problem_body, problem_response
+from pdb_query.service.served_databases import ServedDatabases
+from pdb_query.service.service import Service
+from pdb_query.service.settings import ServiceSettings
+from pdb_query.service.solve_queue import SolveQueue
+from pdb_query.service.solve_routes import solve_routes
+from pdb_query.service.solving import Solving
+
+
+def create_app(
+    databases: Iterable[Database],
+    solving: Solving,
+    settings: ServiceSettings | None = None,
+    *,
+    on_ready: Callable[[], None] | None = None,
+) -> FastAPI:
+    """The app that answers from `databases`, which must stay open; its `state.service` is a `Service`.
+
+    `on_ready` is called, from a thread of its own, when tables and kernels are warm.
+    """
+    settings = settings or ServiceSettings()
+    service = Service(
+        databases=ServedDatabases(databases),
+        solving=solving,
+        settings=settings,
+        queue=SolveQueue(settings.n_solves, settings.n_waiting, settings.grace_s),
+        metrics=Metrics(),
+    )
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        def warm() -> None:
+            service.warm()
+            if on_ready is not None:
+                on_ready()
+
+        threading.Thread(target=warm, name="warm", daemon=True).start()
+        yield
+        service.queue.stop()
+        service.queue.close()
+
+    app = FastAPI(
+        title="tile-pdb",
+        summary="Pattern databases for sliding-tile puzzles, over HTTP.",
+        version=__version__,
+        lifespan=lifespan,
+        # Their pages load scripts from elsewhere; ours is api.html.
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.service = service
+    for routes in (lookup_routes, solve_routes, about_routes):
+        app.include_router(routes(service))
+    app.add_exception_handler(PdbError, _answer_error)
+    app.add_exception_handler(RequestValidationError, _answer_bad_request)
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.cors_origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    app.add_middleware(Gate, settings=settings, seconds=service.metrics.seconds, requests=service.metrics.requests)
+    return app
+
+
+async def _answer_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, PdbError)
+    return problem_response(problem(error))
+
+
+async def _answer_bad_request(_: Request, error: Exception) -> Response:
+    """A parameter that is missing, or not of its kind."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+    return problem_response(problem_body(422, f"{where}: {first['msg']}", "RequestError"))
+
+
+async def _answer_http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = problem_response(problem_body(error.status_code, f"{error.detail}; /openapi.json lists what there is"))
+    response.headers.update(error.headers or {})
+    return response

@@ -1,0 +1,81 @@
+"""/v1/lookup: one board, or a batch."""
+
+import asyncio
+from functools import partial
+
+import orjson
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from pdb_core.errors import RequestError
+from pdb_query.service.answers import BatchAnswer, LookupAnswer
+from pdb_query.service.batches import BINARY, JSON, NDJSON, Batches, Wanted
+from pdb_query.service.lookups import look_up
+from pdb_query.service.parameters import BoardParameter, DatabaseParameter, GoalParameter, SizeParameter, problems
+from pdb_query.service.service import Service
+
+_BATCH_BODY = {
+    "required": True,
+    "content": {
+        JSON: {
+            "schema": {
+                "type": "object",
+                "required": ["boards"],
+                "properties": {
+                    "boards": {
+                        "type": "array",
+                        "items": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]},
+                    },
+                    "goal": {"type": ["string", "null"]},
+                    "db": {"type": ["string", "null"]},
+                    "size": {"type": ["string", "null"]},
+                },
+            },
+            "example": {"boards": ["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]},
+        },
+        NDJSON: {"schema": {"type": "string"}, "example": "[1,2,3,4,5,6,7,8,0]\n[1,2,3,4,5,6,7,0,8]\n"},
+        BINARY: {"schema": {"type": "string", "format": "binary"}},
+    },
+}
+
+
+def lookup_routes(service: Service) -> APIRouter:
+    """The routes of lookups."""
+    router = APIRouter(prefix="/v1", tags=["lookup"])
+    batches = Batches(service.databases, service.settings.max_boards)
+    batches_at_once = asyncio.Semaphore(2)
+
+    @router.get("/lookup", response_model=LookupAnswer, responses=problems(404, 422))
+    async def lookup(board: BoardParameter, goal: GoalParameter = None, database: DatabaseParameter = None) -> Response:
+        """What the tables say of one board: a lower bound on the length of its solutions, and each pattern's part."""
+        tiles, served = service.databases.place(board, goal, database)
+        service.metrics.boards.inc()
+        return Response(orjson.dumps(look_up(tiles, served)), media_type=JSON)
+
+    @router.post(
+        "/lookup",
+        response_model=BatchAnswer,
+        responses={
+            200: {"content": {NDJSON: {"schema": {"type": "string"}}, BINARY: {"schema": {"type": "string"}}}},
+            **problems(400, 404, 413, 415, 422, 503),
+        },
+        openapi_extra={"requestBody": _BATCH_BODY},
+    )
+    async def lookup_batch(
+        request: Request,
+        goal: GoalParameter = None,
+        database: DatabaseParameter = None,
+        size: SizeParameter = None,
+    ) -> Response:
+        """What the tables say of many boards, in the order of the boards, in the form in which they came."""
+        media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+        if media_type not in (JSON, NDJSON, BINARY):
+            raise RequestError(f"a batch is {JSON}, {NDJSON} or {BINARY}")
+        body = await request.body()
+        answer = partial(batches.answer, media_type, body, Wanted(goal, database, size))
+        async with batches_at_once:
+            content, n_boards = await asyncio.to_thread(answer)
+        service.metrics.boards.inc(n_boards)
+        return Response(content, media_type=media_type)
+
+    return router

@@ -1,0 +1,58 @@
+"""What tables say of one board, in the words of the API."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pdb_core.puzzle import BLANK, Board, is_solvable, why_unsolvable
+from pdb_query.service.served_databases import Served
+
+
+def look_up(board: Board, served: Served) -> dict[str, Any]:
+    """The body of a lookup: a `LookupAnswer`."""
+    answer = described(board, served)
+    if not answer["solvable"]:
+        return {**answer, "h": None, "sums": []}
+    probe = served.database.probe(board, served.goal)
+    sums = [
+        {"h": total, "values": values, "patterns": patterns}
+        for total, values, patterns in zip(probe.sums, probe.values, _pattern_tiles(served), strict=True)
+    ]
+    return {**answer, "h": probe.maximum, "sums": sums}
+
+
+def described(board: Board, served: Served) -> dict[str, Any]:
+    """What all answers about a board begin with."""
+    solvable = is_solvable(board, served.goal, served.size)
+    answer: dict[str, Any] = {
+        "db": served.id,
+        "size": str(served.size),
+        "board": board,
+        "goal": served.goal,
+        "solvable": solvable,
+    }
+    if not solvable:
+        answer["why"] = why_unsolvable(board, served.goal, served.size)
+    return answer
+
+
+def maxima(boards: Sequence[Board], served: Served) -> list[int]:
+    """The h of some solvable boards."""
+    batch = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
+    return [int(h) for h in batch.maximum]
+
+
+@lru_cache(maxsize=256)
+def _pattern_tiles(served: Served) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """The tiles of a given board that each pattern of each sum stands for."""
+    views = served.database.views(served.goal)
+    n_patterns = len(served.database.header.patterns)
+    return tuple(
+        tuple(
+            tuple(tile for tile, at in enumerate(patterns) if at == pattern and tile != BLANK)
+            for pattern in range(n_patterns)
+        )
+        for patterns in views.tile_patterns.tolist()
+    )

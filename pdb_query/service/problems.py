@@ -1,0 +1,78 @@
+"""Errors as the client sees them: problem details (RFC 9457), from one table of exception -> status."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from pdb_core.errors import (
+    BoardError,
+    BusyError,
+    GoalError,
+    InputError,
+    InstanceError,
+    PdbError,
+    RequestError,
+    RequestTooLargeError,
+    TableFileError,
+    TokenError,
+    UnknownDatabaseError,
+)
+
+MEDIA_TYPE = "application/problem+json"
+# The first that fits counts.
+STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
+    (TokenError, HTTPStatus.UNAUTHORIZED),
+    (RequestTooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (RequestError, HTTPStatus.BAD_REQUEST),
+    (UnknownDatabaseError, HTTPStatus.NOT_FOUND),
+    (InstanceError, HTTPStatus.NOT_FOUND),
+    (BoardError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (GoalError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
+    (TableFileError, HTTPStatus.INTERNAL_SERVER_ERROR),
+    (PdbError, HTTPStatus.INTERNAL_SERVER_ERROR),
+)
+_TYPE = "urn:tile-pdb:"
+
+
+def status_of(error: PdbError) -> HTTPStatus:
+    """The status that answers for an error."""
+    return next(status for kind, status in STATUS if isinstance(error, kind))
+
+
+def problem(error: PdbError) -> dict[str, Any]:
+    """The body that tells of an error; its `type` ends in the name of the error's class."""
+    status = status_of(error)
+    # What went wrong inside is for the log: its message may name files of this machine.
+    detail = "the server failed to answer; its log says why" if status >= 500 and status != 503 else str(error)
+    return problem_body(status, detail, type(error).__name__)
+
+
+def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str, Any]:
+    """The body for a status; without `kind` it is one of HTTP itself."""
+    title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Error"
+    return {
+        "type": "about:blank" if kind is None else f"{_TYPE}{kind}",
+        "title": title,
+        "status": int(status),
+        "detail": detail,
+    }
+
+
+def kind_of(body: dict[str, Any]) -> str | None:
+    """The name of the error's class in a problem's body, if it is one of ours."""
+    kind = body.get("type")
+    return kind[len(_TYPE) :] if isinstance(kind, str) and kind.startswith(_TYPE) else None
+
+
+def problem_response(body: dict[str, Any]) -> Response:
+    """A problem as a response."""
+    headers = {}
+    if body["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = "5"
+    if body["status"] == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(orjson.dumps(body), body["status"], headers, MEDIA_TYPE)

@@ -1,0 +1,112 @@
+"""The databases a service has opened, by name, and which of them answers for a board."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
+from pdb_core.messages import shorten
+from pdb_core.puzzle import Board, BoardSize, blank_last, check_board, parse_board, parse_goal, square_size
+from pdb_query.database import Database
+
+BoardText = str | list[int]
+
+
+@dataclass(frozen=True)
+class Served:
+    """A database, the name that clients know it by, and the goal that one of them asks for."""
+
+    id: str
+    database: Database
+    goal: Board
+
+    @property
+    def size(self) -> BoardSize:
+        return self.database.size
+
+
+class ServedDatabases:
+    """The open databases of a service, in the order in which they are asked. They stay open as long as it lives."""
+
+    def __init__(self, databases: Iterable[Database]) -> None:
+        self._databases: dict[str, Database] = {}
+        for database in databases:
+            stem = name = database.path.stem
+            number = 1
+            while name in self._databases:
+                number += 1
+                name = f"{stem}-{number}"
+            self._databases[name] = database
+        self._choose = lru_cache(maxsize=256)(self._chosen)
+
+    def __iter__(self) -> Iterator[tuple[str, Database]]:
+        return iter(self._databases.items())
+
+    def default_goal(self, database: Database) -> Board:
+        """The goal of a request that names none: blank-last where the tables serve it, else their own."""
+        goal = blank_last(database.size)
+        return goal if self._serves(database, goal) else database.goal
+
+    def sizes(self) -> list[BoardSize]:
+        """The sizes of boards that can be asked, in order."""
+        return list(dict.fromkeys(database.size for database in self._databases.values()))
+
+    def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
+        """The database that answers for boards of `size`, and the goal.
+
+        Of `size` and `name` one may be None. Raises `UnknownDatabaseError`, `BoardError` where the database named is
+        for boards of another size, `GoalError` where the goal is none or no database serves it.
+        """
+        return self._choose(size, goal, name)
+
+    def place(self, board: BoardText, goal: str | None, name: str | None) -> tuple[Board, Served]:
+        """Read a board, text or a list of numbers, and choose who answers. Raises `BoardError` and as `choose`."""
+        named = None if name is None else self._named(name).size
+        if isinstance(board, str):
+            # A size named by the database helps to read boards that are no squares.
+            tiles, size = parse_board(board, named)
+        else:
+            size = named or self._size_of(len(board))
+            tiles = check_board(board, size)
+        return tiles, self.choose(size, goal, name)
+
+    def _size_of(self, n_cells: int) -> BoardSize:
+        """The size of a board of so many numbers: a square, or one that a database is for."""
+        size = square_size(n_cells) or next((size for size in self.sizes() if size.n_cells == n_cells), None)
+        if size is None:
+            raise BoardError(f"a board of {n_cells} numbers is no square; name the database with db")
+        return size
+
+    def _chosen(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
+        if name is not None:
+            database = self._named(name)
+            if size not in (None, database.size):
+                raise BoardError(f"database {name!r} is for {database.size} boards, this board is {size}")
+            candidates = {name: database}
+        else:
+            candidates = {key: database for key, database in self._databases.items() if database.size == size}
+        if not candidates:
+            raise UnknownDatabaseError(f"no database here is for {size} boards; /v1/databases lists them")
+        first = next(iter(candidates.values()))
+        if goal_text is None:
+            return Served(next(iter(candidates)), first, self.default_goal(first))
+        goal = parse_goal(goal_text, first.size)
+        for key, database in candidates.items():
+            if self._serves(database, goal):
+                return Served(key, database, goal)
+        first.views(goal)  # says why
+        raise AssertionError("a database serves a goal that it does not serve")
+
+    def _named(self, name: str) -> Database:
+        database = self._databases.get(name)
+        if database is None:
+            raise UnknownDatabaseError(f"there is no database {shorten(name, 40)!r} here; /v1/databases lists them")
+        return database
+
+    @staticmethod
+    def _serves(database: Database, goal: Board) -> bool:
+        try:
+            database.views(goal)
+        except GoalError:
+            return False
+        return True

@@ -1,0 +1,53 @@
+"""What the requests of one server share."""
+
+import logging
+from dataclasses import dataclass, field
+from threading import Event
+
+import numpy as np
+
+from pdb_query.database import Database
+from pdb_query.service.metrics import Metrics
+from pdb_query.service.served_databases import ServedDatabases
+from pdb_query.service.settings import ServiceSettings
+from pdb_query.service.solve_queue import SolveQueue
+from pdb_query.service.solving import Solving
+
+_PAGE_BYTES = 4096
+_log = logging.getLogger("tile_pdb.service")
+
+
+@dataclass(frozen=True)
+class Service:
+    """The databases, who solves, and what is counted."""
+
+    databases: ServedDatabases
+    solving: Solving
+    settings: ServiceSettings
+    queue: SolveQueue
+    metrics: Metrics
+    _is_ready: Event = field(default_factory=Event)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether kernels are compiled and tables in memory."""
+        return self._is_ready.is_set()
+
+    def warm(self) -> None:
+        """Compile kernels and bring the tables into memory: the first requests then wait for nothing."""
+        try:
+            for _, database in self.databases:
+                goal = self.databases.default_goal(database)
+                database.probe(goal, goal)
+                self.solving.warm(database)
+                _touch(database)
+            self._is_ready.set()
+        except Exception:
+            # The server stays up, not ready, and says so.
+            _log.exception("the tables could not be made ready")
+
+
+def _touch(database: Database) -> None:
+    """Read a byte of every page of the tables, so that the system brings them into memory."""
+    for index in range(len(database.header.patterns)):
+        np.bitwise_or.reduce(database.table(index)[::_PAGE_BYTES])

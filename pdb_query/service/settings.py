@@ -1,0 +1,29 @@
+"""What the service allows, and where to."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ServiceSettings:
+    """Limits of one server process. Sizes in bytes, times in seconds.
+
+    max_body_bytes   of a request
+    max_boards       of a batch
+    n_solves         solves that run at a time
+    n_waiting        solves that may wait for one of these; more are refused
+    solve_s          the longest a solve may search; also how long it searches where the client does not say
+    request_s        the longest that reading a request, or waiting for room for a large one, may take
+    grace_s          how long running solves go on when the server is told to stop
+    token            what clients must show, if anything
+    cors_origins     the pages of other servers that may ask
+    """
+
+    max_body_bytes: int = 16_000_000
+    max_boards: int = 100_000
+    n_solves: int = 2
+    n_waiting: int = 16
+    solve_s: float = 60.0
+    request_s: float = 30.0
+    grace_s: float = 5.0
+    token: str | None = None
+    cors_origins: tuple[str, ...] = ()
