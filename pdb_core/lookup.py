@@ -81,11 +81,13 @@ class SumViews(NamedTuple):
     """Where the tiles of a board are to be found in each sum.
 
     cell_maps      int64[s, n_cells]  the cell of a sum's board that each cell of the given board becomes
+    given_cells    int64[s, n_cells]  the other way: the cell of the given board for each one of a sum's board
     tile_patterns  int64[s, n_cells]  the pattern that each tile of the given board belongs to there; -1 for the blank
     tile_labels    int64[s, n_cells]  its label within that pattern; -1 for the blank
     """
 
     cell_maps: Int64s
+    given_cells: Int64s
     tile_patterns: Int64s
     tile_labels: Int64s
 
@@ -192,4 +194,4 @@ def sum_views(size: BoardSize, partition: Partition, mappings: Sequence[BoardMap
             pattern_of[tile], label_of[tile] = index, label
     tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)
     cell_maps = np.array([mapping.cell_map for mapping in mappings], dtype=np.int64)
-    return SumViews(cell_maps, pattern_of[tile_maps], label_of[tile_maps])
+    return SumViews(cell_maps, np.argsort(cell_maps, axis=1), pattern_of[tile_maps], label_of[tile_maps])

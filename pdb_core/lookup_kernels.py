@@ -6,7 +6,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch, trailing_zeros
 from pdb_core.encoding import UNREACHED
-from pdb_core.jit import kernel
+from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.puzzle import BLANK
 from pdb_core.ranking_kernels import move_label
 
@@ -17,6 +17,9 @@ WALK_FIELDS = 12
     IS_WALKING, REMAINDER, MASK, LABELS, BLANK_CELL, REGIONS, UNTRIED, DIRECTION, ADDRESS, NEXT_MASK, NEXT_LABELS,
     NEXT_BLANK,
 ) = range(WALK_FIELDS)  # fmt: skip
+
+# Boards whose entries are asked for at a time.
+_GROUP_BOARDS = 16
 
 
 @kernel
@@ -172,24 +175,24 @@ def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, walks: Any, val
                 n_walking -= 1
 
 
-@kernel
-def place_units(board: Any, tables: Any, views: Any, masks: Any, labels: Any) -> None:
-    """Fill `masks` and `labels` (int64[s, p]) with the cell set and packed labels of each unit; board:
-    uint8[n_cells].
+@borrowing_kernel
+def place_units(boards: Any, row: int, tables: Any, views: Any, masks: Any, labels: Any) -> None:
+    """Fill `masks` and `labels` (int64[s, p]) with the cell set and packed labels of each unit; boards:
+    uint8[m, n_cells].
     """
-    n_sums, n_cells = views.cell_maps.shape
-    masks[:] = 0
-    labels[:] = 0
+    n_sums, n_cells = views.given_cells.shape
     for s in range(n_sums):
+        for pattern in range(masks.shape[1]):
+            masks[s, pattern] = 0
+            labels[s, pattern] = 0
         for cell in range(n_cells):
-            pattern = views.tile_patterns[s, board[cell]]
+            tile = np.uint64(boards[row, np.uint64(views.given_cells[s, cell])])
+            pattern = views.tile_patterns[s, tile]
             if pattern >= 0:
-                masks[s, pattern] |= 1 << views.cell_maps[s, cell]
-        for cell in range(n_cells):
-            pattern = views.tile_patterns[s, board[cell]]
-            if pattern >= 0:
-                position = popcount(masks[s, pattern] & ((1 << views.cell_maps[s, cell]) - 1))
-                labels[s, pattern] |= views.tile_labels[s, board[cell]] << (tables.label_bits[pattern] * position)
+                # Cells come in order, so the tiles before this one are those that are placed.
+                position = popcount(masks[s, pattern])
+                masks[s, pattern] |= 1 << cell
+                labels[s, pattern] |= views.tile_labels[s, tile] << (tables.label_bits[pattern] * position)
 
 
 @kernel
@@ -201,55 +204,96 @@ def probe_boards(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, 
     masks, labels  int64[s, p]        scratch
     values         uint8[m, s, p]     mutated: the distances
     """
-    n_sums, n_patterns = masks.shape
-    walks = np.empty((n_sums * n_patterns, WALK_FIELDS), dtype=np.int64)
-    for row in range(boards.shape[0]):
-        place_units(boards[row], tables, views, masks, labels)
-        if tables.is_bits != 0:
-            blank = 0
-            while boards[row, blank] != BLANK:
-                blank += 1
-            walk_down(tables, masks, labels, views.cell_maps[:, blank], walks, values[row])
-        else:
-            for s in range(n_sums):
-                for pattern in range(n_patterns):
-                    address = byte_address(tables, pattern, masks[s, pattern], labels[s, pattern])
-                    values[row, s, pattern] = tables.memory[address]
+    if tables.is_bits != 0:
+        probe_bits(boards, tables, views, masks, labels, values)
+    else:
+        probe_bytes(boards, tables, views, masks, labels, values)
 
 
 @kernel
-def check_boards(boards: Any, goal_places: Any, is_dark: Any, visited: Any, verdicts: Any) -> None:
+def probe_bits(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, values: Any) -> None:
+    """`probe_boards` in tables of bits."""
+    n_sums, n_patterns = masks.shape
+    walks = np.empty((n_sums * n_patterns, WALK_FIELDS), dtype=np.int64)
+    for row in range(boards.shape[0]):
+        place_units(boards, row, tables, views, masks, labels)
+        blank = 0
+        while boards[row, blank] != BLANK:
+            blank += 1
+        walk_down(tables, masks, labels, views.cell_maps[:, blank], walks, values[row])
+
+
+@kernel
+def probe_bytes(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, values: Any) -> None:
+    """`probe_boards` in tables of bytes. Some boards at a time, so that their waits for memory overlap."""
+    n_sums, n_patterns = masks.shape
+    n_boards = boards.shape[0]
+    addresses = np.empty((_GROUP_BOARDS, n_sums, n_patterns), dtype=np.int64)
+    base = tables.memory.ctypes.data
+    for first in range(0, n_boards, _GROUP_BOARDS):
+        n_rows = min(_GROUP_BOARDS, n_boards - first)
+        for row in range(n_rows):
+            place_units(boards, first + row, tables, views, masks, labels)
+            for s in range(n_sums):
+                for pattern in range(n_patterns):
+                    address = byte_address(tables, pattern, masks[s, pattern], labels[s, pattern])
+                    addresses[row, s, pattern] = address
+                    prefetch(base + address)
+        for row in range(n_rows):
+            for s in range(n_sums):
+                for pattern in range(n_patterns):
+                    values[first + row, s, pattern] = tables.memory[np.uint64(addresses[row, s, pattern])]
+
+
+@kernel
+def check_boards(boards: Any, goal_places: Any, dark_cells: int, verdicts: Any) -> None:
     """Tell whether boards are valid and can be solved.
 
-    boards       uint8[m, n]   anything
+    boards       uint8[m, n]   anything; n up to 64
     goal_places  int64[n]      the cell of each tile in the goal
-    is_dark      uint8[n]      1 for the cells of one colour of the chess board
-    visited      uint8[n]      scratch
+    dark_cells   mask of the cells of one colour of the chess board
     verdicts     int8[m]       mutated: 1 solvable, 0 unsolvable, -1 not a board
     """
     n_cells = boards.shape[1]
+    every_place = (1 << n_cells) - 1
+    goal_colour = (dark_cells >> goal_places[0]) & 1
     for row in range(boards.shape[0]):
-        visited[:] = 0
-        blank = 0
-        is_board = True
+        taken = n_inversions = colour = 0
         for cell in range(n_cells):
-            tile = int(boards[row, cell])
-            if tile >= n_cells or visited[tile] != 0:
-                is_board = False
+            tile = np.uint64(boards[row, cell])
+            if tile >= np.uint64(n_cells):
                 break
-            visited[tile] = 1
-            if tile == 0:
-                blank = cell
-        if not is_board:
+            place = goal_places[tile]
+            # The parity of a permutation is that of its inversions; see `puzzle.is_solvable`.
+            n_inversions += popcount(taken >> place)
+            taken |= 1 << place
+            if tile == np.uint64(BLANK):
+                colour = (dark_cells >> cell) & 1
+        # A tile that is there twice leaves another's place free, and so does one that is out of range.
+        if taken != every_place:
             verdicts[row] = -1
-            continue
-        # The parity of the permutation to the goal is that of cells less cycles; see `puzzle.is_solvable`.
-        parity = n_cells + int(is_dark[blank]) + int(is_dark[goal_places[0]])
-        for start in range(n_cells):
-            if visited[start] == 1:
-                parity += 1
-                cell = start
-                while visited[cell] == 1:
-                    visited[cell] = 2
-                    cell = goal_places[boards[row, cell]]
-        verdicts[row] = 1 - (parity & 1)
+        else:
+            verdicts[row] = 1 - ((n_inversions + colour + goal_colour) & 1)
+
+
+@kernel
+def add_up(values: Any, verdicts: Any, counts_every_move: int, sums: Any, maximum: Any) -> None:
+    """Add up distances where patterns share no moves, else take the largest, and the largest sum of each board.
+
+    values             uint8[m, s, p]
+    verdicts           int8[m]  see `check_boards`
+    counts_every_move  1 where patterns share moves
+    sums, maximum      int16[m, s], int16[m]: mutated; the maximum is -1 where a board cannot be solved, -2 where it is
+                       none
+    """
+    n_boards, n_sums, n_patterns = values.shape
+    for row in range(n_boards):
+        largest = 0
+        for s in range(n_sums):
+            total = 0
+            for pattern in range(n_patterns):
+                value = np.int64(values[row, s, pattern])
+                total = max(total, value) if counts_every_move != 0 else total + value
+            sums[row, s] = total
+            largest = max(largest, total)
+        maximum[row] = largest if verdicts[row] == 1 else verdicts[row] - 1

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from pdb_core.cost import Cost
 from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
-from pdb_core.lookup import LookupTables, SumViews, lookup_tables, sum_views
-from pdb_core.lookup_kernels import check_boards, probe_boards
+from pdb_core.lookup import Int64s, LookupTables, SumViews, lookup_tables, sum_views
+from pdb_core.lookup_kernels import add_up, check_boards, probe_boards
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
@@ -204,11 +204,9 @@ class Database:
         values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
         scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
         probe_boards(rows, tables, views, scratch[0], scratch[1], values)
+        sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
         # Where every move counts, patterns share moves: their distances may not be added up.
-        is_additive = self.cost == "additive"
-        sums = values.sum(axis=2, dtype=np.int16) if is_additive else values.max(axis=2).astype(np.int16)
-        # A verdict of 0 becomes -1, and -1 becomes -2.
-        maximum = np.where(verdicts == 1, sums.max(axis=1, initial=0), verdicts.astype(np.int16) - np.int16(1))
+        add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
         return BatchProbe(values, sums, maximum)
 
     def _as_rows(self, boards: npt.ArrayLike) -> npt.NDArray[np.uint8]:
@@ -223,11 +221,9 @@ class Database:
         return np.ascontiguousarray(given, dtype=np.uint8)
 
     def _verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
-        n_cells = self.size.n_cells
-        goal_places = np.argsort(np.array(goal, dtype=np.int64))
-        is_dark = np.array([self.size.is_dark(cell) for cell in range(n_cells)], dtype=np.uint8)
+        goal_places, dark_cells = _parity_of(goal, self.size)
         verdicts = np.empty(len(rows), dtype=np.int8)
-        check_boards(rows, goal_places, is_dark, np.empty(n_cells, dtype=np.uint8), verdicts)
+        check_boards(rows, goal_places, dark_cells, verdicts)
         return verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -254,6 +250,12 @@ class Database:
                 raise TableFileDamagedError(f"{what} digest; build it again")
             if not _agrees_with_histogram(counts, entry, self.encoding):
                 raise TableFileDamagedError(f"{what} histogram; build it again")
+
+
+@lru_cache(maxsize=64)
+def _parity_of(goal: Board, size: BoardSize) -> tuple[Int64s, int]:
+    """What tells which boards lead to a goal: the cell of each tile, and the dark cells as a mask."""
+    return np.argsort(np.array(goal, dtype=np.int64)), sum(1 << at for at in range(size.n_cells) if size.is_dark(at))
 
 
 def _agrees_with_histogram(byte_counts: npt.NDArray[np.int64], entry: PatternHeader, encoding: Encoding) -> bool:

@@ -247,7 +247,7 @@ def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:
     for heuristic in sums:
         views = heuristic.views
         for view, patterns in heuristic.sums():
-            cells.append(np.argsort(views.cell_maps[view]))
+            cells.append(views.given_cells[view])
             is_placed = np.isin(views.tile_patterns[view], patterns)
             labels.append(np.where(is_placed, views.tile_labels[view], -1))
             n_units.append(len(patterns))
