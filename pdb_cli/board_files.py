@@ -3,18 +3,16 @@
 The format is described in docs/files.md.
 """
 
-import errno
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from pdb_cli.output import Format, Record, message, plural, write_records
 from pdb_cli.tile_names import TileNames
-from pdb_core.errors import BoardError, DiskFullError, InputError, InstanceError, OutputError, PdbError
+from pdb_cli.written_files import written_safely
+from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import shorten
 
 if TYPE_CHECKING:
@@ -160,35 +158,6 @@ def _declared_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row],
     if all(len(row.words) == height for row in board_rows) and len(board_rows) == width:
         size = BoardSize(height, width)
     return board_rows, at, size
-
-
-@contextmanager
-def written_safely(path: Path) -> Iterator[IO[str]]:
-    """A text file that gets its name when it is whole; nothing is left where that fails.
-
-    Raises `OutputError` where it cannot be written, `DiskFullError`.
-    """
-    temporary = path.parent / f".{path.name}.{os.getpid()}.partial"
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with temporary.open("x", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except (PdbError, BrokenPipeError):  # a reader of stdout that has gone is not about this file
-        raise
-    except OSError as error:
-        shown = shorten(str(path))
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFullError(
-                f"the disk is full, {shown} was not written; make room or choose another place with --out"
-            ) from error
-        raise OutputError(f"cannot write {shown}: {error.strerror}; choose another place with --out") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def write_answers(
