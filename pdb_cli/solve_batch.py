@@ -84,14 +84,7 @@ class Batch:
             )
         else:
             self._n_solved += 1
-            if instance.optimal_length not in (None, outcome.length):
-                error = WrongAnswerError(
-                    f"board {instance.id}: the shortest solution found has {outcome.length} moves, the instance file "
-                    "says "
-                    f"{instance.optimal_length}; if that is the length of a shortest solution, please report this board"
-                )
-                message(f"pdb: {error}")
-                self._remember(error)
+            self._compare(instance, outcome.length, is_optimal=outcome.is_optimal)
         if self._all:
             record |= {"solutions": outcome.n_solutions, "all_solutions": outcome.is_complete}
         return record | {
@@ -119,6 +112,18 @@ class Batch:
             "reopened": outcome.reopened,
             "peak_open": outcome.peak_open,
         }
+
+    def _compare(self, instance: "Instance", length: int, *, is_optimal: bool) -> None:
+        """Remember a length that cannot be right if the instance file is. Only a shortest solution has to agree."""
+        known = instance.optimal_length
+        if known is None or length == known or (length > known and not is_optimal):
+            return
+        error = WrongAnswerError(
+            f"board {instance.id}: the {'shortest ' if is_optimal else ''}solution found has {length} moves, the instance "
+            f"file says {known}; if that is the length of a shortest solution, please report this board"
+        )
+        message(f"pdb: {error}")
+        self._remember(error)
 
     def _record_of_none(self, instance: "Instance", error: UnsolvableError | MemoryLimitError) -> dict[str, Any]:
         """What there is to say of a board without an answer."""

@@ -49,8 +49,17 @@ def test_boards_given_up_are_counted() -> None:
 def test_bad_input_is_refused() -> None:
     refused(pdb("study", "compare", "--heuristic", "euclid"), 2, "is not known")
     refused(pdb("study", "compare", "--search", "depth-first"), 2, "not one of ida-star")
-    refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6")
+    refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6.*smaller size")
     refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--search a-star")
+
+
+def test_longer_solution_than_the_known_shortest_is_wrong_only_where_it_claims_to_be_shortest() -> None:
+    shown = pdb(
+        "study", "compare", "--instances", "classic", "--size", "3x3", "--boards", "2", "--heuristic", "manhattan",
+        "--search", "greedy", "--search", "weighted-a-star", "--weight", "9", *CSV,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert all(float(row["mean_length"]) > 31 for row in csv.DictReader(StringIO(shown.stdout)))
 
 
 def test_wrong_length_in_the_instance_file_is_an_error(tmp_path: Path) -> None:
