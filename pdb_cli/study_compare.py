@@ -132,7 +132,7 @@ def _boards(
     from pdb_query import Instance
 
     board_size = parse_size(size or "3x3")
-    check_table_size(board_size)
+    check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
     wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
     rows = random_boards(board_size, wanted, n or _DEFAULT_BOARDS, seed)
     return [Instance(str(i), tuple(row.tolist()), board_size, goal, None) for i, row in enumerate(rows, start=1)]

@@ -60,7 +60,7 @@ def heuristics(
     from solver.study.heuristics import heuristic_values, study_values
 
     board_size = parse_size(size)
-    check_table_size(board_size)
+    check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
     wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
     names = tuple(name for text in heuristic or () for name in parse_heuristic(text)) or _fitting(board_size, wanted)
     with OpenDatabases(db, "map") as opened:
