@@ -136,7 +136,8 @@ def solve(
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None
-        batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing)
+        word = str if names is None else names.word
+        batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing, word)
         write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text, names=names)
     batch.tell_summary()
     if batch.worst is not None:

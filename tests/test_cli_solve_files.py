@@ -184,7 +184,8 @@ def test_pipe_or_link_of_that_name_is_written_to_and_stays(tmp_path: Path) -> No
             file.write("new")
     reader.join()
     assert read == [linked.read_text(encoding="utf-8")] == ["new"]
-    assert pipe.is_fifo() and link.is_symlink()
+    assert pipe.is_fifo()
+    assert link.is_symlink()
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "linked", "pipe"]
 
 

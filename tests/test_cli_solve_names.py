@@ -42,6 +42,23 @@ def test_word_that_the_goal_lacks_is_refused() -> None:
         TileNames("a b/c _").numbered("a b/d _")
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("board", "match"),
+    [("b b/a _", "has 'b' twice"), ("a b/_ .", "has '_' twice"), ("a b/_", "lacks 'c'"), ("a/b c _", r"\[1, 3\]")],
+)
+def test_boards_of_other_words_are_refused_in_words(board: str, match: str) -> None:
+    with pytest.raises(BoardError, match=match):
+        TileNames("a b/c _").numbered(board)
+
+
+@pytest.mark.parametrize("options", [[], ["--any"]])
+def test_unsolvable_board_is_told_in_words(options: list[str]) -> None:
+    result = pdb("solve", *options, "--tiles", "letters", "--goal", LETTERS, "b a c/d e f/g h _")
+    assert result.returncode == 3
+    assert "board b a c d e f g h _ cannot be solved: to reach the goal" in result.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--any"]])
 def test_command_answers_in_letters(options: list[str], tmp_path: Path) -> None:
     arguments = ["solve", *options, "--tiles", "letters", "--goal", LETTERS, "a b c/d e f/_ g h"]
