@@ -44,6 +44,10 @@ class TileNames:
         self._numbers = {word: number for number, word in enumerate(self._words)} | dict.fromkeys(_BLANKS, 0)
         self.goal = self.numbered(goal)
 
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether all of them are tiles or the blank."""
+        return all(word in self._numbers for word in words)
+
     def numbered(self, board: str) -> str:
         """A board of words in numbers. Raises `BoardError` where they are not its goal's, in equal rows."""
         rows = [[self._number(word, board) for word in row] for row in _rows(board)]

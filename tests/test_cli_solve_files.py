@@ -39,6 +39,8 @@ def boards_in(folder: Path, text: str, size: BoardSize | None = None) -> list[tu
         "3\n1 2 3 4 0 5 7 8 6",
         "1 2 3 4 0 5 7 8 6",
         "3\n1 2\n3 4 0\n5 7 8 6",
+        "1 2 3/4 0 5/7 8 6",
+        "3 3\n1 2 3 / 4 0 5 / 7 8 6\n",
     ],
 )
 def test_board_is_read_in_every_form(text: str, tmp_path: Path) -> None:
@@ -53,6 +55,7 @@ def test_board_is_read_in_every_form(text: str, tmp_path: Path) -> None:
         ("1 2\n3 0", ["2x2"]),
         ("2 2\n1 2\n3 0", ["2x2"]),
         ("1 2\n3 0\n\n0 1\n2 3\n", ["2x2", "2x2"]),
+        ("1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n", ["2x2", "3x2", "2x2"]),
         ("1 2\n3 4\n5 0", ["2x3"]),
         ("2 3\n1 2 3\n4 5 0", ["3x2"]),
         ("3 2\n1 2 3\n4 5 0", ["3x2"]),
