@@ -81,7 +81,7 @@ class AnyBoards:
             "length": found.length,
             "moves": list(found.tiles),
             "optimal": found.is_optimal,
-            "h": found.lower_bound,
+            "h": found.h,
             "lower_bound": found.lower_bound,
             "seconds": round(found.seconds, 6),
         }  # fmt: skip

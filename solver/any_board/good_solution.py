@@ -58,8 +58,9 @@ class GoodSolution:
     """A solution that need not be the shortest.
 
     tiles        the tiles moved, in order
-    is_optimal   whether it is proved to be shortest: as long as the lower bound
-    lower_bound  the Manhattan distance of the board
+    is_optimal   whether it is proved to be shortest: as long as the Manhattan distance, or of at most 3x3
+    h            the Manhattan distance of the board
+    lower_bound  what is proved of the length of a shortest solution: h, or the length where it is the shortest
     n_first      the length of the first solution found, line by line
     seconds      of the search
     """
@@ -68,6 +69,7 @@ class GoodSolution:
     goal: Board
     tiles: tuple[int, ...]
     is_optimal: bool
+    h: int
     lower_bound: int
     n_first: int
     seconds: float
@@ -97,14 +99,18 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
     pieces = in_pieces(board, goal)
-    bound = manhattan_distance(pieces, geometry(size))
+    h = bound = manhattan_distance(pieces, geometry(size))
     first = way = without_loops(pieces, solve_by_lines(pieces, size))
-    way = _by_beams(pieces, size, way, start + _BEAM_SHARE * seconds)
-    way = _shortened(pieces, size, way, bound, start + seconds)
+    if not plan_lines(size, pieces.blank).parts:
+        # No lines: all of the board was searched, and the way is a shortest one.
+        bound = len(way)
+    else:
+        way = _by_beams(pieces, size, way, start + _BEAM_SHARE * seconds)
+        way = _shortened(pieces, size, way, bound, start + seconds)
     tiles = _tiles(board, way)
     check_solution(board, tiles, goal, size)
     is_optimal = len(tiles) == bound
-    return GoodSolution(board, goal, tiles, is_optimal, bound, len(first), time.perf_counter() - start)
+    return GoodSolution(board, goal, tiles, is_optimal, h, bound, len(first), time.perf_counter() - start)
 
 
 def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:
