@@ -6,6 +6,7 @@ import math
 import random
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -169,6 +170,17 @@ def test_solutions_become_shorter_with_time() -> None:
     board = solvable(size, blank_last(size), 3)
     lengths = [find_good_solution(board, blank_last(size), size, time_limit=limit).length for limit in (0.0, 0.6)]
     assert lengths[1] < 0.9 * lengths[0]
+
+
+def test_time_limit_holds_no_compilation(tmp_path: Path) -> None:
+    size = BoardSize(10, 10)
+    board = format_board(solvable(size, blank_last(size), 3), size)
+    answers = [
+        json.loads(pdb("solve", "--any", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
+        for _ in range(2)
+    ]
+    assert answers[0]["length"] < 1.4 * answers[1]["length"]
+    assert answers[0]["seconds"] < 2
 
 
 def test_time_limit_is_kept() -> None:

@@ -6,14 +6,16 @@ shortened  windows of the solution are searched anew                       short
 replayed   move by move to the goal, before anyone is told                 solution.py
 """
 
+import math
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from pdb_core.errors import UnsolvableError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, check_board, format_board, is_solvable, why_unsolvable
 from solver.any_board.beam import Aim, BeamSearch
 from solver.any_board.constructive import (
     Geometry,
@@ -29,7 +31,7 @@ from solver.any_board.constructive import (
 )
 from solver.any_board.constructive_kernels import Bytes, Int32s
 from solver.any_board.shorten import Windows, without_loops
-from solver.solution import check_solution
+from solver.solution import check_solution, one_move_away
 
 # Parts of lines by beams: what a cell of distance counts for the pieces of the part, and for the others, which count
 # less the further inside they belong. Found by trials on 10x10 and 20x20.
@@ -96,6 +98,7 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     if not is_solvable(board, goal, size):
         shown = shorten(format_board(board))
         raise UnsolvableError(f"board {shown} cannot be solved: {why_unsolvable(board, goal, size)}")
+    _compile_kernels()
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
     pieces = in_pieces(board, goal)
@@ -111,6 +114,15 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     check_solution(board, tiles, goal, size)
     is_optimal = len(tiles) == bound
     return GoodSolution(board, goal, tiles, is_optimal, h, bound, len(first), time.perf_counter() - start)
+
+
+@lru_cache(maxsize=1)
+def _compile_kernels() -> None:
+    """Solve a small board by every means, once: compiling takes seconds, and they are not the first board's."""
+    size = BoardSize(4, 4)
+    goal = blank_last(size)
+    pieces = in_pieces(one_move_away(goal, size), goal)
+    _Lines(size, pieces.blank, 1, math.inf).way(pieces)
 
 
 def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:
