@@ -141,7 +141,6 @@ def test_good_solution_is_a_solution(width: int, height: int, seed: int, time_li
     assert found.is_optimal is (found.length == found.lower_bound)
 
 
-@pytest.mark.tiny
 @pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 2), BoardSize(2, 3)])
 def test_solutions_of_small_boards_are_proved_to_be_shortest(size: BoardSize) -> None:
     goal = snail(size)
