@@ -1,12 +1,13 @@
 """`pdb solve --any`: good solutions of boards of any size, one board after another, without tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from pdb_cli.board_files import write_answers
-from pdb_cli.output import Format, Record, message, plural
+from pdb_cli.output import Format, Record, plural
+from pdb_cli.solve_output import tell_unsolvable
 from pdb_cli.tile_names import TileNames
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 
@@ -34,7 +35,7 @@ def solve_any(
     columns: Sequence[str],
 ) -> None:
     """Write a good solution of each board. Raises `UnsolvableError` at the end where a board had none."""
-    answers = AnyBoards(goal, time_limit)
+    answers = AnyBoards(goal, time_limit, str if names is None else names.word)
     write_answers(answers.records(instances), output, out, columns=columns, text=any_text, names=names)
     if answers.worst is not None:
         raise answers.worst
@@ -43,8 +44,9 @@ def solve_any(
 class AnyBoards:
     """Solves boards one by one and remembers the worst that happened."""
 
-    def __init__(self, goal: str | None, time_limit: float | None) -> None:
-        self._goal, self._time_limit = goal, time_limit
+    def __init__(self, goal: str | None, time_limit: float | None, word: Callable[[int], str]) -> None:
+        """`word` is what a tile is called in messages."""
+        self._goal, self._time_limit, self._word = goal, time_limit, word
         self.worst: UnsolvableError | WrongAnswerError | None = None
 
     def records(self, instances: "Iterable[Instance]") -> Iterator[dict[str, Any]]:
@@ -64,8 +66,8 @@ class AnyBoards:
         nothing: dict[str, Any] = {"generated": None, "expanded": None, "thresholds": []}
         try:
             found = find_good_solution(instance.board, goal, instance.size, time_limit=self._time_limit)
-        except UnsolvableError as error:
-            message(f"pdb: {error}")
+        except UnsolvableError:
+            tell_unsolvable(instance, goal, self._word)
             self.worst = self.worst or UnsolvableError("not all boards can be solved")
             absent = dict.fromkeys(("length", "moves", "optimal", "h", "lower_bound"))
             return record | {"solvable": False} | absent | nothing | {"seconds": 0.0}
@@ -79,7 +81,7 @@ class AnyBoards:
             "length": found.length,
             "moves": list(found.tiles),
             "optimal": found.is_optimal,
-            "h": found.lower_bound,
+            "h": found.h,
             "lower_bound": found.lower_bound,
             "seconds": round(found.seconds, 6),
         }  # fmt: skip

@@ -3,18 +3,16 @@
 The format is described in docs/files.md.
 """
 
-import errno
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from pdb_cli.output import Format, Record, message, plural, write_records
 from pdb_cli.tile_names import TileNames
-from pdb_core.errors import BoardError, DiskFullError, InputError, InstanceError, OutputError, PdbError
+from pdb_cli.written_files import written_safely
+from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import shorten
 
 if TYPE_CHECKING:
@@ -48,13 +46,16 @@ def _names_a_file(text: str) -> bool:
         return False
 
 
-def boards_of_files(paths: Iterable[Path], size: "BoardSize | None") -> "Iterator[Instance]":
-    """The boards of each file. A board is called after its file, with a number where there are several.
+def boards_of_files(
+    paths: Iterable[Path], size: "BoardSize | None", names: TileNames | None = None
+) -> "Iterator[Instance]":
+    """The boards of each file. A board is called after its file, with a number where there are several. Tiles may have
+    `names`.
 
     Raises `InstanceError` where a file cannot be read or holds no board, `BoardError` for what is none.
     """
     for path in paths:
-        boards = list(_boards_of(path, size))
+        boards = list(_boards_of(path, size, names))
         for number, instance in enumerate(boards, start=1):
             yield replace(instance, id=path.name if len(boards) == 1 else f"{path.name}:{number}")
 
@@ -66,7 +67,7 @@ class _Row(NamedTuple):
     words: list[str]
 
 
-def _boards_of(path: Path, size: "BoardSize | None") -> "Iterator[Instance]":
+def _boards_of(path: Path, size: "BoardSize | None", names: TileNames | None) -> "Iterator[Instance]":
     from pdb_core.puzzle import parse_board
     from pdb_query import Instance
 
@@ -77,11 +78,12 @@ def _boards_of(path: Path, size: "BoardSize | None") -> "Iterator[Instance]":
             at += 1
             continue
         where = f"{path} line {rows[at].number}"
-        board_rows, at, declared = _next_board(rows, at, where)
+        board_rows, at, declared = _next_board(rows, at, where, names)
         text = "/".join(" ".join(row.words) for row in board_rows)
         if len(board_rows) == 1 or declared is not None:
             text = text.replace("/", " ")
         try:
+            text = text if names is None else names.numbered(text)
             board, board_size = parse_board(text, declared or (size if len(board_rows) == 1 else None))
         except BoardError as error:
             raise BoardError(f"{where}: {error}") from None
@@ -107,15 +109,28 @@ def _rows(path: Path) -> list[_Row]:
             raise
         raise InstanceError(f"cannot read {shown!r}: {error}; name a text file of boards") from None
     lines = [line.partition("#")[0] for line in text.splitlines()]
-    rows = [_Row(number, line.replace(",", " ").split()) for number, line in enumerate(lines, start=1)]
+    rows = [row for number, line in enumerate(lines, start=1) for row in _rows_of_line(number, line)]
     if not any(row.words for row in rows):
         raise InstanceError(f"{shown} holds no board; its rows are numbers separated by blanks, 0 the blank")
     return rows
 
 
-def _next_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row], int, BoardSize | None]":
+def _rows_of_line(number: int, line: str) -> list[_Row]:
+    """The rows of a line. One that marks the ends of its rows with / is a board of its own: an empty row ends it."""
+    rows = [_Row(number, row.replace(",", " ").split()) for row in line.split("/")]
+    return rows if len(rows) == 1 else [*(row for row in rows if row.words), _Row(number, [])]
+
+
+def _next_board(
+    rows: list[_Row], at: int, where: str, names: TileNames | None
+) -> "tuple[list[_Row], int, BoardSize | None]":
     """The rows of the board that begins at row `at`, where the next begins, and the size if a line tells it."""
-    if len(rows[at].words) == 1 or (len(rows[at].words) == 2 and not _is_two_wide(rows, at)):
+    words = rows[at].words
+    if len(words) == 2:
+        is_size = not _is_two_wide(rows, at) if names is None else not names.has(words)
+    else:
+        is_size = len(words) == 1
+    if is_size:
         return _declared_board(rows, at, where)
     first = at
     # A single number is the size of the next board.
@@ -160,35 +175,6 @@ def _declared_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row],
     if all(len(row.words) == height for row in board_rows) and len(board_rows) == width:
         size = BoardSize(height, width)
     return board_rows, at, size
-
-
-@contextmanager
-def written_safely(path: Path) -> Iterator[IO[str]]:
-    """A text file that gets its name when it is whole; nothing is left where that fails.
-
-    Raises `OutputError` where it cannot be written, `DiskFullError`.
-    """
-    temporary = path.parent / f".{path.name}.{os.getpid()}.partial"
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with temporary.open("x", encoding="utf-8") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except (PdbError, BrokenPipeError):  # a reader of stdout that has gone is not about this file
-        raise
-    except OSError as error:
-        shown = shorten(str(path))
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFullError(
-                f"the disk is full, {shown} was not written; make room or choose another place with --out"
-            ) from error
-        raise OutputError(f"cannot write {shown}: {error.strerror}; choose another place with --out") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def write_answers(

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from pdb_cli.output import message
-from pdb_core.errors import InputError
+from pdb_cli.written_files import written_safely
+from pdb_core.errors import InputError, OutputError
 
 PlotOption = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it, into an SVG, PNG or PDF file.")
@@ -22,6 +23,8 @@ def check_plot(path: Path | None) -> None:
         return
     if path.suffix.lower() not in _FORMATS:
         raise InputError(f"{path}: a plot is an .svg, .png or .pdf file")
+    if not path.absolute().parent.is_dir():
+        raise OutputError(f"cannot write {path}: there is no such folder; choose another place with --plot")
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -36,8 +39,6 @@ def drawn(path: Path, *, width: float = 8, height: float = 4.5) -> Iterator[Any]
     """
     import matplotlib
 
-    from pdb_build.writer import writing_errors
-
     matplotlib.use("agg")
     from matplotlib import pyplot
 
@@ -46,8 +47,13 @@ def drawn(path: Path, *, width: float = 8, height: float = 4.5) -> Iterator[Any]
         figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
         try:
             yield axes
-            with writing_errors(path):
-                figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix.lower() == ".svg" else None)
+            with written_safely(path, option="--plot", is_text=False) as file:
+                figure.savefig(
+                    file,
+                    format=path.suffix.lower()[1:],
+                    dpi=150,
+                    metadata={"Date": None} if path.suffix.lower() == ".svg" else None,
+                )
         finally:
             pyplot.close(figure)
     message(f"pdb: plot written to {path}")

@@ -120,15 +120,15 @@ def solve(
     files, boards = split_arguments(boards)
     names = names_of_tiles(tiles, goal)
     if names is not None:
-        if files or instances is not None or list_solutions or not boards:
+        if instances is not None or list_solutions or not (files or boards):
             raise typer.BadParameter(
-                "letters goes with boards on the command line, without --list", param_hint="--tiles"
+                "letters goes with boards on the command line or in .dat files, without --list", param_hint="--tiles"
             )
         boards, goal = [names.numbered(board) for board in boards], names.goal
     if not boards and not files and instances is None:
         instances = _default_instances(db)
     hint = size_hint(db, size)
-    asked = chain(boards_of_files(files, hint), boards_asked_for(boards, instances, hint))
+    asked = chain(boards_of_files(files, hint, names), boards_asked_for(boards, instances, hint))
     if any_size:
         solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return
@@ -136,7 +136,8 @@ def solve(
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None
-        batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing)
+        word = str if names is None else names.word
+        batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing, word)
         write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text, names=names)
     batch.tell_summary()
     if batch.worst is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.output import count, message, plural
-from pdb_cli.solve_output import Listing, SearchDisplay
+from pdb_cli.solve_output import Listing, SearchDisplay, tell_unsolvable
 from pdb_cli.solvers import Solvers
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 
@@ -33,7 +33,10 @@ class Batch:
         max_nodes: int | None,
         all_solutions: bool,
         listing: "Listing | None",
+        word: Callable[[int], str] = str,
     ) -> None:
+        """`word` is what a tile is called in messages."""
+        self._word = word
         self._all, self._listing = all_solutions, listing
         self._databases, self._solvers, self._goal = databases, solvers, goal
         self._time_limit, self._max_nodes = time_limit, max_nodes
@@ -76,7 +79,7 @@ class Batch:
         record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
         record |= {"board": list(instance.board), "goal": list(goal)}
         if isinstance(outcome, UnsolvableError | MemoryLimitError):
-            return record | self._record_of_none(instance, outcome)
+            return record | self._record_of_none(instance, goal, outcome)
         self._generated += outcome.generated
         if outcome.length is None:
             self._remember(
@@ -84,14 +87,7 @@ class Batch:
             )
         else:
             self._n_solved += 1
-            if instance.optimal_length not in (None, outcome.length):
-                error = WrongAnswerError(
-                    f"board {instance.id}: the shortest solution found has {outcome.length} moves, the instance file "
-                    "says "
-                    f"{instance.optimal_length}; if that is the length of a shortest solution, please report this board"
-                )
-                message(f"pdb: {error}")
-                self._remember(error)
+            self._compare(instance, outcome.length, is_optimal=outcome.is_optimal)
         if self._all:
             record |= {"solutions": outcome.n_solutions, "all_solutions": outcome.is_complete}
         return record | {
@@ -120,14 +116,28 @@ class Batch:
             "peak_open": outcome.peak_open,
         }
 
-    def _record_of_none(self, instance: "Instance", error: UnsolvableError | MemoryLimitError) -> dict[str, Any]:
+    def _compare(self, instance: "Instance", length: int, *, is_optimal: bool) -> None:
+        """Remember a length that cannot be right if the instance file is. Only a shortest solution has to agree."""
+        known = instance.optimal_length
+        if known is None or length == known or (length > known and not is_optimal):
+            return
+        error = WrongAnswerError(
+            f"board {instance.id}: the {'shortest ' if is_optimal else ''}solution found has {length} moves, the "
+            f"instance file says {known}; if that is the length of a shortest solution, please report this board"
+        )
+        message(f"pdb: {error}")
+        self._remember(error)
+
+    def _record_of_none(
+        self, instance: "Instance", goal: "Board", error: UnsolvableError | MemoryLimitError
+    ) -> dict[str, Any]:
         """What there is to say of a board without an answer."""
         is_solvable = isinstance(error, MemoryLimitError)
         if is_solvable:
             message(f"pdb: board {instance.id}: {error}")
             self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
         else:
-            message(f"pdb: {error}")
+            tell_unsolvable(instance, goal, self._word)
             self._remember(UnsolvableError("not all boards can be solved"))
         known = {"solvable": is_solvable, "search": self._solvers.search, "heuristic": self._solvers.heuristic}
         none = {"generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": [], "reopened": 0, "peak_open": 0}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pdb_cli.output import Format, ProgressLine, Record, count, message, plural
 
 if TYPE_CHECKING:
+    from pdb_core.puzzle import Board
     from pdb_query import Instance
     from solver import Iteration
 
@@ -62,6 +63,15 @@ class SearchDisplay:
     def clear(self) -> None:
         with self._lock:
             self._line.clear()
+
+
+def tell_unsolvable(instance: "Instance", goal: "Board", word: Callable[[int], str]) -> None:
+    """Say on stderr why a board cannot be solved; `word` is what a tile is called."""
+    from pdb_core.messages import shorten
+    from pdb_core.puzzle import why_unsolvable
+
+    shown = shorten(" ".join(map(word, instance.board)))
+    message(f"pdb: board {shown} cannot be solved: {why_unsolvable(instance.board, goal, instance.size)}")
 
 
 def solutions_text(records: Iterable[Record]) -> Iterator[str]:

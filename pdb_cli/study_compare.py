@@ -19,7 +19,7 @@ from pdb_cli.options import (
     boards_asked_for,
     size_hint,
 )
-from pdb_cli.output import Format, ProgressLine, Record, command, count, message, prepare, write_records
+from pdb_cli.output import Format, ProgressLine, Record, command, count, message, plural, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.solve_batch import Batch
 from pdb_cli.solvers import (
@@ -32,7 +32,8 @@ from pdb_cli.solvers import (
     WeightOption,
     parse_method,
 )
-from pdb_core.errors import WrongAnswerError
+from pdb_core.errors import InstanceError, WrongAnswerError
+from pdb_core.messages import shorten
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
     from pdb_query import Instance
 
 _COLUMNS = (
-    "heuristic", "search", "boards", "solved", "mean_h", "mean_length", "mean_generated", "mean_generated_error",
-    "mean_expanded", "mean_seconds", "nodes_per_second",
+    "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
+    "mean_generated_error", "mean_expanded", "mean_seconds", "nodes_per_second",
 )  # fmt: skip
 _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
@@ -104,6 +105,8 @@ def compare(
     ]
     prepare()
     asked = _boards(instances, size, goal, boards, seed, db)
+    if not asked:
+        raise InstanceError(f"{shorten(str(instances))} holds no board; name a set or a file that does")
     records = []
     with OpenDatabases(db, "map") as databases:
 
@@ -118,6 +121,7 @@ def compare(
                 yield records[-1]
 
         write_records(rows(), output, columns=_COLUMNS, text=_text)
+    _tell_gaps(records)
     if plot is not None:
         _draw(records, plot)
 
@@ -132,7 +136,7 @@ def _boards(
     from pdb_query import Instance
 
     board_size = parse_size(size or "3x3")
-    check_table_size(board_size)
+    check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
     wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
     rows = random_boards(board_size, wanted, n or _DEFAULT_BOARDS, seed)
     return [Instance(str(i), tuple(row.tolist()), board_size, goal, None) for i, row in enumerate(rows, start=1)]
@@ -155,6 +159,7 @@ def _row(method: Method, answers: Sequence[Record]) -> dict[str, Any]:
         "heuristic": method.heuristic,
         "search": method.search + (" (plain)" if method.plain else ""),
         "boards": len(answers),
+        "unsolvable": sum(not answer["solvable"] for answer in answers),
         "solved": len(solved),
         "mean_h": _mean(solved, "h"),
         "mean_length": _mean(solved, "length"),
@@ -178,7 +183,7 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
     for row in records:
         start = f"{row['heuristic'] or '-':<28} {row['search']:<18} {row['solved']:>5}/{row['boards']:<5}"
         if row["solved"] == 0:
-            yield f"{start} none within the limits"
+            yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
             continue
         error = "" if row["mean_generated_error"] is None else count(round(row["mean_generated_error"]))
         yield (
@@ -187,9 +192,22 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
         )
 
 
+def _tell_gaps(records: Sequence[Record]) -> None:
+    """Say where means are over other boards than those asked for."""
+    if records[0]["unsolvable"]:
+        message(f"pdb: {plural(records[0]['unsolvable'], 'board')} of {records[0]['boards']} cannot be solved by any")
+    if not all(map(_is_whole, records)):
+        message("pdb: boards were given up at a limit; a row that solved fewer has its means over fewer, easier boards")
+
+
+def _is_whole(row: Record) -> bool:
+    """Whether a row has solved every board that can be."""
+    return bool(row["solved"] + row["unsolvable"] == row["boards"])
+
+
 def _draw(records: Sequence[Record], path: "Path") -> None:
     """Mean nodes of each pair, on a logarithmic scale: a group of bars for each heuristic."""
-    drawable = [row for row in records if row["solved"] == row["boards"]]
+    drawable = [row for row in records if row["solved"] and _is_whole(row)]
     if len(drawable) < len(records):
         message("pdb: not drawn: what did not solve all boards")
     if not drawable:
@@ -210,7 +228,7 @@ def _draw(records: Sequence[Record], path: "Path") -> None:
         # A bar on a logarithmic scale starts somewhere: at a power of ten below the least.
         axes.set_xlim(left=10 ** math.floor(math.log10(max(1.0, min(row["mean_generated"] for row in drawable)))))
         axes.set_xlabel("mean nodes generated")
-        axes.set_title(f"Mean nodes to solve the same {count(drawable[0]['boards'])} boards")
+        axes.set_title(f"Mean nodes to solve the same {count(drawable[0]['solved'])} boards")
         axes.grid(axis="x", alpha=0.3)
         if len(searches) > 1:
             axes.legend()

@@ -1,5 +1,6 @@
 """`pdb study heuristics`: what heuristics say of boards whose distances are known."""
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pdb_query import Database
     from solver.study.heuristics import HeuristicStudy
 
-_COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum")
+_COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
 # Heuristics side by side in a table that fits a terminal.
@@ -51,7 +52,8 @@ def heuristics(
     """What heuristics say of boards, by their distance from the goal: mean, standard deviation, least and largest.
 
     Up to 10 cells all boards are looked at; up to 16 random ones, which are solved first; beyond, random ones whose
-    distances stay unknown. Each --db is a heuristic too: the largest of its sums.
+    distances stay unknown. The means of random boards are told with their standard errors (+-). Each --db is a
+    heuristic too: the largest of its sums.
     """
     check_plot(plot)
     prepare()
@@ -60,7 +62,7 @@ def heuristics(
     from solver.study.heuristics import heuristic_values, study_values
 
     board_size = parse_size(size)
-    check_table_size(board_size)
+    check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
     wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
     names = tuple(name for text in heuristic or () for name in parse_heuristic(text)) or _fitting(board_size, wanted)
     with OpenDatabases(db, "map") as opened:
@@ -70,7 +72,7 @@ def heuristics(
         rows, distances = _boards(board_size, wanted, boards, seed, opened, threads)
         values = heuristic_values(rows, board_size, wanted, names, databases)
     labels = (*names, *(f"db {database.header.partition.name} {database.encoding}" for database in databases))
-    study = study_values(labels, values, distances)
+    study = study_values(labels, values, distances, is_sample=len(rows) < math.factorial(board_size.n_cells) // 2)
     write_records(_records(study), output, columns=_COLUMNS, text=lambda _records: _text(study, board_size))
     if plot is not None:
         _draw(study, board_size, plot)
@@ -143,6 +145,7 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
         (None, study.n_boards, study.overall),
     ]:
         for i, (name, spread) in enumerate(zip(study.names, spreads, strict=True)):
+            error = study.standard_error(spread, n_boards)
             record: dict[str, Any] = {
                 "distance": distance,
                 "boards": n_boards,
@@ -151,6 +154,7 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
                 "standard_deviation": round(spread.standard_deviation, 6),
                 "minimum": spread.minimum,
                 "maximum": spread.maximum,
+                "standard_error": None if error is None else round(error, 6),
             }
             if distance is None:
                 record["larger_than"] = dict(zip(study.names, study.exceeds[i], strict=True))
@@ -159,7 +163,7 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
 
 def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
     mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
-    yield f"{count(study.n_boards)} boards of {size}{mean}; mean, standard deviation, least and largest h"
+    yield f"{_boards_text(study, size)}{mean}; mean, standard deviation, least and largest h"
     rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
     rows.append(("all", study.n_boards, study.overall))
     for start in range(0, len(study.names), _ABREAST):
@@ -169,6 +173,10 @@ def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
         for distance, n_boards, spreads in rows:
             cells = (f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in spreads[shown])
             yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(23) for cell in cells)
+        errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
+        if study.is_sample:
+            # Of the sample's mean: by so much it may well be off.
+            yield f"{'+-':>8} {'':>11}  " + "  ".join(f"{error or 0.0:8.3f}".ljust(23) for error in errors).rstrip()
     if len(study.names) > 1:
         yield ""
         yield "boards on which the heuristic of the row is larger than that of the column:"
@@ -177,6 +185,10 @@ def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
         yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
         for label, row in zip(labels, study.exceeds, strict=True):
             yield label.ljust(first) + "".join(f"{count(n):>10}" for n in row)
+
+
+def _boards_text(study: "HeuristicStudy", size: "BoardSize") -> str:
+    return f"{count(study.n_boards)} {'random ' if study.is_sample else ''}boards of {size}"
 
 
 def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
@@ -200,7 +212,7 @@ def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
                 )
         axes.set_xlabel("distance from the goal (moves)")
         axes.set_ylabel("h: mean and standard deviation" if shades else "mean h")
-        axes.set_title(f"Heuristics of the {size} board, {count(study.n_boards)} boards")
+        axes.set_title(f"Heuristics on {_boards_text(study, size)}")
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)

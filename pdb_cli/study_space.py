@@ -131,7 +131,7 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
         for distance, n in enumerate(record["counts"]):
             yield f"  {distance:>3} {count(n):>{width}} {'#' * round(_BAR * n / largest)}".rstrip()
         if not record["complete"]:
-            yield f"{count(record['reached'])} boards up to depth {record['depth']}, {record['seconds']:.2f} s"
+            yield f"{plural(record['reached'], 'board')} up to depth {record['depth']}, {record['seconds']:.2f} s"
             continue
         yield f"radius {record['radius']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
         n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])

@@ -31,7 +31,8 @@ class TileNames:
         blanks = [word for word in words if word in _BLANKS]
         if len(blanks) != 1:
             raise GoalError(
-                f"goal {shown!r} has {len(blanks)} blanks where a board has one; with --tiles letters it is _, 0 or ."
+                f"goal {shown!r} has {len(blanks)} blanks where a board has one; with --tiles letters it is _, 0 or ., "
+                "and words have spaces or commas between them"
             )
         tiles = [word for word in words if word not in _BLANKS]
         for word in tiles:
@@ -43,16 +44,29 @@ class TileNames:
         self._numbers = {word: number for number, word in enumerate(self._words)} | dict.fromkeys(_BLANKS, 0)
         self.goal = self.numbered(goal)
 
+    def has(self, words: Iterable[str]) -> bool:
+        """Whether all of them are tiles or the blank."""
+        return all(word in self._numbers for word in words)
+
     def numbered(self, board: str) -> str:
-        """A board of words in numbers. Raises `BoardError` where the goal does not have one of them."""
-        for row in _rows(board):
-            for word in row:
-                if word not in self._numbers:
-                    raise BoardError(
-                        f"board {shorten(' '.join(board.split()))!r}: the goal has no tile {shorten(word, 40)!r}; a "
-                        "board has the words of its goal"
-                    )
-        return "/".join(" ".join(str(self._numbers[word]) for word in row) for row in _rows(board))
+        """A board of words in numbers. Raises `BoardError` where they are not its goal's, in equal rows."""
+        rows = [[self._number(word, board) for word in row] for row in _rows(board)]
+        tiles = [tile for row in rows for tile in row]
+        fault = next((f"has {self.word(tile)!r} twice" for tile in tiles if tiles.count(tile) > 1), None)
+        fault = fault or next((f"lacks {word!r}" for tile, word in enumerate(self._words) if tile not in tiles), None)
+        lengths = [len(row) for row in rows]
+        if fault is None and len(set(lengths)) > 1:
+            fault = f"has rows of different lengths: {lengths}"
+        if fault is not None:
+            raise BoardError(f"{_shown(board)} {fault}; a board has each word of its goal once")
+        return "/".join(" ".join(map(str, row)) for row in rows)
+
+    def _number(self, word: str, board: str) -> int:
+        if word not in self._numbers:
+            raise BoardError(
+                f"{_shown(board)}: the goal has no tile {shorten(word, 40)!r}; a board has the words of its goal"
+            )
+        return self._numbers[word]
 
     def word(self, tile: int) -> str:
         """The word of a tile, or of the blank."""
@@ -67,6 +81,10 @@ class TileNames:
                 if record.get(key) is not None
             }
             yield {**record, **named}
+
+
+def _shown(board: str) -> str:
+    return f"board {shorten(' '.join(board.split()))!r}"
 
 
 def _rows(text: str) -> list[list[str]]:

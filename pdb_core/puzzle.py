@@ -79,13 +79,17 @@ def parse_size(text: str) -> BoardSize:
     return BoardSize(int(match[1]), int(match[2]))
 
 
-def check_table_size(size: BoardSize) -> None:
-    """Raise `InputError` where a board is larger than tables and optimal searches go: 6 cells a side."""
+def check_table_size(
+    size: BoardSize,
+    *,
+    what: str = "tables and shortest solutions",
+    instead: str = "pdb solve --any finds a good solution",
+) -> None:
+    """Raise `InputError` where a board is larger than tables and optimal searches go: 6 cells a side. Its message says
+    `what` goes no further, and what to do `instead`.
+    """
     if max(size.width, size.height) > MAX_TABLE_SIDE:
-        raise InputError(
-            f"tables and shortest solutions go to boards of {MAX_TABLE_SIDE}x{MAX_TABLE_SIDE}, this board is {size}; "
-            "pdb solve --any finds a good solution"
-        )
+        raise InputError(f"{what} go to boards of {MAX_TABLE_SIDE}x{MAX_TABLE_SIDE}, this board is {size}; {instead}")
 
 
 def square_size(n_cells: int) -> BoardSize | None:

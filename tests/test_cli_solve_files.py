@@ -1,14 +1,17 @@
 """Files of boards in plain text, and of solutions position by position."""
 
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdb_cli.board_files import boards_of_files, saved, split_arguments, written_safely
+from pdb_cli.board_files import boards_of_files, saved, split_arguments
+from pdb_cli.written_files import written_safely
 from pdb_core.errors import BoardError, InputError, InstanceError, OutputError
 from pdb_core.puzzle import BoardSize, blank_last, check_board, format_board, random_boards
 from tests.command_line import pdb, refused
@@ -36,6 +39,8 @@ def boards_in(folder: Path, text: str, size: BoardSize | None = None) -> list[tu
         "3\n1 2 3 4 0 5 7 8 6",
         "1 2 3 4 0 5 7 8 6",
         "3\n1 2\n3 4 0\n5 7 8 6",
+        "1 2 3/4 0 5/7 8 6",
+        "3 3\n1 2 3 / 4 0 5 / 7 8 6\n",
     ],
 )
 def test_board_is_read_in_every_form(text: str, tmp_path: Path) -> None:
@@ -50,6 +55,7 @@ def test_board_is_read_in_every_form(text: str, tmp_path: Path) -> None:
         ("1 2\n3 0", ["2x2"]),
         ("2 2\n1 2\n3 0", ["2x2"]),
         ("1 2\n3 0\n\n0 1\n2 3\n", ["2x2", "2x2"]),
+        ("1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n", ["2x2", "3x2", "2x2"]),
         ("1 2\n3 4\n5 0", ["2x3"]),
         ("2 3\n1 2 3\n4 5 0", ["3x2"]),
         ("3 2\n1 2 3\n4 5 0", ["3x2"]),
@@ -166,6 +172,24 @@ def test_file_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="No such file or directory"), written_safely(tmp_path / "none" / "out.ans"):
         pass
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.ans"]
+
+
+@pytest.mark.tiny
+def test_pipe_or_link_of_that_name_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe, link, linked = (tmp_path / name for name in ("pipe", "link", "linked"))
+    os.mkfifo(pipe)
+    link.symlink_to(linked)
+    read: list[str] = []
+    reader = Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    for path in (pipe, link):
+        with written_safely(path) as file:
+            file.write("new")
+    reader.join()
+    assert read == [linked.read_text(encoding="utf-8")] == ["new"]
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "linked", "pipe"]
 
 
 def test_command_solves_a_file_into_a_file(tmp_path: Path) -> None:

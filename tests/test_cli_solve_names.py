@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from pdb_cli.board_files import boards_of_files
 from pdb_cli.tile_names import TileNames
 from pdb_core.errors import BoardError, GoalError
+from pdb_core.puzzle import format_board
 from tests.command_line import pdb, refused
 
 LETTERS = "a b c/d e f/g h _"
@@ -42,6 +44,48 @@ def test_word_that_the_goal_lacks_is_refused() -> None:
         TileNames("a b/c _").numbered("a b/d _")
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("board", "match"),
+    [("b b/a _", "has 'b' twice"), ("a b/_ .", "has '_' twice"), ("a b/_", "lacks 'c'"), ("a/b c _", r"\[1, 3\]")],
+)
+def test_boards_of_other_words_are_refused_in_words(board: str, match: str) -> None:
+    with pytest.raises(BoardError, match=match):
+        TileNames("a b/c _").numbered(board)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("goal", "text", "boards"),
+    [
+        (
+            "a b c/d e f/g h _",
+            "3\na b c\nd e f\ng _ h\n\nb a c\nd e f\n_ g h",
+            ["1 2 3/4 5 6/7 0 8", "2 1 3/4 5 6/0 7 8"],
+        ),
+        ("a b/c _", "2 2\nb a\n. c\n\na b\nc 0\n", ["2 1/0 3", "1 2/3 0"]),
+        # Digits as names: a row of two of them is no size.
+        ("2 1/3 0", "1 2\n0 3\n", ["2 1/0 3"]),
+        ("5 4/6 0", "2\n4 5\n0 6\n", ["2 1/0 3"]),
+    ],
+)
+def test_files_may_have_words(goal: str, text: str, boards: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "in.dat"
+    path.write_text(text, encoding="utf-8")
+    found = [format_board(i.board, i.size) for i in boards_of_files([path], None, TileNames(goal))]
+    assert found == boards
+    path.write_text(text.replace(text.split()[-1], "zebra"), encoding="utf-8")
+    with pytest.raises(BoardError, match=r"in.dat line \d+: .*no tile 'zebra'"):
+        list(boards_of_files([path], None, TileNames(goal)))
+
+
+@pytest.mark.parametrize("options", [[], ["--any"]])
+def test_unsolvable_board_is_told_in_words(options: list[str]) -> None:
+    result = pdb("solve", *options, "--tiles", "letters", "--goal", LETTERS, "b a c/d e f/g h _")
+    assert result.returncode == 3
+    assert "board b a c d e f g h _ cannot be solved: to reach the goal" in result.stderr
+
+
 @pytest.mark.parametrize("options", [[], ["--any"]])
 def test_command_answers_in_letters(options: list[str], tmp_path: Path) -> None:
     arguments = ["solve", *options, "--tiles", "letters", "--goal", LETTERS, "a b c/d e f/_ g h"]
@@ -74,7 +118,7 @@ def test_way_between_two_boards_is_that_to_a_goal() -> None:
         (["--from", "1 2/0 3", "--to", "1 2/3 0", "1 2/0 3"], "without other boards"),
         (["--tiles", "letters", "a b/_ c"], "goes with --goal"),
         (["--tiles", "words", "1 2/0 3"], "neither numbers nor letters"),
-        (["--tiles", "letters", "--goal", "a b/c _", "x.dat"], "on the command line"),
+        (["--tiles", "letters", "--goal", "a b/c _", "--instances", "classic"], "on the command line"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(arguments: list[str], match: str) -> None:

@@ -44,13 +44,38 @@ def test_boards_given_up_are_counted() -> None:
     shown = pdb("study", "compare", "--size", "4x4", "--boards", "2", "--heuristic", "manhattan", "--max-nodes", "1000")
     assert "0/2" in shown.stdout
     assert "none within the limits" in shown.stdout
+    assert "given up at a limit; a row that solved fewer" in shown.stderr
+
+
+def test_boards_that_cannot_be_solved_are_counted_apart(tmp_path: Path) -> None:
+    path, plot = tmp_path / "boards.txt", tmp_path / "a.svg"
+    path.write_text("2 1 3/4 5 6/7 8 0\n1 2 3/4 5 6/7 0 8\n", encoding="utf-8")
+    arguments = ("study", "compare", "--instances", str(path), "--heuristic", "manhattan")
+    shown = pdb(*arguments, "--plot", str(plot), *CSV)
+    (row,) = csv.DictReader(StringIO(shown.stdout))
+    assert (row["boards"], row["unsolvable"], row["solved"]) == ("2", "1", "1")
+    assert "1 board of 2 cannot be solved by any" in shown.stderr
+    assert "given up" not in shown.stderr
+    assert plot.exists()
+    assert "none of them can be" in pdb(*arguments, "--boards", "1").stdout
+    path.write_text("# none\n", encoding="utf-8")
+    refused(pdb(*arguments), 2, "holds no board")
 
 
 def test_bad_input_is_refused() -> None:
     refused(pdb("study", "compare", "--heuristic", "euclid"), 2, "is not known")
     refused(pdb("study", "compare", "--search", "depth-first"), 2, "not one of ida-star")
-    refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6")
+    refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6.*smaller size")
     refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--search a-star")
+
+
+def test_longer_solution_than_the_known_shortest_is_wrong_only_where_it_claims_to_be_shortest() -> None:
+    shown = pdb(
+        "study", "compare", "--instances", "classic", "--size", "3x3", "--boards", "2", "--heuristic", "manhattan",
+        "--search", "greedy", "--search", "weighted-a-star", "--weight", "9", *CSV,
+    )  # fmt: skip
+    assert shown.returncode == 0, shown.stderr
+    assert all(float(row["mean_length"]) > 31 for row in csv.DictReader(StringIO(shown.stdout)))
 
 
 def test_wrong_length_in_the_instance_file_is_an_error(tmp_path: Path) -> None:

@@ -60,6 +60,15 @@ def test_statistics_are_those_of_python() -> None:
     assert sum(row.n_boards for row in study.rows) == len(boards)
     assert study.exceeds[1][0] == sum(manhattan > misplaced for misplaced, manhattan in naive)
     assert study.exceeds[0] == (0, 0)
+    assert study.standard_error(study.overall[0], study.n_boards) is None
+
+
+@pytest.mark.tiny
+def test_standard_error_is_that_of_a_sample() -> None:
+    values = np.array([[3], [5], [10]])
+    study = study_values(("one",), values, None, is_sample=True)
+    assert study.standard_error(study.overall[0], 3) == pytest.approx(statistics.stdev([3, 5, 10]) / math.sqrt(3))
+    assert study.standard_error(study.overall[0], 1) is None
 
 
 def test_published_means_of_the_8_puzzle() -> None:
@@ -99,7 +108,11 @@ def test_random_boards_are_solved_for_their_distances() -> None:
 
 def test_distances_of_large_boards_stay_unknown() -> None:
     shown = pdb("study", "heuristics", "5x5", "--heuristic", "manhattan", "--boards", "1000").stdout
-    assert "1,000 boards of 5x5; mean" in shown
+    assert "1,000 random boards of 5x5; mean" in shown
+    *_, overall, errors = shown.splitlines()
+    assert errors.split()[0] == "+-"
+    # The sample's deviation is told with three places, the error is that over the root of the boards less one.
+    assert float(errors.split()[1]) == pytest.approx(float(overall.split()[3]) / math.sqrt(999), abs=0.001)
 
 
 def test_bad_input_is_refused(tmp_path: Path) -> None:

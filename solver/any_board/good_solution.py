@@ -6,14 +6,16 @@ shortened  windows of the solution are searched anew                       short
 replayed   move by move to the goal, before anyone is told                 solution.py
 """
 
+import math
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from pdb_core.errors import UnsolvableError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, check_board, format_board, is_solvable, why_unsolvable
 from solver.any_board.beam import Aim, BeamSearch
 from solver.any_board.constructive import (
     Geometry,
@@ -29,7 +31,7 @@ from solver.any_board.constructive import (
 )
 from solver.any_board.constructive_kernels import Bytes, Int32s
 from solver.any_board.shorten import Windows, without_loops
-from solver.solution import check_solution
+from solver.solution import check_solution, one_move_away
 
 # Parts of lines by beams: what a cell of distance counts for the pieces of the part, and for the others, which count
 # less the further inside they belong. Found by trials on 10x10 and 20x20.
@@ -58,8 +60,9 @@ class GoodSolution:
     """A solution that need not be the shortest.
 
     tiles        the tiles moved, in order
-    is_optimal   whether it is proved to be shortest: as long as the lower bound
-    lower_bound  the Manhattan distance of the board
+    is_optimal   whether it is proved to be shortest: as long as the Manhattan distance, or of at most 3x3
+    h            the Manhattan distance of the board
+    lower_bound  what is proved of the length of a shortest solution: h, or the length where it is the shortest
     n_first      the length of the first solution found, line by line
     seconds      of the search
     """
@@ -68,6 +71,7 @@ class GoodSolution:
     goal: Board
     tiles: tuple[int, ...]
     is_optimal: bool
+    h: int
     lower_bound: int
     n_first: int
     seconds: float
@@ -94,17 +98,31 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     if not is_solvable(board, goal, size):
         shown = shorten(format_board(board))
         raise UnsolvableError(f"board {shown} cannot be solved: {why_unsolvable(board, goal, size)}")
+    _compile_kernels()
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
     pieces = in_pieces(board, goal)
-    bound = manhattan_distance(pieces, geometry(size))
+    h = bound = manhattan_distance(pieces, geometry(size))
     first = way = without_loops(pieces, solve_by_lines(pieces, size))
-    way = _by_beams(pieces, size, way, start + _BEAM_SHARE * seconds)
-    way = _shortened(pieces, size, way, bound, start + seconds)
+    if not plan_lines(size, pieces.blank).parts:
+        # No lines: all of the board was searched, and the way is a shortest one.
+        bound = len(way)
+    else:
+        way = _by_beams(pieces, size, way, start + _BEAM_SHARE * seconds)
+        way = _shortened(pieces, size, way, bound, start + seconds)
     tiles = _tiles(board, way)
     check_solution(board, tiles, goal, size)
     is_optimal = len(tiles) == bound
-    return GoodSolution(board, goal, tiles, is_optimal, bound, len(first), time.perf_counter() - start)
+    return GoodSolution(board, goal, tiles, is_optimal, h, bound, len(first), time.perf_counter() - start)
+
+
+@lru_cache(maxsize=1)
+def _compile_kernels() -> None:
+    """Solve a small board by every means, once: compiling takes seconds, and they are not the first board's."""
+    size = BoardSize(4, 4)
+    goal = blank_last(size)
+    pieces = in_pieces(one_move_away(goal, size), goal)
+    _Lines(size, pieces.blank, 1, math.inf).way(pieces)
 
 
 def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:

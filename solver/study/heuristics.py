@@ -1,5 +1,6 @@
 """How heuristics fare: their values by the distance of the boards."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,7 @@ class HeuristicStudy:
     rows      by distance, where there are boards; empty where the distances are not known
     overall   over all boards, for each heuristic
     exceeds   exceeds[i][j]: boards on which heuristic i is larger than heuristic j
+    is_sample  whether there are more boards than these, so that means have a standard error
     """
 
     names: tuple[str, ...]
@@ -50,6 +52,11 @@ class HeuristicStudy:
     rows: tuple[DistanceRow, ...]
     overall: tuple[Spread, ...]
     exceeds: tuple[tuple[int, ...], ...]
+    is_sample: bool = False
+
+    def standard_error(self, spread: Spread, n_boards: int) -> float | None:
+        """Of the mean over so many boards, as far as the sample tells; None where they are all, or one."""
+        return spread.standard_deviation / math.sqrt(n_boards - 1) if self.is_sample and n_boards > 1 else None
 
 
 def heuristic_values(
@@ -73,7 +80,9 @@ def heuristic_values(
     return values
 
 
-def study_values(names: Sequence[str], values: Values, distances: npt.NDArray[np.int64] | None) -> HeuristicStudy:
+def study_values(
+    names: Sequence[str], values: Values, distances: npt.NDArray[np.int64] | None, *, is_sample: bool = False
+) -> HeuristicStudy:
     """The statistics of `values` (int64[m, heuristics], m at least 1) over boards of these distances (int64[m])."""
     rows = []
     if distances is not None:
@@ -91,6 +100,7 @@ def study_values(names: Sequence[str], values: Values, distances: npt.NDArray[np
         tuple(rows),
         _spreads(values),
         exceeds,
+        is_sample,
     )
 
 

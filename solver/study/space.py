@@ -90,7 +90,12 @@ def explore_space(
     (1, 2, 2, 2, 2, 2, 1)
     """
     start = time.perf_counter()
-    check_table_size(size)
+    check_table_size(
+        size,
+        what="counts by distance",
+        instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those at most --depth "
+        "moves from the goal",
+    )
     check_board(goal, size)
 
     def tell(depth: int, n_reached: int, n_found: int = 0) -> None:
