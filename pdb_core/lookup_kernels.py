@@ -292,7 +292,7 @@ def add_up(values: Any, verdicts: Any, counts_every_move: int, sums: Any, maximu
         for s in range(n_sums):
             total = 0
             for pattern in range(n_patterns):
-                value = np.int64(values[row, s, pattern])
+                value = int(values[row, s, pattern])
                 total = max(total, value) if counts_every_move != 0 else total + value
             sums[row, s] = total
             largest = max(largest, total)
