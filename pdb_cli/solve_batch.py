@@ -84,14 +84,10 @@ class Batch:
             )
         else:
             self._n_solved += 1
-            if instance.optimal_length not in (None, outcome.length):
-                error = WrongAnswerError(
-                    f"board {instance.id}: the shortest solution found has {outcome.length} moves, the instance file "
-                    "says "
-                    f"{instance.optimal_length}; if that is the length of a shortest solution, please report this board"
-                )
-                message(f"pdb: {error}")
-                self._remember(error)
+        if instance.optimal_length is not None and outcome.contradicts(instance.optimal_length):
+            error = WrongAnswerError(_contradiction(instance, outcome, instance.optimal_length))
+            message(f"pdb: {error}")
+            self._remember(error)
         if self._all:
             record |= {"solutions": outcome.n_solutions, "all_solutions": outcome.is_complete}
         return record | {
@@ -147,3 +143,14 @@ class Batch:
                 f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
                 f"{count(self._generated)} nodes generated, {self._generated / seconds / 1e6:.1f} million/s"
             )
+
+
+def _contradiction(instance: "Instance", outcome: "Solution", shortest: int) -> str:
+    found = f"no solution has less than {outcome.lower_bound} moves"
+    if outcome.length is not None and (outcome.is_optimal or outcome.lower_bound <= shortest):
+        is_shortest = "shortest solution found" if outcome.is_optimal else "solution found"
+        found = f"the {is_shortest} has {outcome.length} moves"
+    return (
+        f"board {instance.id}: {found}, the instance file says {shortest}; if that is the length of a shortest "
+        "solution, please report this board"
+    )

@@ -327,3 +327,20 @@ def test_what_cannot_be_searched_is_refused() -> None:
     for weight in (0.99, 101.0, float("nan")):
         with pytest.raises(InputError, match="weights go from 1"):
             search_best_first(HARDEST_8, goal, S3, search="weighted-a-star", weight=weight)
+
+
+@pytest.mark.tiny
+def test_known_length_contradicts_only_what_was_claimed() -> None:
+    def claims(length: int | None, lower_bound: int, bound: float | None) -> Solution:
+        goal, is_optimal = blank_last(S3), bound == 1.0
+        return Solution(goal, goal, length, None, is_optimal, bound, 0, lower_bound, 0, 0, 0.0)
+
+    for solution, allowed in (
+        (claims(31, 31, 1.0), {31}),
+        (claims(33, 25, 1.5), set(range(25, 34))),
+        (claims(33, 11, 1.5), set(range(22, 34))),
+        (claims(137, 21, 1.37), set(range(100, 138))),
+        (claims(45, 21, None), set(range(21, 46))),
+        (claims(None, 41, None), set(range(41, 200))),
+    ):
+        assert {shortest for shortest in range(200) if not solution.contradicts(shortest)} == allowed
