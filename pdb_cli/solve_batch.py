@@ -72,11 +72,18 @@ class Batch:
     def _record(
         self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"
     ) -> dict[str, Any]:
+        from solver import Solution
+
         self._n_boards += 1
         record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
         record |= {"board": list(instance.board), "goal": list(goal)}
-        if isinstance(outcome, UnsolvableError | MemoryLimitError):
-            return record | self._record_of_none(instance, outcome)
+        if isinstance(outcome, MemoryLimitError):
+            message(f"pdb: board {instance.id}: {outcome}")
+            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
+            if isinstance(outcome.solution, Solution):
+                outcome = outcome.solution
+        if not isinstance(outcome, Solution):
+            return record | self._record_of_none(outcome)
         self._generated += outcome.generated
         if outcome.length is None:
             self._remember(
@@ -116,13 +123,10 @@ class Batch:
             "peak_open": outcome.peak_open,
         }
 
-    def _record_of_none(self, instance: "Instance", error: UnsolvableError | MemoryLimitError) -> dict[str, Any]:
+    def _record_of_none(self, error: UnsolvableError | MemoryLimitError) -> dict[str, Any]:
         """What there is to say of a board without an answer."""
         is_solvable = isinstance(error, MemoryLimitError)
-        if is_solvable:
-            message(f"pdb: board {instance.id}: {error}")
-            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
-        else:
+        if not is_solvable:
             message(f"pdb: {error}")
             self._remember(UnsolvableError("not all boards can be solved"))
         known = {"solvable": is_solvable, "search": self._solvers.search, "heuristic": self._solvers.heuristic}

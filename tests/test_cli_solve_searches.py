@@ -58,6 +58,9 @@ def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
     assert "raise --memory-limit" in result.stderr
     given_up, solved = (json.loads(line) for line in result.stdout.splitlines())
     assert (given_up["solvable"], given_up["length"], solved["length"]) == (True, None, 1)
+    assert given_up["lower_bound"] >= given_up["h"] == 44
+    assert given_up["generated"] > 500_000
+    assert given_up["peak_open"] > 100_000
 
 
 def test_memory_limit_of_nothing_is_a_limit() -> None:

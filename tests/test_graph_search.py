@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -248,7 +249,27 @@ def test_board_at_the_goal_has_no_moves(search: str) -> None:
     found = search_best_first(blank_last(S3), blank_last(S3), S3, search=search)
     assert found.tiles == ()
     assert found.is_optimal
-    assert found.generated == 0
+    assert found.generated == found.expanded == 0
+    assert found.peak_open == found.n_nodes == 1
+
+
+def test_nodes_open_at_a_time_are_those_a_queue_would_hold() -> None:
+    goal = blank_last(S3)
+    seen: set[Board] = {HARDEST_8}
+    queue, peak_open, n_expanded = deque([HARDEST_8]), 1, 0
+    while True:
+        board = queue.popleft()
+        n_expanded += 1
+        near = [after for _tile, after in naive_moves(board, S3)]
+        if goal in near:
+            break
+        queue.extend(after for after in near if after not in seen)
+        seen.update(near)
+        peak_open = max(peak_open, len(queue))
+    found = search_best_first(HARDEST_8, goal, S3, search="breadth-first")
+    # The order within a layer may differ, and with it what is open at a time, by a little.
+    assert found.peak_open == pytest.approx(peak_open, rel=0.01)
+    assert found.expanded == pytest.approx(n_expanded, rel=0.01)
 
 
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
@@ -276,6 +297,12 @@ def test_limit_of_memory_ends_the_search(search: str) -> None:
     limit = 12_000_000
     with pytest.raises(MemoryLimitError, match=r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit") as caught:
         search_best_first(hard_board(), blank_last(S4), S4, search=search, weight=1.01, memory_limit_bytes=limit)
+    known = caught.value.solution
+    assert isinstance(known, Solution)
+    assert known.length is None
+    assert known.n_bytes <= limit
+    assert known.h <= known.lower_bound <= 80
+    assert known.generated >= known.n_nodes > 100_000
     assert isinstance(caught.value, LimitReachedError)
     assert caught.value.exit_code == 5
 
