@@ -21,9 +21,10 @@ from pdb_core.errors import (
 )
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from solver import GRAPH_SEARCHES, GraphSolver, Iteration, Limits, Solution
-from solver.heuristics import parse_heuristic
+from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.naive import naive_a_star, naive_distances, naive_manhattan, naive_moves
 from tests.solving import S3, S4, database_for, hard_board, solvable_boards
+from tests.test_heuristics import CONSISTENT
 
 HARDEST_8 = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 OPTIMAL = ("a-star", "breadth-first", "bidirectional")
@@ -133,6 +134,21 @@ def test_a_star_expands_what_theory_demands() -> None:
         assert must <= len(expanded) < may
         assert found.reopened == 0
         assert len(least) >= len(expanded)
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_a_star_reopens_nodes_only_where_the_heuristic_is_inconsistent(name: str) -> None:
+    goal, n_reopened = blank_last(S3), 0
+    distances = distances_to(S3, goal)
+    solver = GraphSolver(S3, goal, heuristics=[name])
+    for board in list(distances)[::1500]:
+        found = solver.solve(board)
+        check(found, distances[board])
+        n_reopened += found.reopened
+    if name in CONSISTENT:
+        assert n_reopened == 0
+    elif name in ("corner-tiles", "korf-taylor"):  # others are inconsistent too seldom
+        assert n_reopened > 0
 
 
 def naive_distances_up_to(board: Board, size: BoardSize, depth: int) -> dict[Board, int]:
