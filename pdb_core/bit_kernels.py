@@ -10,7 +10,6 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
-from numba.np import arrayobj
 
 from pdb_core.jit import JIT_DISABLED
 
@@ -82,10 +81,6 @@ else:
 
         return types.void(types.int64), codegen
 
-    # numba's own: untyped.
-    make_array: Any = arrayobj.make_array
-    populate_array: Any = arrayobj.populate_array
-
     @intrinsic(prefer_literal=True)
     def stack_array(typingctx: Any, n: Any) -> Any:  # noqa: ARG001
         """An array of `n` numbers (int64), not cleared, for as long as the function that calls this runs.
@@ -99,9 +94,9 @@ else:
             # In the first block of the function, so that a loop takes no more; not `alloca_once`, which clears it.
             with builder.goto_entry_block():
                 data = builder.alloca(ir.ArrayType(ir.IntType(64), n.literal_value))
-            array = make_array(array_type)(context, builder)
+            array = context.make_array(array_type)(context, builder)
             length, step = (context.get_constant(types.intp, number) for number in (n.literal_value, 8))
-            populate_array(
+            context.populate_array(
                 array,
                 data=builder.bitcast(data, array.data.type),
                 shape=[length],
