@@ -75,10 +75,17 @@ class Batch:
     def _record(
         self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"
     ) -> dict[str, Any]:
+        from solver import Solution
+
         self._n_boards += 1
         record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
         record |= {"board": list(instance.board), "goal": list(goal)}
-        if isinstance(outcome, UnsolvableError | MemoryLimitError):
+        if isinstance(outcome, MemoryLimitError):
+            message(f"pdb: board {instance.id}: {outcome}")
+            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
+            if isinstance(outcome.solution, Solution):
+                outcome = outcome.solution
+        if not isinstance(outcome, Solution):
             return record | self._record_of_none(instance, goal, outcome)
         self._generated += outcome.generated
         if outcome.length is None:
@@ -87,7 +94,10 @@ class Batch:
             )
         else:
             self._n_solved += 1
-            self._compare(instance, outcome.length, is_optimal=outcome.is_optimal)
+        if instance.optimal_length is not None and outcome.contradicts(instance.optimal_length):
+            error = WrongAnswerError(_contradiction(instance, outcome, instance.optimal_length))
+            message(f"pdb: {error}")
+            self._remember(error)
         if self._all:
             record |= {"solutions": outcome.n_solutions, "all_solutions": outcome.is_complete}
         return record | {
@@ -116,27 +126,12 @@ class Batch:
             "peak_open": outcome.peak_open,
         }
 
-    def _compare(self, instance: "Instance", length: int, *, is_optimal: bool) -> None:
-        """Remember a length that cannot be right if the instance file is. Only a shortest solution has to agree."""
-        known = instance.optimal_length
-        if known is None or length == known or (length > known and not is_optimal):
-            return
-        error = WrongAnswerError(
-            f"board {instance.id}: the {'shortest ' if is_optimal else ''}solution found has {length} moves, the "
-            f"instance file says {known}; if that is the length of a shortest solution, please report this board"
-        )
-        message(f"pdb: {error}")
-        self._remember(error)
-
     def _record_of_none(
         self, instance: "Instance", goal: "Board", error: UnsolvableError | MemoryLimitError
     ) -> dict[str, Any]:
         """What there is to say of a board without an answer."""
         is_solvable = isinstance(error, MemoryLimitError)
-        if is_solvable:
-            message(f"pdb: board {instance.id}: {error}")
-            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
-        else:
+        if not is_solvable:
             tell_unsolvable(instance, goal, self._word)
             self._remember(UnsolvableError("not all boards can be solved"))
         known = {"solvable": is_solvable, "search": self._solvers.search, "heuristic": self._solvers.heuristic}
@@ -157,3 +152,14 @@ class Batch:
                 f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
                 f"{count(self._generated)} nodes generated, {self._generated / seconds / 1e6:.1f} million/s"
             )
+
+
+def _contradiction(instance: "Instance", outcome: "Solution", shortest: int) -> str:
+    found = f"no solution has less than {outcome.lower_bound} moves"
+    if outcome.length is not None and (outcome.is_optimal or outcome.lower_bound <= shortest):
+        is_shortest = "shortest solution found" if outcome.is_optimal else "solution found"
+        found = f"the {is_shortest} has {outcome.length} moves"
+    return (
+        f"board {instance.id}: {found}, the instance file says {shortest}; if that is the length of a shortest "
+        "solution, please report this board"
+    )

@@ -203,7 +203,7 @@ class Solvers:
             if (size, goal) not in self._of_graphs:
                 limit = method.memory_limit_bytes
                 if limit is None and self._n_at_a_time > 1:
-                    limit = available_memory() * 3 // 4
+                    limit = available_memory() * 3 // 4 or None
                 self._of_graphs[size, goal] = GraphSolver(
                     size,
                     goal,
@@ -211,6 +211,6 @@ class Solvers:
                     heuristics=method.heuristics,
                     databases=databases,
                     weight=method.weight,
-                    memory_limit_bytes=None if not limit else limit // self._n_at_a_time,
+                    memory_limit_bytes=None if limit is None else limit // self._n_at_a_time,
                 )
             return self._of_graphs[size, goal]

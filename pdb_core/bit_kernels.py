@@ -1,4 +1,4 @@
-"""What numba reaches through LLVM intrinsics: population count, count of trailing zeros, and memory by its address.
+"""What numba reaches through LLVM intrinsics: counts of bits, memory by its address, arrays on the stack.
 
 Addresses are int64, so that one kernel can read several mapped files. Whoever passes one keeps the memory alive.
 """
@@ -6,6 +6,7 @@ Addresses are int64, so that one kernel can read several mapped files. Whoever p
 import ctypes
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -29,6 +30,10 @@ if JIT_DISABLED:
 
     def prefetch(address: int) -> None:
         """Ask for the cache line of an address, without waiting for it."""
+
+    def stack_array(n: int) -> Any:
+        """An array of `n` numbers (int64), not cleared, for as long as the function that calls this runs."""
+        return np.empty(n, dtype=np.int64)
 
 else:
 
@@ -75,3 +80,30 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64), codegen
+
+    @intrinsic(prefer_literal=True)
+    def stack_array(typingctx: Any, n: Any) -> Any:  # noqa: ARG001
+        """An array of `n` numbers (int64), not cleared, for as long as the function that calls this runs.
+
+        n: a constant. It lies on the stack: no allocation, no count of references, and each thread has its own. Never
+        return it.
+        """
+        array_type = types.Array(types.int64, 1, "C")
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+            # In the first block of the function, so that a loop takes no more; not `alloca_once`, which clears it.
+            with builder.goto_entry_block():
+                data = builder.alloca(ir.ArrayType(ir.IntType(64), n.literal_value))
+            array = context.make_array(array_type)(context, builder)
+            length, step = (context.get_constant(types.intp, number) for number in (n.literal_value, 8))
+            context.populate_array(
+                array,
+                data=builder.bitcast(data, array.data.type),
+                shape=[length],
+                strides=[step],
+                itemsize=step,
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return array_type(n), codegen

@@ -117,7 +117,12 @@ class LimitReachedError(PdbError):
 
 
 class MemoryLimitError(LimitReachedError):
-    """A build or a search needs more memory than there is, or than it may take."""
+    """A build or a search needs more memory than there is, or than it may take.
+
+    solution  of a search that had begun: the `solver.Solution`, without a length, of what it knew by then
+    """
+
+    solution: object = None
 
 
 class DiskFullError(LimitReachedError):

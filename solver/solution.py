@@ -1,5 +1,6 @@
 """What is known of a board after a search, whichever search it was; and the proof of a solution: replaying it."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -47,6 +48,16 @@ class Solution:
     iterations: tuple[Iteration, ...] = ()
     n_solutions: int = 1
     is_complete: bool = False
+
+    def contradicts(self, shortest: int) -> bool:
+        """Whether what is claimed here cannot be so if a shortest solution has that many moves."""
+        if self.lower_bound > shortest:
+            return True
+        if self.length is None:
+            return False
+        # The bound is a quotient of whole numbers below a million: what is above by less is rounding.
+        most = math.inf if self.bound is None else self.bound * shortest + 1e-6
+        return not shortest <= self.length <= most
 
 
 def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:

@@ -184,6 +184,18 @@ def test_limits_of_seconds_are_kept(name: str) -> None:
     assert time.perf_counter() - start < 1.5
 
 
+def test_slices_of_a_slow_heuristic_are_short() -> None:
+    size = BoardSize(5, 5)
+    goal = blank_last(size)
+    searcher = ClassicIdaStar(size, goal, ["triples"])
+    searcher.search(moved_at_random(goal, size, 20, 1))
+    board = (23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0)
+    told: list[float] = []
+    searcher.search(board, Limits(seconds=1), report=lambda _iteration: told.append(time.perf_counter()))
+    # Some 60 ms each on a machine that is not busy: half a million nodes, as of other heuristics, take seconds.
+    assert len(told) > 5
+
+
 @pytest.mark.parametrize("name", ["manhattan", "misplaced"])
 def test_report_is_told_and_ctrl_c_ends_the_search(name: str) -> None:
     told: list[Iteration] = []

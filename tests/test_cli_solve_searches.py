@@ -58,6 +58,29 @@ def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
     assert "raise --memory-limit" in result.stderr
     given_up, solved = (json.loads(line) for line in result.stdout.splitlines())
     assert (given_up["solvable"], given_up["length"], solved["length"]) == (True, None, 1)
+    assert given_up["lower_bound"] >= given_up["h"] == 44
+    assert given_up["generated"] > 500_000
+    assert given_up["peak_open"] > 100_000
+
+
+def test_memory_limit_of_nothing_is_a_limit() -> None:
+    result = pdb("solve", HARDEST, "--search", "a-star", "--heuristic", "manhattan", "--memory-limit", "0")
+    assert result.returncode == 5
+    assert "may not take more than 0 B, and needs" in result.stderr
+
+
+@pytest.mark.parametrize("search", [("greedy",), ("weighted-a-star", "--weight", "5")])
+def test_longer_solution_than_the_files_is_no_error_of_a_search_that_promises_none(
+    search: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "boards.csv"
+    path.write_text("id,goal,optimal_length,board\na,,31,8 6 7 2 5 4 3 0 1\nb,,1,1 2 3 4 0 6 7 5 8\n", encoding="utf-8")
+    result = pdb("solve", "--instances", str(path), "--heuristic", "manhattan", "--search", *search)
+    assert "a: 4" in result.stdout  # more than 40 moves
+    assert "board a" not in result.stderr
+    # The second is two moves away, and the file's 1 cannot be so.
+    assert "board b: the shortest solution found has 2 moves, the instance file says 1" in result.stderr
+    assert result.returncode == 1
 
 
 @pytest.mark.parametrize(

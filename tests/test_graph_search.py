@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -20,9 +21,10 @@ from pdb_core.errors import (
 )
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from solver import GRAPH_SEARCHES, GraphSolver, Iteration, Limits, Solution
-from solver.heuristics import parse_heuristic
+from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.naive import naive_a_star, naive_distances, naive_manhattan, naive_moves
 from tests.solving import S3, S4, database_for, hard_board, solvable_boards
+from tests.test_heuristics import CONSISTENT
 
 HARDEST_8 = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 OPTIMAL = ("a-star", "breadth-first", "bidirectional")
@@ -132,6 +134,21 @@ def test_a_star_expands_what_theory_demands() -> None:
         assert must <= len(expanded) < may
         assert found.reopened == 0
         assert len(least) >= len(expanded)
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_a_star_reopens_nodes_only_where_the_heuristic_is_inconsistent(name: str) -> None:
+    goal, n_reopened = blank_last(S3), 0
+    distances = distances_to(S3, goal)
+    solver = GraphSolver(S3, goal, heuristics=[name])
+    for board in list(distances)[::1500]:
+        found = solver.solve(board)
+        check(found, distances[board])
+        n_reopened += found.reopened
+    if name in CONSISTENT:
+        assert n_reopened == 0
+    elif name in ("corner-tiles", "korf-taylor"):  # others are inconsistent too seldom
+        assert n_reopened > 0
 
 
 def naive_distances_up_to(board: Board, size: BoardSize, depth: int) -> dict[Board, int]:
@@ -248,7 +265,27 @@ def test_board_at_the_goal_has_no_moves(search: str) -> None:
     found = search_best_first(blank_last(S3), blank_last(S3), S3, search=search)
     assert found.tiles == ()
     assert found.is_optimal
-    assert found.generated == 0
+    assert found.generated == found.expanded == 0
+    assert found.peak_open == found.n_nodes == 1
+
+
+def test_nodes_open_at_a_time_are_those_a_queue_would_hold() -> None:
+    goal = blank_last(S3)
+    seen: set[Board] = {HARDEST_8}
+    queue, peak_open, n_expanded = deque([HARDEST_8]), 1, 0
+    while True:
+        board = queue.popleft()
+        n_expanded += 1
+        near = [after for _tile, after in naive_moves(board, S3)]
+        if goal in near:
+            break
+        queue.extend(after for after in near if after not in seen)
+        seen.update(near)
+        peak_open = max(peak_open, len(queue))
+    found = search_best_first(HARDEST_8, goal, S3, search="breadth-first")
+    # The order within a layer may differ, and with it what is open at a time, by a little.
+    assert found.peak_open == pytest.approx(peak_open, rel=0.01)
+    assert found.expanded == pytest.approx(n_expanded, rel=0.01)
 
 
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
@@ -276,6 +313,12 @@ def test_limit_of_memory_ends_the_search(search: str) -> None:
     limit = 12_000_000
     with pytest.raises(MemoryLimitError, match=r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit") as caught:
         search_best_first(hard_board(), blank_last(S4), S4, search=search, weight=1.01, memory_limit_bytes=limit)
+    known = caught.value.solution
+    assert isinstance(known, Solution)
+    assert known.length is None
+    assert known.n_bytes <= limit
+    assert known.h <= known.lower_bound <= 80
+    assert known.generated >= known.n_nodes > 100_000
     assert isinstance(caught.value, LimitReachedError)
     assert caught.value.exit_code == 5
 
@@ -327,3 +370,20 @@ def test_what_cannot_be_searched_is_refused() -> None:
     for weight in (0.99, 101.0, float("nan")):
         with pytest.raises(InputError, match="weights go from 1"):
             search_best_first(HARDEST_8, goal, S3, search="weighted-a-star", weight=weight)
+
+
+@pytest.mark.tiny
+def test_known_length_contradicts_only_what_was_claimed() -> None:
+    def claims(length: int | None, lower_bound: int, bound: float | None) -> Solution:
+        goal, is_optimal = blank_last(S3), bound == 1.0
+        return Solution(goal, goal, length, None, is_optimal, bound, 0, lower_bound, 0, 0, 0.0)
+
+    for solution, allowed in (
+        (claims(31, 31, 1.0), {31}),
+        (claims(33, 25, 1.5), set(range(25, 34))),
+        (claims(33, 11, 1.5), set(range(22, 34))),
+        (claims(137, 21, 1.37), set(range(100, 138))),
+        (claims(45, 21, None), set(range(21, 46))),
+        (claims(None, 41, None), set(range(41, 200))),
+    ):
+        assert {shortest for shortest in range(200) if not solution.contradicts(shortest)} == allowed

@@ -1,6 +1,7 @@
 """Pairs and triples: their distances, and the best choice of them."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, random_boards, snail
 from solver.heuristics import heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
-from solver.heuristics.groups import group_excesses
-from solver.heuristics.groups_kernels import best_packing
+from solver.heuristics.groups import MAX_CELLS_OF_TRIPLES, group_excesses
+from solver.heuristics.groups_kernels import SCRATCH_WORDS, WORD_BITS, best_packing
 from tests.naive import naive_manhattan
 from tests.naive_groups import naive_best_packing, naive_group_distances, naive_pairs, naive_triples
 
@@ -115,3 +116,14 @@ def test_pairs_exist_for_the_largest_boards() -> None:
 def test_triples_of_large_boards_are_refused(size: BoardSize) -> None:
     with pytest.raises(InputError, match=f"not for {size}"):
         heuristic_tables(("triples",), size, blank_last(size))
+
+
+@pytest.mark.tiny
+def test_scratch_is_large_enough_for_every_size() -> None:
+    for size in (BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)):
+        n_tiles = size.n_cells - 1
+        n_groups, n_words = math.comb(n_tiles, 2), 0
+        if size.n_cells <= MAX_CELLS_OF_TRIPLES:
+            n_groups += math.comb(n_tiles, 3)
+            n_words = -(-(size.n_cells - 3) * size.n_cells // WORD_BITS)
+        assert 5 * size.n_cells + n_words + 2 * n_groups <= SCRATCH_WORDS

@@ -28,6 +28,7 @@ NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
     "pairs": naive_pairs,
     "triples": naive_triples,
 }
+CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 EDGE = (1, 2, 3, 4, 5, 6, 7, 0, 8)
 CASES = {
@@ -68,6 +69,36 @@ def test_no_heuristic_exceeds_the_distance(name: str, case: str) -> None:
     assert np.all(values <= distances)
     assert values[0] == 0
     assert np.all(values[1:] > 0)
+
+
+def largest_change(name: str, size: BoardSize, goal: Board) -> int:
+    """The most by which a move of any board changes h: at most 1 where the heuristic is consistent."""
+    boards, _distances = all_boards(size, goal)
+    values, blanks = values_of(name, size, goal, boards), boards.argmin(axis=1)
+    largest = 0
+    for blank, neighbours in enumerate(size.neighbours):
+        rows = blanks == blank
+        for cell in neighbours:
+            moved = boards[rows]
+            moved[:, blank], moved[:, cell] = moved[:, cell], 0
+            largest = max(largest, int(abs(values_of(name, size, goal, moved) - values[rows]).max()))
+    return largest
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param("2x2", marks=pytest.mark.tiny),
+        pytest.param("3x2", marks=pytest.mark.tiny),
+        *CASES,
+        pytest.param("2x5", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_heuristic_is_consistent_or_not_as_the_page_says(name: str, case: str) -> None:
+    change = largest_change(name, *(SMALL | CASES | CASES_SLOW)[case])
+    # On 2x2, one cycle of twelve boards, no move changes any of them by more.
+    assert (change == 1) == (name in CONSISTENT or case == "2x2")
 
 
 @pytest.mark.tiny

@@ -1,20 +1,16 @@
 """Walking distance: the distances of all counts, the steps between them, the files in the cache folder."""
 
-import random
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, random_boards, snail
 from solver.cache_file import load_cached, save_cached
-from solver.heuristics import heuristic_tables, walking
+from solver.heuristics import heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.heuristics.walking import WalkingTable, walking_steps, walking_table, walking_tables
-from solver.heuristics.walking_kernels import TOWARDS_FIRST, TOWARDS_LAST, walking_rank
-from tests.naive import naive_moves
+from solver.heuristics.walking import WalkingTable, walking_table
 from tests.naive_walking import naive_walking_distance, naive_walking_distances
 
 TINY = [(2, 2, 0), (2, 3, 1), (3, 2, 1), (3, 3, 2)]
@@ -49,50 +45,6 @@ def test_walking_distance_of_random_boards_is_that_of_the_naive_twin(size: Board
     tables = heuristic_tables(("walking-distance",), size, goal_board)
     for board in random_boards(size, goal_board, 100, 1):
         assert evaluate(tables, board) == naive_walking_distance(tuple(board.tolist()), goal_board, size)
-
-
-def ranks(size: BoardSize, goal: Board, board: Board) -> tuple[int, int]:
-    tables, cells = walking_tables(size, goal), np.array(board, dtype=np.uint8)
-    return (
-        walking_rank(tables.vertical, tables.row_keys, cells, size.height, size.width, size.width, 1),
-        walking_rank(tables.horizontal, tables.column_keys, cells, size.width, size.height, 1, size.width),
-    )
-
-
-def check_steps(size: BoardSize, goal: Board, n_moves: int) -> None:
-    tables = walking_tables(size, goal)
-    steps = walking_steps(tables.vertical), walking_steps(tables.horizontal)
-    chooser, board = random.Random(1), goal
-    vertical, horizontal = ranks(size, goal, board)
-    for _ in range(n_moves):
-        tile, near = chooser.choice(naive_moves(board, size))
-        change = near.index(0) - board.index(0)
-        direction = TOWARDS_FIRST if change < 0 else TOWARDS_LAST
-        row, column = size.row_and_column(goal.index(tile))
-        if abs(change) == size.width:
-            vertical = int(steps[0][vertical, direction, row])
-        else:
-            horizontal = int(steps[1][horizontal, direction, column])
-        board = near
-        assert (vertical, horizontal) == ranks(size, goal, board)
-
-
-@pytest.mark.parametrize("size", [BoardSize(4, 4), BoardSize(3, 5)], ids=str)
-def test_steps_lead_where_a_board_from_scratch_is(size: BoardSize) -> None:
-    check_steps(size, blank_last(size), 3000)
-    check_steps(size, snail(size), 1000)
-
-
-@pytest.mark.tiny
-def test_steps_on_a_small_board_lead_where_a_board_from_scratch_is() -> None:
-    check_steps(BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5), 200)
-
-
-@pytest.mark.tiny
-def test_steps_of_too_many_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "MAX_STATES_WITH_STEPS", 10)
-    with pytest.raises(ValueError, match="too much memory"):
-        walking_steps(walking_table(3, 3, 2))
 
 
 @pytest.mark.tiny

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import InputError, LimitReachedError
+from pdb_core.errors import InputError, LimitReachedError, MemoryLimitError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
@@ -46,12 +46,14 @@ from solver.graph_search.node_table import NodeTable, node_table, pack, packing_
 from solver.graph_search.search_outcome import Found
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.heuristic import TRIPLES
 from solver.ida_star.search_tables import N_MOVES, Heuristic, SearchTables, search_tables
 from solver.move_pruning.move_pruning import UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits, Report
 
-# Expansions between two looks at the clock: 10 to 50 ms.
+# Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds a board of 5x5.
 _SLICE_EXPANSIONS = 20_000
+_SLICE_EXPANSIONS_OF_TRIPLES = 2_000
 # The g that buckets are made for at first.
 _FIRST_G = 128
 _MOST_WEIGHT = 100
@@ -145,7 +147,7 @@ class BestFirst:
         """Raises `InputError`, `TableMismatchError` and `GoalError` where one of them does not serve the goal."""
         for database in databases:
             database.check_size(size)
-        self._size, self._goal, self._databases = size, goal, tuple(databases)
+        self._goal, self._databases = goal, tuple(databases)
         self._packing = packing_of(size, goal)
         self._heuristic: HeuristicTables = heuristic_tables(heuristics, size, goal)
         # Kept, as the kernel reads the tables by their addresses.
@@ -161,7 +163,7 @@ class BestFirst:
         report: Report | None = None,
         memory_limit_bytes: int | None = None,
     ) -> Found:
-        """Search a board that can be solved. Raises `MemoryLimitError`."""
+        """Search a board that can be solved. Raises `MemoryLimitError` where there is no room to begin."""
         start = time.perf_counter()
         order = _order_of(weights)
         open_list = _open_list(order.n_buckets(_FIRST_G))
@@ -175,6 +177,8 @@ class BestFirst:
         counters = np.zeros(N_COUNTERS, dtype=np.int64)
         scratch = _scratch(self._packing.n_cells, self._packing.n_words, self._tables.n_units)
         h = self._push_root(board, table, order, open_list, counters)
+        asks_triples = TRIPLES in self._heuristic.codes
+        n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if asks_triples else _SLICE_EXPANSIONS
         most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
 
         def standing() -> Iteration:
@@ -187,21 +191,25 @@ class BestFirst:
                 report(standing())
             return limits.seconds is not None and time.perf_counter() - start >= limits.seconds
 
-        while True:
+        memory_error = None
+        while memory_error is None:
             status = expand_best(
                 self._packing, self._heuristic, self._tables, self._places, _nodes(table), order, open_list, counters,
-                scratch, _SLICE_EXPANSIONS, most_nodes,
+                scratch, n_expansions, most_nodes,
             )  # fmt: skip
-            if status == NO_ROOM:
-                table.make_room(int(counters[N_NODES]), is_over_time)
-            elif status == NO_BUCKETS:
-                _add_buckets(order, open_list, table)
+            try:
+                if status == NO_ROOM:
+                    table.make_room(int(counters[N_NODES]), is_over_time)
+                elif status == NO_BUCKETS:
+                    _add_buckets(order, open_list, table)
+            except MemoryLimitError as error:
+                memory_error = error
             if status in (FOUND, EMPTY) or is_over_time() or counters[GENERATED] >= most_nodes:
                 break
         return Found(
             tiles=self._path(table) if status == FOUND else None,
             h=h,
-            lower_bound=self._lower_bound(board, h, weights, int(counters[LARGEST_KEY])),
+            lower_bound=_lower_bound(h, weights, int(counters[LARGEST_KEY])),
             generated=int(counters[GENERATED]),
             expanded=int(counters[EXPANDED]),
             reopened=int(counters[REOPENED]),
@@ -209,6 +217,7 @@ class BestFirst:
             n_nodes=int(counters[N_NODES]),
             n_bytes=table.n_bytes,
             seconds=time.perf_counter() - start,
+            memory_error=memory_error,
         )
 
     def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:
@@ -234,12 +243,10 @@ class BestFirst:
         info_at = self._packing.n_words
         return table.path_to(self._goal, 0, lambda row: int(row[info_at]) >> MOVE_SHIFT & MOVE_MASK)
 
-    def _lower_bound(self, board: Board, h: int, weights: Weights, largest_key: int) -> int:
-        """What is proved: a key that was the least of all is at most h_factor times the shortest length."""
-        bound = h if weights.g_factor == 0 else max(h, -(-largest_key // weights.h_factor))
-        # Every move takes the blank to a cell of the other colour.
-        is_odd = self._size.is_dark(board.index(0)) != self._size.is_dark(self._goal.index(0))
-        return bound + (bound % 2 != is_odd)
+
+def _lower_bound(h: int, weights: Weights, largest_key: int) -> int:
+    """What is proved: a key that was the least of all is at most h_factor times the shortest length."""
+    return h if weights.g_factor == 0 else max(h, -(-largest_key // weights.h_factor))
 
 
 def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:

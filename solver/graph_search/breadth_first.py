@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.errors import MemoryLimitError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.graph_search.breadth_first_kernels import (
@@ -23,8 +24,10 @@ from solver.graph_search.breadth_first_kernels import (
     MOVE_SHIFT,
     N_COUNTERS,
     N_NODES,
+    N_OPEN,
     NEXT_NODE,
     NO_ROOM,
+    PEAK_OPEN,
     expand_layer,
 )
 from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
@@ -56,7 +59,7 @@ def search_breadth_first(
     *,
     from_both_ends: bool,
 ) -> Found:
-    """Search a board that can be solved. Raises `MemoryLimitError`."""
+    """Search a board that can be solved. Raises `MemoryLimitError` where there is no room to begin."""
     start = time.perf_counter()
     packing = packing_of(size, goal)
     table = node_table(packing, n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
@@ -71,12 +74,14 @@ def search_breadth_first(
     layers = [range(1), range(1, 2)]
     depths = [0, 0]
     tiles: tuple[int, ...] | None = ()
-    peak_open = _N_ROOTS
+    counters[N_NODES] = 1
     if board != goal:
         tiles = None
         table.add(pack(packing, goal), 1)
         table.rows[packing.n_words] |= _FROM_GOAL << END_SHIFT
-    counters[N_NODES] = _N_ROOTS
+        counters[N_NODES] = _N_ROOTS
+    counters[N_OPEN] = counters[PEAK_OPEN] = _N_ROOTS if from_both_ends and board != goal else 1
+    memory_error = None
     most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
 
     def is_over_time() -> bool:
@@ -96,11 +101,14 @@ def search_breadth_first(
                 _SLICE_EXPANSIONS, most_nodes,
             )  # fmt: skip
             if status == NO_ROOM:
-                table.make_room(int(counters[N_NODES]), is_over_time)
+                try:
+                    table.make_room(int(counters[N_NODES]), is_over_time)
+                except MemoryLimitError as error:
+                    memory_error = error
+                    break
             if status != MET and (is_over_time() or counters[GENERATED] >= most_nodes):
                 break
         layers[end] = range(first_new, int(counters[N_NODES]))
-        peak_open = max(peak_open, len(layers[0]) + len(layers[1]))
         if status == MET:
             tiles = _path(table, counters, end)
         if status != FINISHED:
@@ -113,10 +121,11 @@ def search_breadth_first(
         generated=int(counters[GENERATED]),
         expanded=int(counters[EXPANDED]),
         reopened=0,
-        peak_open=peak_open,
+        peak_open=int(counters[PEAK_OPEN]),
         n_nodes=int(counters[N_NODES]),
         n_bytes=table.n_bytes,
         seconds=time.perf_counter() - start,
+        memory_error=memory_error,
     )
 
 

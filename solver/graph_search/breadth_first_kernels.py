@@ -16,8 +16,8 @@ from solver.ida_star.search_tables import N_MOVES
 
 # What `expand_layer` returns.
 PAUSED, MET, NO_ROOM, FINISHED = range(4)
-N_COUNTERS = 5
-(GENERATED, EXPANDED, N_NODES, NEXT_NODE, MEETING_NODE) = range(N_COUNTERS)
+N_COUNTERS = 7
+(GENERATED, EXPANDED, N_NODES, NEXT_NODE, MEETING_NODE, N_OPEN, PEAK_OPEN) = range(N_COUNTERS)
 
 MOVE_SHIFT, END_SHIFT = KEY_BITS, KEY_BITS + 2
 MOVE_MASK = 3
@@ -68,6 +68,7 @@ def expand_layer(
         if parent >= n_roots:
             moves &= ~(1 << (N_MOVES - 1 - ((rows[_at(row)] >> MOVE_SHIFT) & MOVE_MASK)))
         counters[EXPANDED] += 1
+        counters[N_OPEN] -= 1
 
         # Step 1. The children; ask for their slots, then for the nodes in them.
         untried = moves
@@ -108,5 +109,7 @@ def expand_layer(
             rows[_at(new * row_size)] |= (move << MOVE_SHIFT) | (end << END_SHIFT)
             slots[_at(-1 - slot)] = new + 1
             counters[N_NODES] = new + 1
+            counters[N_OPEN] += 1
+        counters[PEAK_OPEN] = max(counters[PEAK_OPEN], counters[N_OPEN])
         counters[NEXT_NODE] = parent + 1
     return PAUSED

@@ -12,7 +12,7 @@ All of them pack boards into words and keep them in a hash table, node_table.py,
 from collections.abc import Sequence
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
 from solver.graph_search.best_first import BestFirst, Weights, weights_of
 from solver.graph_search.breadth_first import search_breadth_first
@@ -79,8 +79,8 @@ class GraphSolver:
 
         `report` is called every fraction of a second with the key, or the depth, that the search is at; what it raises
         ends the search. Where a limit of time or nodes is reached the solution has no length. Raises `BoardError`,
-        `UnsolvableError`, `MemoryLimitError` where the nodes outgrow the limit, and `WrongAnswerError` should the
-        answer fail its replay.
+        `UnsolvableError`, `MemoryLimitError` where the nodes outgrow the limit (what was known by then is its
+        `solution`), and `WrongAnswerError` should the answer fail its replay.
         """
         board = check_board(board, self._size)
         check_solvable(board, self._goal, self._size)
@@ -94,12 +94,19 @@ class GraphSolver:
             )  # fmt: skip
         if found.tiles is not None:
             replay(board, found.tiles, self._goal, self._size)
-        return self._solution(board, found)
+        solution = self._solution(board, found)
+        if found.memory_error is not None:
+            found.memory_error.solution = solution
+            raise found.memory_error
+        return solution
 
     def _solution(self, board: Board, found: Found) -> Solution:
         length = None if found.tiles is None else len(found.tiles)
+        # Every move takes the blank to a cell of the other colour.
+        is_odd = self._size.is_dark(board.index(BLANK)) != self._size.is_dark(self._goal.index(BLANK))
+        lower_bound = found.lower_bound + (found.lower_bound % 2 != is_odd)
         # A lower bound that the length meets proves it, whichever search found it.
-        is_optimal = length is not None and length == found.lower_bound
+        is_optimal = length is not None and length == lower_bound
         greedy_or_none = length is None or self._search == GREEDY
         bound = None if greedy_or_none else self._weights.h_factor / self._weights.g_factor
         return Solution(
@@ -110,7 +117,7 @@ class GraphSolver:
             is_optimal=is_optimal,
             bound=1.0 if is_optimal else bound,
             h=found.h,
-            lower_bound=found.lower_bound,
+            lower_bound=lower_bound,
             generated=found.generated,
             expanded=found.expanded,
             seconds=found.seconds,

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from pdb_core.errors import MemoryLimitError
+
 
 @dataclass(frozen=True)
 class Found:
-    """See `solution.Solution`."""
+    """See `solution.Solution`; memory_error: what ended the search, where that was the limit of memory."""
 
     tiles: tuple[int, ...] | None
     h: int
@@ -17,3 +19,4 @@ class Found:
     n_nodes: int
     n_bytes: int
     seconds: float
+    memory_error: MemoryLimitError | None = None

@@ -4,20 +4,22 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import popcount, trailing_zeros
-from pdb_core.jit import kernel
+from pdb_core.bit_kernels import popcount, stack_array, trailing_zeros
+from pdb_core.jit import borrowing_kernel, kernel
 from solver.heuristics.manhattan_kernels import manhattan
 
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
 SHARES = 6
+# Enough for the triples of 25 cells, and for the pairs of 36: 5 * n_cells + n_words + 2 * groups. 38 KB.
+SCRATCH_WORDS = 4736
 # Bits of a word of a set of (tile, cell): all but the sign.
 WORD_BITS = 63
 
 _at = np.uint64
 
 
-@kernel
+@borrowing_kernel
 def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, board: Any) -> int:
     """Manhattan distance and the most that disjoint groups of tiles add to it; board: uint8[n_cells].
 
@@ -28,11 +30,11 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
     n_tiles = n_cells - 1
     square = n_cells * n_cells
     n_words = len(groups.thirds) // (n_tiles * (n_tiles - 1) // 2 * square)
-    # One allocation an evaluation, cut up below: threads share the tables, so there is no place for it there.
+    # Threads share the tables, so there is no place for scratch there.
     n_groups = n_tiles * (n_tiles - 1) // 2
     if with_triples:
         n_groups += n_groups * (n_tiles - 2) // 3
-    scratch = np.empty(5 * n_cells + n_words + 2 * n_groups, dtype=np.int64)
+    scratch = stack_array(SCRATCH_WORDS)
     cells = scratch[:n_cells]
     here = scratch[5 * n_cells : 5 * n_cells + n_words]
     masks = scratch[5 * n_cells + n_words : 5 * n_cells + n_words + n_groups]
@@ -78,7 +80,7 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
     return h
 
 
-@kernel
+@borrowing_kernel
 def third_bit(third: int, cell: int, n_cells: int) -> int:
     """The place of (tile, cell) in a set of them, for tiles that can be the last of three."""
     return (third - 3) * n_cells + cell
@@ -97,7 +99,7 @@ def fill_thirds(excesses: Any, third: int, n_cells: int, n_words: int, thirds: A
             thirds[placement // n_cells * n_words + place // WORD_BITS] |= 1 << (place % WORD_BITS)
 
 
-@kernel
+@borrowing_kernel
 def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
     """The largest sum of weights of groups no two of which share a tile, by branch and bound.
 
@@ -143,7 +145,7 @@ def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
     return total
 
 
-@kernel
+@borrowing_kernel
 def _best_of_component(
     masks: Any, weights: Any, n_groups: int, component: int, shares: Any, free: Any, sums: Any, places: Any
 ) -> int:

@@ -69,8 +69,8 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
     for name in names:
         if name not in HEURISTICS and name not in also:
             raise InputError(
-                f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join(HEURISTICS)}, and max(a,b) of "
-                "several"
+                f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join((*HEURISTICS, *also))}, and "
+                "max(a,b) of several"
             )
     return names
 

@@ -67,35 +67,3 @@ def conflicts_after_move(tables: Any, board: Any, from_cell: int, to_cell: int) 
     all_tiles = others + np.int64(tables.parts[_at(axis), _at(tile * n_cells + own_cell)])
     change = np.int64(tables.costs[_at(all_tiles)]) - np.int64(tables.costs[_at(others)])
     return -change if own_cell == from_cell else change  # type: ignore[return-value]
-
-
-@borrowing_kernel
-def fill_line_codes(tables: Any, board: Any, codes: Any) -> None:
-    """Fill `codes` (int64[height + width]) with the codes of all rows, then of all columns, for `move_line_codes`."""
-    for row in range(tables.height):
-        codes[row] = line_code(tables, board, ROWS, row)
-    for column in range(tables.width):
-        codes[tables.height + column] = line_code(tables, board, COLUMNS, column)
-
-
-@borrowing_kernel
-def move_line_codes(tables: Any, codes: Any, tile: int, from_cell: int, to_cell: int) -> int:
-    """Bring `codes` up to date with a move of a tile, and return by how much `conflicts` changes: -2, 0 or 2.
-
-    codes: int64[height + width] of the board before the move, mutated. The same call with the cells swapped takes the
-    move back. No branch, for those are what `conflicts_after_move` takes its time with.
-    """
-    n_cells = tables.lines.shape[1]
-    is_sideways = np.int64(abs(to_cell - from_cell) == 1)
-    # The line of the other axis that the tile leaves and the one it enters, and the line that it slides along.
-    across, along = is_sideways, 1 - is_sideways
-    left = across * tables.height + tables.lines[_at(across), _at(from_cell)]
-    entered = across * tables.height + tables.lines[_at(across), _at(to_cell)]
-    kept = along * tables.height + tables.lines[_at(along), _at(from_cell)]
-    there, here = tile * n_cells + from_cell, tile * n_cells + to_cell
-    before = np.int64(tables.costs[_at(codes[_at(left)])]) + np.int64(tables.costs[_at(codes[_at(entered)])])
-    codes[_at(left)] -= np.int64(tables.parts[_at(across), _at(there)])
-    codes[_at(entered)] += np.int64(tables.parts[_at(across), _at(here)])
-    codes[_at(kept)] += np.int64(tables.parts[_at(along), _at(here)]) - np.int64(tables.parts[_at(along), _at(there)])
-    after = np.int64(tables.costs[_at(codes[_at(left)])]) + np.int64(tables.costs[_at(codes[_at(entered)])])
-    return after - before  # type: ignore[return-value]

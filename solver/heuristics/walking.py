@@ -22,12 +22,10 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.cache_file import cache_path, load_cached, save_cached
-from solver.heuristics.walking_kernels import UNREACHED, fill_steps, spread_level
+from solver.heuristics.walking_kernels import UNREACHED, spread_level
 
 # States that one call of a kernel looks at: below a second.
 _SLICE_STATES = 1 << 20
-# Steps take 8 to 48 bytes a state.
-MAX_STATES_WITH_STEPS = 2_000_000
 
 Ints = npt.NDArray[np.int64]
 
@@ -107,23 +105,6 @@ def walking_table(n_lines: int, n_in_line: int, blank_line: int) -> WalkingTable
         distances = _search(table, n_lines, n_states, _goal_rank(table, n_lines, blank_line))
         save_cached(path, distances.tobytes())
     return _read_only(table._replace(distances=distances))
-
-
-def walking_steps(table: WalkingTable) -> npt.NDArray[np.uint32]:
-    """The rank after a move, uint32[n_states, 2, n_lines]: at [rank, direction, goal line of the tile that moves].
-
-    `direction` is where the blank goes: 0 to the line before, 1 to the one behind. A move that cannot be made stays.
-    Raises `ValueError` where there are more than `MAX_STATES_WITH_STEPS` states.
-    """
-    n_states, n_lines = len(table.distances), len(table.radices)
-    if n_states > MAX_STATES_WITH_STEPS:
-        raise ValueError(f"steps of {n_states:,} states would take too much memory; rank each board instead")
-    steps = np.empty((n_states, 2, n_lines), dtype=np.uint32)
-    keys, rests = np.zeros((2, n_lines), dtype=np.int64)
-    for start in range(0, n_states, _SLICE_STATES):
-        fill_steps(table, n_lines, steps, start, min(start + _SLICE_STATES, n_states), keys, rests)
-    steps.flags.writeable = False
-    return steps
 
 
 def _read_only(table: WalkingTable) -> WalkingTable:

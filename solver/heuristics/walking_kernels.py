@@ -7,7 +7,6 @@ import numpy as np
 from pdb_core.jit import kernel
 
 UNREACHED = 255
-TOWARDS_FIRST, TOWARDS_LAST = range(2)
 
 _at = np.uint64
 
@@ -122,17 +121,3 @@ def spread_level(
                     distances[_at(near)] = depth + 1
                     n_reached += 1
     return n_reached
-
-
-@kernel
-def fill_steps(table: Any, n_lines: int, steps: Any, start: int, stop: int, keys: Any, rests: Any) -> None:
-    """Fill the rows `start` to `stop` of `steps` (uint32[n_states, 2, n_lines]), see `walking_steps`."""
-    for rank in range(start, stop):
-        blank_line = unrank_lines(table, n_lines, rank, keys, rests)
-        for direction in range(2):
-            line = blank_line - 1 if direction == TOWARDS_FIRST else blank_line + 1
-            for goal_line in range(n_lines):
-                near = rank
-                if 0 <= line < n_lines and keys[line] // table.radices[goal_line] % table.radix != 0:
-                    near += rank_change(table, keys, rests, blank_line, line, table.radices[goal_line])
-                steps[rank, direction, goal_line] = near

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size, permutation_is_odd
 from solver.heuristics.evaluate_kernels import evaluate
+from solver.heuristics.heuristic import PAIRS, TRIPLES
 from solver.heuristics.linear_conflict_kernels import conflicts
 from solver.heuristics.manhattan_kernels import manhattan
 from solver.ida_star.classic_ida_star_kernels import search_boards
@@ -149,7 +150,7 @@ class _ClassicThreshold(ThresholdSearch[Pile]):
     ) -> None:
         super().__init__(threshold, threshold, max_nodes, finds_all=finds_all, listed=listed)
         self._tables, self._root = tables, root
-        self._speed = 10 if tables.is_packed else 1
+        self._speed = _speed_of(tables)
 
     def empty_stacks(self) -> Pile:
         return empty_pile(self._tables, self.max_depth)
@@ -191,6 +192,13 @@ class _ClassicThreshold(ThresholdSearch[Pile]):
             tiles.append(cells[cell])
             cells[blank], cells[cell] = cells[cell], BLANK
         return tuple(tiles)
+
+
+def _speed_of(tables: ClassicTables) -> float:
+    """Triples of 5x5 take 10 microseconds a board; and a slice must not keep Ctrl-C waiting."""
+    if tables.is_packed:
+        return 10
+    return 0.02 if TRIPLES in tables.asked else 0.2 if PAIRS in tables.asked else 1
 
 
 def _n_after_path(tables: ClassicTables, pile: Pile) -> int:

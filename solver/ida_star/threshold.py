@@ -68,8 +68,8 @@ class ThresholdSearch(ABC, Generic[Stacks]):
     those of a subclass.
     """
 
-    # Nodes of a slice, as a multiple of those above: for kernels that are that much faster.
-    _speed = 1
+    # Nodes of a slice, as a multiple of those above: for kernels that are that much faster or slower.
+    _speed: float = 1
 
     def __init__(
         self,
@@ -187,7 +187,7 @@ class ThresholdSearch(ABC, Generic[Stacks]):
             n_nodes = _HUNGRY_SLICE_NODES
         elif self._is_shared or may_share:
             n_nodes = _SHARED_SLICE_NODES
-        n_nodes *= self._speed
+        n_nodes = int(n_nodes * self._speed)
         if self._max_nodes is not None:
             n_nodes = max(1, min(n_nodes, self._max_nodes - self.generated))
         return n_nodes
