@@ -1,0 +1,230 @@
+"""Measures `pdb serve` on this machine: lookups by themselves and in batches, beside a hard solve, restarts, memory.
+
+Starts servers of its own on loopback and asks them; JSON goes to --json. Run it by scripts/bench --service.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import uvloop
+
+from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
+from pdb_query import open_database, read_instances
+
+_PROGRAM = "from pdb_cli.main import run; run()"
+_BATCH = 100_000
+_NDJSON, _BYTES = "application/x-ndjson", "application/octet-stream"
+
+
+@contextmanager
+def server(path: Path) -> Iterator[tuple[int, int, float]]:
+    """A server that is ready: its port, its process, and the seconds until then."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, "serve", "--db", str(path), "--port", "0", "--seconds", "600"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        port = 0
+        for line in process.stderr:
+            found = re.search(r"listening on \S+:(\d+)/", line)
+            port = int(found[1]) if found else port
+            if "ready" in line:
+                break
+        yield port, process.pid, time.perf_counter() - start
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+
+
+async def read_reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    """The status and the body of a reply with a length."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    return int(head[9:12]), await reader.readexactly(int(length[1])) if length else b""
+
+
+async def ask_for(port: int, requests: list[bytes], seconds: float, n_connections: int) -> list[float]:
+    """Send requests one after another on each of some connections; the seconds that each took."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+
+    async def one(number: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        at = number * 997
+        while time.perf_counter() < end:
+            at += 1
+            start = time.perf_counter()
+            writer.write(requests[at % len(requests)])
+            status, _ = await read_reply(reader)
+            times.append(time.perf_counter() - start)
+            if status != 200:
+                raise RuntimeError(f"a lookup was answered with {status}")
+        writer.close()
+
+    await asyncio.gather(*(one(number) for number in range(n_connections)))
+    return times
+
+
+def described(times: list[float], seconds: float) -> dict[str, float]:
+    """Requests a second, and quantiles in milliseconds."""
+    ordered = sorted(times)
+    return {
+        "per_s": round(len(ordered) / seconds),
+        **{f"p{q}_ms": round(1e3 * ordered[min(len(ordered) - 1, len(ordered) * q // 100)], 2) for q in (50, 99)},
+        "max_ms": round(1e3 * ordered[-1], 2),
+    }
+
+
+async def single_lookups(port: int, size: BoardSize, hard: str | None, seconds: float, n: int) -> dict[str, float]:
+    """Single lookups, beside the solve of a hard board where there is one."""
+    boards = random_boards(size, blank_last(size), 5000, 3).tolist()
+    requests = [
+        f"GET /v1/lookup?board={format_board(board).replace(' ', '+')} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+        for board in boards
+    ]
+    writer = None
+    if hard is not None:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(f"GET /v1/solve?board={hard.replace(' ', '+')} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        await asyncio.sleep(0.5)
+    times = await ask_for(port, requests, seconds, n)
+    if writer is not None:
+        running = await metric(port, "tile_pdb_solves_running")
+        if running != 1:
+            raise RuntimeError("the solve was over before the lookups were; take a harder board or smaller tables")
+        writer.close()
+    return described(times, seconds)
+
+
+async def metric(port: int, name: str) -> float:
+    """A figure of /metrics."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+    _, body = await read_reply(reader)
+    writer.close()
+    return next(float(line.split()[1]) for line in body.decode().splitlines() if line.startswith(name + " "))
+
+
+async def batches(port: int, size: BoardSize, media_type: str, n_times: int) -> dict[str, float]:
+    """Batches of boards on one connection, one after another: boards a second of the median batch."""
+    boards = random_boards(size, blank_last(size), _BATCH, 4)
+    body = boards.tobytes() if media_type == _BYTES else "".join(f"{row}\n" for row in boards.tolist()).encode()
+    head = f"POST /v1/lookup?size={size} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\n"
+    request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
+    times = []
+    for _ in range(n_times):
+        start = time.perf_counter()
+        writer.write(request)
+        status, answer = await read_reply(reader)
+        times.append(time.perf_counter() - start)
+        if status != 200:
+            raise RuntimeError(answer.decode())
+    writer.close()
+    return {"boards_per_s": round(_BATCH / sorted(times)[n_times // 2]), "request_bytes": len(body)}
+
+
+def in_process(path: Path, n_times: int) -> dict[str, float]:
+    """The same boards by the library."""
+    with open_database(path) as database:
+        boards = random_boards(database.size, blank_last(database.size), _BATCH, 4)
+        times = []
+        for _ in range(n_times):
+            start = time.perf_counter()
+            database.probe_batch(boards)
+            times.append(time.perf_counter() - start)
+    return {"boards_per_s": round(_BATCH / sorted(times)[n_times // 2])}
+
+
+def memory_of(pids: list[int], path: Path) -> list[dict[str, int]]:
+    """Resident and proportional bytes of processes, and those of the tables' mapping in them."""
+    found = []
+    for pid in pids:
+        of_file = False
+        sums = {"rss": 0, "pss": 0, "tables_rss": 0, "tables_pss": 0}
+        for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
+                of_file = line.endswith(path.name)
+            elif line.startswith(("Rss:", "Pss:")):
+                key, n_bytes = line[:3].lower(), 1024 * int(line.split()[1])
+                sums[key] += n_bytes
+                sums[f"tables_{key}"] += n_bytes if of_file else 0
+        found.append(sums)
+    return found
+
+
+def four_servers(path: Path) -> dict[str, Any]:
+    """Four servers of the same tables, each of which has been asked: memory."""
+    with server(path) as a, server(path) as b, server(path) as c, server(path) as d:
+        size = open_database(path).size
+        for port, _, _ in (a, b, c, d):
+            asyncio.run(batches(port, size, _BYTES, 3))
+        return {"file_bytes": path.stat().st_size, "servers": memory_of([at[1] for at in (a, b, c, d)], path)}
+
+
+def hardest_board(size: BoardSize) -> str:
+    """One of the published hardest boards of the 15-puzzle."""
+    boards = [format_board(at.board) for at in read_instances("hardest80", size)]
+    return random.Random(1).choice(boards)
+
+
+def main() -> None:
+    """Measure everything, print it and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("db", type=Path, help="a 4x4 table file for lookups; in bytes for many of them")
+    parser.add_argument("--solve-db", type=Path, help="a weak 4x4 table file: a hard solve must outlast the lookups")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--connections", type=int, default=8)
+    parser.add_argument("--json", type=Path, default=Path("service.json"))
+    options = parser.parse_args()
+    uvloop.install()
+    results: dict[str, Any] = {"in_process": in_process(options.db, 9)}
+
+    def note(name: str, value: Any) -> None:
+        results[name] = value
+        print(f"{name}: {value}", flush=True)
+
+    def measure(name: str, work: Callable[[], Awaitable[Any]]) -> None:
+        async def run() -> Any:
+            return await work()
+
+        note(name, asyncio.run(run()))
+
+    print(f"in_process: {results['in_process']}")
+    with server(options.db) as (port, _, seconds):
+        note("ready_s", round(seconds, 2))
+        size = open_database(options.db).size
+        measure("bytes", lambda: batches(port, size, _BYTES, 15))
+        measure("ndjson", lambda: batches(port, size, _NDJSON, 15))
+        measure("single", lambda: single_lookups(port, size, None, options.seconds, options.connections))
+    with server(options.db) as (_, _, seconds):
+        note("ready_after_kill_s", round(seconds, 2))
+    with server(options.solve_db or options.db) as (port, _, _):
+        hard = hardest_board(size)
+        measure(
+            "single_beside_a_solve", lambda: single_lookups(port, size, hard, options.seconds, options.connections)
+        )
+    note("four_servers", four_servers(options.db))
+    options.json.write_text(json.dumps({"cores": os.cpu_count(), **results}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    np.seterr(all="raise")
+    main()
