@@ -13,7 +13,7 @@ import { boardView } from "./board_view.js";
 import { boundPanel } from "./bound_panel.js";
 import { chart } from "./chart.js";
 import { dragTiles } from "./drag.js";
-import { byId, fillSelect, problemText, setText } from "./elements.js";
+import { byId, fillSelect, moves as movesText, problemText, setText } from "./elements.js";
 import { hintPanel } from "./hint_panel.js";
 import { listenToKeys } from "./keyboard.js";
 import { latest } from "./latest.js";
@@ -30,13 +30,17 @@ const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), 
 // The solution that is shown: the boards along it, and which of them the board stands at or has left.
 let way = null;
 let [databases, defaultGoals] = [[], {}];
+// Moves made by hand since the position was set.
+let nMade = 0;
 
+// `say` is read aloud; what stands there when there is nothing to say is not.
 const say = (text) => setText(byId("status"), text);
+const idle = (text) => setText(byId("idle"), text);
 const view = boardView(byId("board"), slideCell);
 const bound = boundPanel(view, () => askBound());
 const bounds = latest(api.lookup, showBound, (problem) => bound.showProblem(problem));
 const hints = hintPanel(view, (tile) => slideCell(position.board.indexOf(tile)), say);
-const solver = solverPanel({ found, unsolvable: (why) => showUnsolvable(why), say });
+const solver = solverPanel({ found, unsolvable: (why) => showUnsolvable(why), say, idle: (text) => idle(text ?? idleText()) });
 const curve = chart((step) => play.go(step));
 const play = player({ goTo: goToStep, glide: (ms) => view.root.style.setProperty("--glide", `${ms}ms`) });
 const panel = positionPanel({
@@ -55,6 +59,7 @@ const panel = positionPanel({
 function setPosition(changes) {
   if (Object.entries(changes).every(([name, value]) => JSON.stringify(value) === JSON.stringify(position[name]))) return;
   Object.assign(position, changes);
+  nMade = 0;
   way = null;
   play.load(null);
   curve.load(null);
@@ -76,14 +81,21 @@ function show() {
   const solvable = isSolvable(board, goal, size);
   showUnsolvable(solvable ? null : whyUnsolvable(board, goal, size));
   byId("solve").disabled = byId("hint").disabled = !solvable;
+  idle(idleText());
   view.root.classList.toggle("at-goal", sameBoard(board, goal));
   askBound();
+}
+
+function idleText() {
+  if (way) return `Step ${way.step} of ${way.boards.length - 1}`;
+  return nMade ? `${movesText(nMade)} so far` : "Slide a tile beside the blank";
 }
 
 function showUnsolvable(why) {
   const notice = byId("unsolvable");
   notice.hidden = why === null;
   setText(notice.querySelector("p"), why === null ? "" : `This board cannot be solved. ${why}`);
+  view.root.classList.toggle("unsolvable", why !== null);
 }
 
 const names = () => ({
@@ -121,6 +133,7 @@ function slideCell(cell) {
   const cells = cellsToSlide(position.board, position.size, cell);
   if (cells.length === 0) return;
   play.pause();
+  nMade += cells.length;
   const tiles = cells.map((at) => position.board[at]);
   position.board = slide(position.board, position.size, cell);
   if (way) followWay();

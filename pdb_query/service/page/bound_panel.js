@@ -6,7 +6,7 @@ import { byId, make, problemText, setText, showNotice } from "./elements.js";
 /** `view` is the board that is coloured; `again()` asks once more after a problem. */
 export function boundPanel(view, again) {
   const [root, sums, h, hText] = ["bound", "sums", "h", "h-text"].map(byId);
-  let [answer, chosen, shape, isAdditive] = [null, 0, "", true];
+  let [answer, chosen, shape, isAdditive, patterns] = [null, 0, "", true, []];
 
   function showAnswer(newAnswer, database) {
     [answer, isAdditive] = [newAnswer, database?.cost !== "every-move"];
@@ -14,7 +14,8 @@ export function boundPanel(view, again) {
     showNotice(byId("bound-problem"), null);
     setText(h, answer.solvable ? answer.h : "–");
     setText(hText, answer.solvable ? (answer.h === 1 ? "move at least" : "moves at least") : "no way to the goal");
-    if (!answer.solvable) return;
+    if (!answer.solvable) return empty();
+    patterns = answer.sums.map((sum) => sum.patterns);
     const newShape = JSON.stringify([answer.sums.map(({ values }) => values.length), isAdditive]);
     if (newShape !== shape) build(newShape);
     answer.sums.forEach((sum, index) => fill(sums.children[index], sum));
@@ -32,7 +33,7 @@ export function boundPanel(view, again) {
           {
             class: "chip",
             "data-pattern": pattern % N_COLOURS,
-            onpointerenter: () => view.light(answer.sums[index].patterns[pattern]),
+            onpointerenter: () => view.light(patterns[index][pattern]),
             onpointerleave: () => view.light(null),
           },
           make("b", { text: letterOf(pattern) }),
@@ -45,7 +46,7 @@ export function boundPanel(view, again) {
       ]);
     });
     sums.replaceChildren(...rows, row(-1, "No colours", []));
-    sums.dataset.patterns = answer.sums[0]?.values.length;
+    sums.classList.toggle("many", answer.sums[0]?.values.length > 4);
   }
 
   function row(index, name, parts) {
@@ -60,13 +61,19 @@ export function boundPanel(view, again) {
     rowElement.classList.toggle("largest-sum", answer.sums.length > 1 && sum.h === answer.h);
   }
 
+  /** The rows stay, without figures; the patterns are the same for every board. */
+  function empty() {
+    for (const figure of sums.querySelectorAll(".value, output")) setText(figure, "–");
+    for (const its of sums.children) its.classList.remove("largest-sum");
+  }
+
   function choose(index) {
     chosen = index;
     paint();
   }
 
   function paint() {
-    view.colour(chosen < 0 ? null : answer.sums[chosen].patterns);
+    view.colour(chosen < 0 ? null : patterns[chosen]);
   }
 
   function showProblem(problem) {

@@ -47,7 +47,7 @@ export function positionPanel(change) {
 
   set.addEventListener("change", async () => {
     boards = [];
-    fillSelect(instance, [], "");
+    fillSelect(instance, [["", "–"]], "");
     instance.disabled = true;
     const name = set.value;
     if (!name) return;
@@ -106,7 +106,7 @@ export function positionPanel(change) {
     if (item && item.size !== sizeText(position.size)) {
       set.value = "";
       boards = [];
-      fillSelect(instance, [], "");
+      fillSelect(instance, [["", "–"]], "");
       instance.disabled = true;
     }
   }

@@ -5,8 +5,8 @@ import { byId, count, duration, make, moves, problemText, setText, shortCount, s
 
 const TICK_MS = 100;
 
-/** `found(result)` hears of a solution, `unsolvable(why)` that there is none, `say(text)` tells the status. */
-export function solverPanel({ found, unsolvable, say }) {
+/** `found(result)` hears of a solution, `unsolvable(why)` that there is none; `say(text)` and `idle(text)` tell it at the board. */
+export function solverPanel({ found, unsolvable, say, idle }) {
   const [text, search, sweep, details] = ["solution-text", "search", "search", "search-details"].map(byId);
   const seconds = byId("seconds");
   let abort = null;
@@ -52,8 +52,12 @@ export function solverPanel({ found, unsolvable, say }) {
     for (const id of ["threshold", "nodes", "rate", "elapsed"]) setText(byId(id), "–");
     const start = performance.now();
     const clock = setInterval(() => setText(byId("elapsed"), `${((performance.now() - start) / 1000).toFixed(1)} s`), TICK_MS);
-    say("Searching.");
-    return () => clearInterval(clock);
+    say("");
+    idle("Searching …");
+    return () => {
+      clearInterval(clock);
+      idle(null);
+    };
   }
 
   function showProgress(name, data) {
@@ -63,6 +67,7 @@ export function solverPanel({ found, unsolvable, say }) {
     setText(byId("threshold"), data.threshold);
     setText(byId("nodes"), shortCount(data.generated));
     setText(byId("rate"), shortCount(data.nodes_per_s));
+    idle(`At least ${moves(data.threshold)}, ${shortCount(data.generated)} nodes so far`);
     sweep.setAttribute("aria-valuetext", `threshold ${data.threshold}, ${shortCount(data.generated)} nodes`);
   }
 

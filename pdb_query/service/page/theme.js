@@ -2,8 +2,8 @@
 
 const CHOICES = [
   ["system", "◐", "as the system has them"],
-  ["light", "☀", "light"],
-  ["dark", "☾", "dark"],
+  ["light", "☀\uFE0E", "light"],
+  ["dark", "☾\uFE0E", "dark"],
 ];
 
 /** Let `button` go through the choices; the choice is remembered. */
