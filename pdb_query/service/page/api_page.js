@@ -110,7 +110,7 @@ function operation(path, method, is, shared) {
 function show(document_) {
   described = document_;
   setText(byId("title"), `${described.info.title} ${described.info.version}`);
-  byId("description").replaceChildren(...prose(described.info.description, "span"));
+  byId("description").replaceChildren(...prose(described.info.description ?? described.info.summary, "span"));
   const operations = Object.entries(described.paths).flatMap(([path, item]) =>
     METHODS.filter((method) => item[method]).map((method) => operation(path, method, item[method], item.parameters)),
   );

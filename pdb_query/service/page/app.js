@@ -88,6 +88,7 @@ function show() {
 
 function idleText() {
   if (way) return `Step ${way.step} of ${way.boards.length - 1}`;
+  if (view.root.classList.contains("unsolvable")) return "No way leads to the goal";
   return nMade ? `${movesText(nMade)} so far` : "Slide a tile beside the blank";
 }
 
@@ -209,7 +210,7 @@ function showDatabases() {
   const own = databases.filter(({ size }) => size === sizeText(position.size));
   if (databases.length && !own.some(({ id }) => id === position.db)) position.db = "";
   const kind = ({ id, partition, encoding }) => `${id === partition ? id : `${id}: ${partition.slice(0, 24)}`}, ${encoding}`;
-  fillSelect(byId("database"), [["", "automatic"], ...own.map((item) => [item.id, kind(item)])], position.db);
+  fillSelect(byId("database"), [["", "auto"], ...own.map((item) => [item.id, kind(item)])], position.db);
 }
 
 async function loadDatabases() {
@@ -270,7 +271,7 @@ listenToKeys(view.root, {
   togglePlay: play.toggle,
   step: (by) => play.isLoaded() && play.step(by),
 });
-byId("solve").addEventListener("click", solve);
+byId("solve").addEventListener("click", () => (solver.isSearching() ? solver.cancel() : solve()));
 byId("hint").addEventListener("click", hint);
 byId("shuffle").addEventListener("click", () => setPosition({ board: randomBoard(position.goal, position.size) }));
 byId("reset").addEventListener("click", () => setPosition({ board: [...position.goal] }));

@@ -58,7 +58,7 @@ export function boundPanel(view, again) {
   function fill(rowElement, sum) {
     rowElement.querySelectorAll(".value").forEach((value, pattern) => setText(value, sum.values[pattern]));
     setText(rowElement.querySelector("output"), sum.h);
-    rowElement.classList.toggle("largest-sum", answer.sums.length > 1 && sum.h === answer.h);
+    rowElement.classList.toggle("largest-sum", sum.h === answer.h);
   }
 
   /** The rows stay, without figures; the patterns are the same for every board. */

@@ -9,9 +9,9 @@ const TICK_MS = 100;
 export function solverPanel({ found, unsolvable, say, idle }) {
   const [text, search, sweep, details] = ["solution-text", "search", "search", "search-details"].map(byId);
   const seconds = byId("seconds");
-  let abort = null;
+  let [abort, proved] = [null, null];
 
-  byId("cancel").addEventListener("click", () => cancel("Cancelled."));
+  byId("cancel").addEventListener("click", cancel);
 
   /** Solve a board; `names` are board, goal and db as the service takes them. */
   async function solve(names) {
@@ -19,12 +19,11 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     abort = new AbortController();
     const own = abort;
     const limit = Number(seconds.value);
-    const stop = showSearching();
-    let last = null;
+    const stop = showSearching(own);
+    proved = null;
     try {
       const result = await api.solve({ ...names, seconds: limit }, own.signal, (name, data) => {
         if (own !== abort) return;
-        last = name === "progress" ? data : last;
         showProgress(name, data);
       });
       if (own === abort) showResult(result, limit, () => again(names));
@@ -46,8 +45,9 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     solve(names);
   }
 
-  function showSearching() {
+  function showSearching(own) {
     search.hidden = false;
+    byId("solve").textContent = "Cancel";
     setText(text, "Searching …");
     for (const id of ["threshold", "nodes", "rate", "elapsed"]) setText(byId(id), "–");
     const start = performance.now();
@@ -56,7 +56,10 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     idle("Searching …");
     return () => {
       clearInterval(clock);
-      idle(null);
+      if (abort === own || abort === null) {
+        byId("solve").textContent = "Solve";
+        idle(null);
+      }
     };
   }
 
@@ -67,6 +70,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     setText(byId("threshold"), data.threshold);
     setText(byId("nodes"), shortCount(data.generated));
     setText(byId("rate"), shortCount(data.nodes_per_s));
+    proved = data.threshold;
     idle(`At least ${moves(data.threshold)}, ${shortCount(data.generated)} nodes so far`);
     sweep.setAttribute("aria-valuetext", `threshold ${data.threshold}, ${shortCount(data.generated)} nodes`);
   }
@@ -115,13 +119,13 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     byId("thresholds").replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body));
   }
 
-  function cancel(sentence) {
+  function cancel() {
     if (!abort) return;
     abort.abort();
     abort = null;
     search.hidden = true;
-    setText(text, sentence);
-    say(sentence);
+    setText(text, proved === null ? "Cancelled." : `Cancelled. Proved so far: every solution has at least ${moves(proved)}.`);
+    say("Cancelled.");
   }
 
   /** Forget the solution that is shown, and stop the search that is under way. */
@@ -136,5 +140,5 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }
 
-  return { solve, clear, isSearching: () => abort !== null };
+  return { solve, cancel, clear, isSearching: () => abort !== null };
 }
