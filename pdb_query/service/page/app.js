@@ -115,6 +115,8 @@ function forAddress() {
 // -- the lower bound --------------------------------------------------------------------------------------------------
 
 function askBound() {
+  // Whether there is a database of that name is not known yet.
+  if (position.db && !databases.length) return bound.wait();
   if (databases.length && !databases.some(({ size }) => size === sizeText(position.size))) {
     bounds.forget();
     const size = sizeText(position.size);
@@ -222,7 +224,7 @@ async function loadDatabases() {
     const address = readAddress();
     if (address.board) takeAddress();
     else if (databases.length && !defaultGoals["4x4"]) startWith(parseSize(databases[0].size) ?? FIRST_SIZE);
-    else askBound();
+    askBound();
   } catch (problem) {
     if (!api.isAbort(problem)) bound.showProblem(problem);
   }
