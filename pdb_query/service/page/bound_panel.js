@@ -86,7 +86,7 @@ export function boundPanel(view, again) {
     root.classList.remove("waiting");
     [answer, shape] = [null, ""];
     setText(h, "–");
-    setText(hText, "moves at least");
+    setText(hText, "");
     sums.replaceChildren();
     view.colour(null);
     showNotice(byId("bound-problem"), null);
