@@ -29,3 +29,16 @@ install() {
   fi
   "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$1"
 }
+
+# install_chromium: the browser that the tests of the page look through, where it is not there and can be installed.
+install_chromium() {
+  if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
+    return
+  fi
+  if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    apt-get update -qq
+    apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
+  else
+    echo "the tests of the page need Chromium and will fail without it; on Debian: apt-get install chromium" >&2
+  fi
+}

@@ -1,0 +1,132 @@
+// The service's answers: JSON, problems as exceptions, server-sent events, and the token.
+
+const BASE = new URL("../", import.meta.url);
+const TOKEN_KEY = "tile-pdb token";
+let askForToken = async () => null;
+
+/** What went wrong, in words that can be shown. `status` is 0 where no answer came. */
+export class Problem extends Error {
+  constructor(status, title, detail, retryAfterS = null) {
+    super(detail || title);
+    Object.assign(this, { status, title, detail, retryAfterS });
+  }
+}
+
+/** `ask(wasRefused)` is called on 401 and promises a token, or null where nobody gives one. */
+export function onTokenWanted(ask) {
+  askForToken = ask;
+}
+
+export const isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
+
+const withNames = (path, names) => {
+  const url = new URL(path, BASE);
+  for (const [name, value] of Object.entries(names)) if (value != null && value !== "") url.searchParams.set(name, value);
+  return url;
+};
+const posted = (body, signal, headers = {}) => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json", ...headers },
+  body: JSON.stringify(Object.fromEntries(Object.entries(body).filter(([, value]) => value != null && value !== ""))),
+  signal,
+});
+
+export const databases = () => json(withNames("v1/databases", {}));
+export const instanceSets = () => json(withNames("v1/instances", {}));
+export const instances = (name) => json(withNames(`v1/instances/${encodeURIComponent(name)}`, {}));
+export const openapi = () => json(withNames("openapi.json", {}));
+export const lookup = (names, signal) => json(withNames("v1/lookup", names), { signal });
+export const lookupBatch = (body, signal) => json(withNames("v1/lookup", {}), posted(body, signal));
+export const moves = (names, signal) => json(withNames("v1/moves", names), { signal });
+
+/** Solve a board; `progress(name, data)` hears of `queued` and `progress`. Promises the result. */
+export async function solve(body, signal, progress) {
+  const response = await send(withNames("v1/solve", {}), posted(body, signal, { Accept: "text/event-stream" }));
+  for await (const { name, data } of events(response.body)) {
+    if (name === "result") return data;
+    if (name === "problem") throw new Problem(data.status ?? 500, data.title, data.detail);
+    progress(name, data);
+  }
+  throw new Problem(0, "The answer broke off", "The server stopped answering before the search was done.");
+}
+
+async function json(url, options = {}) {
+  const response = await send(url, options);
+  try {
+    return await response.json();
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Problem(0, "The answer broke off", "The server's answer cannot be read. Is something else in between?");
+  }
+}
+
+async function send(url, options, refused = false) {
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  const headers = { ...options.headers, ...(token ? { Authorization: `Bearer ${token}` } : {}) };
+  let response;
+  try {
+    response = await fetch(url, { ...options, headers });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Problem(0, "The server is gone", "No answer from the server. Is pdb serve still running?");
+  }
+  if (response.ok) return response;
+  const problem = await problemOf(response);
+  if (response.status === 401 && (await newToken(token, refused))) return send(url, options, true);
+  throw problem;
+}
+
+// Several requests may be refused at once: they share one question.
+let asking = null;
+
+async function newToken(refusedToken, refused) {
+  if (sessionStorage.getItem(TOKEN_KEY) !== refusedToken) return true;
+  asking ??= askForToken(refused || refusedToken !== null).finally(() => (asking = null));
+  const token = await asking;
+  if (token) sessionStorage.setItem(TOKEN_KEY, token);
+  return Boolean(token);
+}
+
+async function problemOf(response) {
+  const wait = Number(response.headers.get("Retry-After")) || null;
+  let told = {};
+  try {
+    told = await response.json();
+  } catch {
+    // Not one of the service's own answers; the status has to do.
+  }
+  return new Problem(response.status, told.title ?? `Status ${response.status}`, told.detail ?? response.statusText, wait);
+}
+
+/** The server-sent events of a body, as {name, data}. */
+async function* events(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const blocks = (rest + value).split(/\r?\n\r?\n/);
+      rest = blocks.pop();
+      for (const block of blocks) {
+        const event = parseEvent(block);
+        if (event) yield event;
+      }
+    }
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Problem(0, "The server is gone", "The server stopped answering before the search was done.");
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+function parseEvent(block) {
+  let name = "message";
+  const data = [];
+  for (const line of block.split(/\r?\n/)) {
+    if (line.startsWith("event:")) name = line.slice(6).trim();
+    if (line.startsWith("data:")) data.push(line.slice(5));
+  }
+  return data.length ? { name, data: JSON.parse(data.join("\n")) } : null;
+}

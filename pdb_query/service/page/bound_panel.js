@@ -1,0 +1,101 @@
+// The lower bound: each pattern's distance, their sum, the reflected sum, and which of them colours the board.
+
+import { letterOf, N_COLOURS } from "./board_view.js";
+import { byId, make, problemText, setText, showNotice } from "./elements.js";
+
+/** `view` is the board that is coloured; `again()` asks once more after a problem. */
+export function boundPanel(view, again) {
+  const [root, sums, h, hText] = ["bound", "sums", "h", "h-text"].map(byId);
+  let [answer, chosen, shape, isAdditive, patterns] = [null, 0, "", true, []];
+
+  function showAnswer(newAnswer, database) {
+    [answer, isAdditive] = [newAnswer, database?.cost !== "every-move"];
+    root.classList.remove("waiting");
+    showNotice(byId("bound-problem"), null);
+    setText(h, answer.solvable ? answer.h : "–");
+    setText(hText, answer.solvable ? (answer.h === 1 ? "move at least" : "moves at least") : "no way to the goal");
+    if (!answer.solvable) return empty();
+    patterns = answer.sums.map((sum) => sum.patterns);
+    const newShape = JSON.stringify([answer.sums.map(({ values }) => values.length), isAdditive]);
+    if (newShape !== shape) build(newShape);
+    answer.sums.forEach((sum, index) => fill(sums.children[index], sum));
+    paint();
+  }
+
+  /** The rows are made anew only where there are others to show, and filled in place: nothing flickers. */
+  function build(newShape) {
+    shape = newShape;
+    if (chosen >= answer.sums.length) chosen = 0;
+    const rows = answer.sums.map(({ values }, index) => {
+      const chips = values.map((_, pattern) =>
+        make(
+          "span",
+          {
+            class: "chip",
+            "data-pattern": pattern % N_COLOURS,
+            onpointerenter: () => view.light(patterns[index][pattern]),
+            onpointerleave: () => view.light(null),
+          },
+          make("b", { text: letterOf(pattern) }),
+          make("span", { class: "value" }),
+        ),
+      );
+      return row(index, nameOfSum(index, answer.sums.length), [
+        make("span", { class: isAdditive ? "terms" : "terms largest" }, ...chips),
+        make("span", { class: "total" }, make("span", { class: "unseen", text: " is " }), make("output")),
+      ]);
+    });
+    sums.replaceChildren(...rows, row(-1, "No colours", []));
+    sums.classList.toggle("many", answer.sums[0]?.values.length > 4);
+  }
+
+  function row(index, name, parts) {
+    const input = make("input", { type: "radio", name: "sum", value: index, onchange: () => choose(index) });
+    input.checked = index === chosen;
+    return make("label", { class: parts.length ? "sum" : "sum bare" }, input, make("span", { class: "name", text: name }), ...parts);
+  }
+
+  function fill(rowElement, sum) {
+    rowElement.querySelectorAll(".value").forEach((value, pattern) => setText(value, sum.values[pattern]));
+    setText(rowElement.querySelector("output"), sum.h);
+    rowElement.classList.toggle("largest-sum", sum.h === answer.h);
+  }
+
+  /** The rows stay, without figures; the patterns are the same for every board. */
+  function empty() {
+    for (const figure of sums.querySelectorAll(".value, output")) setText(figure, "–");
+    for (const its of sums.children) its.classList.remove("largest-sum");
+  }
+
+  function choose(index) {
+    chosen = index;
+    paint();
+  }
+
+  function paint() {
+    view.colour(chosen < 0 ? null : patterns[chosen]);
+  }
+
+  function showProblem(problem) {
+    clear();
+    showNotice(byId("bound-problem"), problemText(problem), again);
+  }
+
+  /** Nothing is known of the board: there is no answer, or none any more. */
+  function clear() {
+    root.classList.remove("waiting");
+    [answer, shape] = [null, ""];
+    setText(h, "–");
+    setText(hText, "");
+    sums.replaceChildren();
+    view.colour(null);
+    showNotice(byId("bound-problem"), null);
+  }
+
+  return { showAnswer, showProblem, clear, wait: () => root.classList.add("waiting") };
+}
+
+function nameOfSum(index, nSums) {
+  if (index === 0) return "Sum";
+  return nSums > 2 ? `Mirrored ${index}` : "Reflected";
+}

@@ -1,0 +1,29 @@
+// Light, dark, or as the system has it.
+
+const CHOICES = [
+  ["system", "◐", "as the system has them"],
+  ["light", "☀\uFE0E", "light"],
+  ["dark", "☾\uFE0E", "dark"],
+];
+
+/** Let `button` go through the choices; the choice is remembered. */
+export function themeButton(button) {
+  const root = document.documentElement;
+  const show = () => {
+    const [, sign, words] = CHOICES.find(([name]) => name === root.dataset.theme) ?? CHOICES[0];
+    button.textContent = sign;
+    button.setAttribute("aria-label", `Colours: ${words}`);
+    button.title = `Colours: ${words}`;
+  };
+  button.addEventListener("click", () => {
+    const at = CHOICES.findIndex(([name]) => name === root.dataset.theme);
+    root.dataset.theme = CHOICES[(at + 1) % CHOICES.length][0];
+    try {
+      localStorage.setItem("tile-pdb theme", root.dataset.theme);
+    } catch {
+      // Storage is off: the choice holds for this page.
+    }
+    show();
+  });
+  show();
+}
