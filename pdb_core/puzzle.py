@@ -128,7 +128,7 @@ def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
         if size is None:
             raise BoardError(
                 f"board {shown} has {width} numbers, which is no square from {MIN_SIDE}x{MIN_SIDE} to "
-                f"{MAX_SIDE}x{MAX_SIDE}; mark the rows with / or give --size"
+                f"{MAX_SIDE}x{MAX_SIDE}; mark the rows with /, or name the size"
             )
         return size
     if any(len(row) != width for row in rows):
