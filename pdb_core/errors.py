@@ -29,6 +29,9 @@
 Each message says what happened, to what, and what to do next.
 """
 
+# What a service's problems are named by (RFC 9457): this, and the name of the class.
+PROBLEM_TYPE = "urn:tile-pdb:"
+
 
 class PdbError(Exception):
     """Base of all errors raised on purpose. `exit_code` is what the command line exits with."""

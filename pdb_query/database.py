@@ -189,7 +189,7 @@ class Database:
         their `maximum` is -1.
         """
         tables, views = self.lookup_tables, self.views(goal)
-        rows = self._as_rows(boards)
+        rows = board_rows(boards, self.size)
         verdicts = self._verdicts(rows, self.goal if goal is None else goal)
         bad = np.flatnonzero(verdicts < 0)
         if len(bad) and not strict:
@@ -208,17 +208,6 @@ class Database:
         # Where every move counts, patterns share moves: their distances may not be added up.
         add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
         return BatchProbe(values, sums, maximum)
-
-    def _as_rows(self, boards: npt.ArrayLike) -> npt.NDArray[np.uint8]:
-        given = np.asarray(boards)
-        if given.ndim != 2 or given.shape[1] != self.size.n_cells:
-            raise BoardError(f"boards must be an array of shape (m, {self.size.n_cells}), not {given.shape}")
-        if given.dtype.kind not in "iu":
-            raise BoardError(f"boards must be integers, not {given.dtype}")
-        if given.dtype != np.uint8:
-            # A number that a byte cannot hold must not be taken for another one: 255 is on no board.
-            given = np.where((given >= 0) & (given < 255), given, 255)
-        return np.ascontiguousarray(given, dtype=np.uint8)
 
     def _verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
         goal_places, dark_cells = _parity_of(goal, self.size)
@@ -256,6 +245,19 @@ class Database:
 def _parity_of(goal: Board, size: BoardSize) -> tuple[Int64s, int]:
     """What tells which boards lead to a goal: the cell of each tile, and the dark cells as a mask."""
     return np.argsort(np.array(goal, dtype=np.int64)), sum(1 << at for at in range(size.n_cells) if size.is_dark(at))
+
+
+def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
+    """Boards as uint8[m, n_cells]; a number that is on no board becomes 255. Raises `BoardError`."""
+    given = np.asarray(boards)
+    if given.ndim != 2 or given.shape[1] != size.n_cells:
+        raise BoardError(f"boards must be an array of shape (m, {size.n_cells}), not {given.shape}")
+    if given.dtype.kind not in "iu":
+        raise BoardError(f"boards must be integers, not {given.dtype}")
+    if given.dtype != np.uint8:
+        # A number that a byte cannot hold must not be taken for another one: 255 is on no board.
+        given = np.where((given >= 0) & (given < 255), given, 255)
+    return np.ascontiguousarray(given, dtype=np.uint8)
 
 
 def _agrees_with_histogram(byte_counts: npt.NDArray[np.int64], entry: PatternHeader, encoding: Encoding) -> bool:

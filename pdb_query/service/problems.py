@@ -7,6 +7,7 @@ import orjson
 from starlette.responses import Response
 
 from pdb_core.errors import (
+    PROBLEM_TYPE,
     BoardError,
     BusyError,
     GoalError,
@@ -35,7 +36,6 @@ STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TableFileError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (PdbError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
-_TYPE = "urn:tile-pdb:"
 
 
 def status_of(error: PdbError) -> HTTPStatus:
@@ -55,17 +55,11 @@ def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str,
     """The body for a status; without `kind` it is one of HTTP itself."""
     title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Error"
     return {
-        "type": "about:blank" if kind is None else f"{_TYPE}{kind}",
+        "type": "about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
         "title": title,
         "status": int(status),
         "detail": detail,
     }
-
-
-def kind_of(body: dict[str, Any]) -> str | None:
-    """The name of the error's class in a problem's body, if it is one of ours."""
-    kind = body.get("type")
-    return kind[len(_TYPE) :] if isinstance(kind, str) and kind.startswith(_TYPE) else None
 
 
 def problem_response(body: dict[str, Any]) -> Response:
