@@ -71,6 +71,7 @@ def serve(
             f"{error.name} is not installed; pip install 'tile-pdb[serve]' brings what pdb serve needs"
         ) from None
     from pdb_query.service.server import open_socket
+    from pdb_query.service.systemd import tell_ready
 
     settings = ServiceSettings(
         n_solves=solves or len(os.sched_getaffinity(0)),
@@ -86,7 +87,12 @@ def serve(
         shown, number = listener.getsockname()[:2]
         url = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
         message(f"pdb: listening on {url}")
-        app = create_app(databases, _Solving(), settings, on_ready=lambda: message(f"pdb: ready: {url}"))
+
+        def on_ready() -> None:
+            message(f"pdb: ready: {url}")
+            tell_ready()
+
+        app = create_app(databases, _Solving(), settings, on_ready=on_ready)
         run(app, listener, access_log=access_log)
         message("pdb: stopped")
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 import resource
 import signal
 import socket
@@ -15,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pdb_core.errors import InputError
 from pdb_query.service.service import Service
+from pdb_query.service.systemd import handed_socket
 
 _log = logging.getLogger("tile_pdb.service")
 # A head may take this long to arrive, and this many bytes.
@@ -24,14 +24,13 @@ _KEEP_ALIVE_S = 30
 _BACKLOG = 2048
 # Connections beside which no other request is answered but by 503.
 _MAX_CONNECTIONS = 1000
-# What systemd says to a service that it hands a socket (sd_listen_fds).
-_FIRST_SOCKET = 3
 
 
 def open_socket(host: str, port: int) -> socket.socket:
     """The socket to listen on: one that systemd hands over, else a new one. Raises `InputError`."""
-    if os.environ.get("LISTEN_PID") == str(os.getpid()) and os.environ.get("LISTEN_FDS", "0") != "0":
-        return socket.socket(fileno=_FIRST_SOCKET)
+    handed = handed_socket()
+    if handed is not None:
+        return handed
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)

@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from threading import Event
 
 import numpy as np
+import orjson
 
+from pdb_core.puzzle import Board
 from pdb_query.database import Database
+from pdb_query.service.batches import BINARY, JSON, NDJSON, Batches, Wanted
 from pdb_query.service.metrics import Metrics
 from pdb_query.service.served_databases import ServedDatabases
 from pdb_query.service.settings import ServiceSettings
@@ -36,15 +39,24 @@ class Service:
     def warm(self) -> None:
         """Compile kernels and bring the tables into memory: the first requests then wait for nothing."""
         try:
-            for _, database in self.databases:
+            for name, database in self.databases:
                 goal = self.databases.default_goal(database)
                 database.probe(goal, goal)
                 self.solving.warm(database)
+                self._warm_batches(name, goal)
                 _touch(database)
             self._is_ready.set()
         except Exception:
             # The server stays up, not ready, and says so.
             _log.exception("the tables could not be made ready")
+
+    def _warm_batches(self, name: str, goal: Board) -> None:
+        """A batch in each form: their kernels are others than those of one board."""
+        batches, wanted = Batches(self.databases, 2), Wanted(None, name, None)
+        board = orjson.dumps(goal)
+        batches.answer(JSON, b'{"boards":[' + board + b"]}", wanted)
+        batches.answer(NDJSON, board, wanted)
+        batches.answer(BINARY, bytes(goal), wanted)
 
 
 def _touch(database: Database) -> None:
