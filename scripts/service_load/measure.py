@@ -218,9 +218,7 @@ def main() -> None:
         note("ready_after_kill_s", round(seconds, 2))
     with server(options.solve_db or options.db) as (port, _, _):
         hard = hardest_board(size)
-        measure(
-            "single_beside_a_solve", lambda: single_lookups(port, size, hard, options.seconds, options.connections)
-        )
+        measure("single_beside_a_solve", lambda: single_lookups(port, size, hard, options.seconds, options.connections))
     note("four_servers", four_servers(options.db))
     options.json.write_text(json.dumps({"cores": os.cpu_count(), **results}, indent=1) + "\n")
 

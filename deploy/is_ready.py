@@ -1,0 +1,9 @@
+"""Exits with 0 where the service of this container is ready, else with 1."""
+
+import sys
+import urllib.request
+
+try:
+    urllib.request.urlopen("http://127.0.0.1:8015/readyz", timeout=4).close()
+except OSError:
+    sys.exit(1)
