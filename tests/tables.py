@@ -1,5 +1,7 @@
 """Tables that several tests share, built once a session."""
 
+import atexit
+import shutil
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -13,7 +15,9 @@ from pdb_core.puzzle import blank_last, parse_goal, parse_size
 
 @lru_cache(maxsize=1)
 def _folder() -> Path:
-    return Path(mkdtemp(prefix="tile-pdb-tests-"))
+    folder = Path(mkdtemp(prefix="tile-pdb-tests-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @lru_cache(maxsize=64)
