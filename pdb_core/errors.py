@@ -8,7 +8,8 @@
     │   ├── InstanceError                               an instance file or the name of a set
     │   ├── UnknownDatabaseError                        a database that a service has not opened
     │   ├── RequestError                                an HTTP request that cannot be read
-    │   │   └── RequestTooLargeError                    or is too large
+    │   │   ├── RequestTooLargeError                    or is too large
+    │   │   └── MediaTypeError                          or of a kind that the service does not read
     │   ├── TokenError                                  a request without the token that the service wants
     │   └── OutputError                                 a place where nothing can be written
     ├── UnsolvableError                             3   no sequence of moves leads from the board to the goal
@@ -71,6 +72,10 @@ class RequestError(InputError):
 
 class RequestTooLargeError(RequestError):
     """An HTTP request holds more than the service takes."""
+
+
+class MediaTypeError(RequestError):
+    """An HTTP request has a body of a kind that the service does not read."""
 
 
 class TokenError(InputError):

@@ -1,5 +1,6 @@
 """The service as an ASGI app: the routes, and what is shared between requests. Read this first.
 
+slow, large, idle connections     connection
 token, sizes, errors, counts      limits.Gate, before every route
 which database answers            served_databases
 /v1/lookup                        lookups, batches
@@ -26,6 +27,7 @@ from pdb_query.service.limits import Gate
 from pdb_query.service.lookup_routes import lookup_routes
 from pdb_query.service.metrics import Metrics
 from pdb_query.service.problems import problem, problem_body, problem_response
+from pdb_query.service.room import Room
 from pdb_query.service.served_databases import ServedDatabases
 from pdb_query.service.service import Service
 from pdb_query.service.settings import ServiceSettings
@@ -47,6 +49,7 @@ def create_app(
     """
     settings = settings or ServiceSettings()
     service = Service(
+        room=Room(settings.max_held_bytes),
         databases=ServedDatabases(databases),
         solving=solving,
         settings=settings,
@@ -88,7 +91,7 @@ def create_app(
             allow_methods=["GET", "POST"],
             allow_headers=["Authorization", "Content-Type"],
         )
-    app.add_middleware(Gate, settings=settings, seconds=service.metrics.seconds, requests=service.metrics.requests)
+    app.add_middleware(Gate, settings=settings, room=service.room, metrics=service.metrics)
     return app
 
 

@@ -4,28 +4,31 @@ import asyncio
 import hmac
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pdb_core.errors import BusyError, PdbError, RequestError, RequestTooLargeError, TokenError
+from pdb_core.errors import PdbError, RequestError, RequestTooLargeError, TokenError
+from pdb_query.service.metrics import Metrics
 from pdb_query.service.problems import problem, problem_body, problem_response
+from pdb_query.service.room import Room
 from pdb_query.service.settings import ServiceSettings
 
 _log = logging.getLogger("tile_pdb.service")
-# Bodies above this wait for room, so that many at once do not fill the memory.
+# Bodies up to this are read even where large ones fill the room.
 _SMALL_BODY_BYTES = 64_000
-_LARGE_BODIES = 4
+# An answer goes out in pieces of this size, each when the client has read most of those before.
+_PIECE_BYTES = 256_000
+_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
+_GONE = 499  # nobody reads it; a name for the count
 
 
 class Gate:
     """An ASGI middleware: refuses what is not allowed, answers errors as problems, measures the rest."""
 
-    def __init__(self, app: ASGIApp, settings: ServiceSettings, seconds: Histogram, requests: Counter) -> None:
-        self._app, self._settings = app, settings
-        self._seconds, self._requests = seconds, requests
-        self._room = asyncio.Semaphore(_LARGE_BODIES)
+    def __init__(self, app: ASGIApp, settings: ServiceSettings, room: Room, metrics: Metrics) -> None:
+        self._app, self._settings, self._room, self._metrics = app, settings, room, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -33,52 +36,50 @@ class Gate:
             return
         started = time.perf_counter()
         status = 0
+        with self._room.share() as take:
 
-        async def noting(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
+            async def noting(message: Message) -> None:
+                nonlocal status
+                if message["type"] == "http.response.start":
+                    status = message["status"]
+                try:
+                    await _send_in_pieces(message, send, take)
+                except RuntimeError as error:
+                    # What uvloop says of a connection that the client has just closed; asyncio says nothing.
+                    if "closed" not in str(error):
+                        raise
 
-        try:
-            self._check_token(scope)
-            await self._pass_on(scope, receive, noting)
-        except PdbError as error:
-            if status:
-                raise
-            await problem_response(problem(error))(scope, receive, noting)
-        except Exception:
-            _log.exception("%s %s failed", scope["method"], scope["path"])
-            if status:
-                raise
-            body = problem_body(500, "the server failed to answer; its log says why")
-            await problem_response(body)(scope, receive, noting)
-        finally:
-            # The route, not the path: what clients make up must not become new series.
-            route = getattr(scope.get("route"), "path", "other")
-            self._seconds.labels(route).observe(time.perf_counter() - started)
-            self._requests.labels(route, scope["method"] if route != "other" else "", status).inc()
+            try:
+                self._check_token(scope)
+                self._check_length(scope)
+                await self._app(scope, self._counted(receive, take), noting)
+            except ClientDisconnect:
+                status = _GONE
+            except PdbError as error:
+                if status:
+                    raise
+                await problem_response(problem(error))(scope, receive, noting)
+            except Exception:
+                _log.exception("%s %s failed", scope["method"], scope["path"])
+                if status:
+                    raise
+                body = problem_body(500, "the server failed to answer; its log says why")
+                await problem_response(body)(scope, receive, noting)
+            finally:
+                # The route, not the path: what clients make up must not become new series.
+                route = getattr(scope.get("route"), "path", "other")
+                method = scope["method"] if scope["method"] in _METHODS else "other"
+                self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
+                self._metrics.requests.labels(route, method, status).inc()
 
-    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, its body counted. Large ones wait for room."""
+    def _check_length(self, scope: Scope) -> None:
+        """Raise `RequestTooLargeError` where the head tells of a body that is too large."""
         n_bytes = _content_length(scope)
         if n_bytes is not None and n_bytes > self._settings.max_body_bytes:
             raise RequestTooLargeError(self._too_large())
-        if scope["method"] in ("GET", "HEAD") or (n_bytes is not None and n_bytes <= _SMALL_BODY_BYTES):
-            await self._app(scope, self._counted(receive), send)
-            return
-        try:
-            async with asyncio.timeout(self._settings.request_s):
-                await self._room.acquire()
-        except TimeoutError:
-            raise BusyError("too many large requests at once; send smaller ones, or this one later") from None
-        try:
-            await self._app(scope, self._counted(receive), send)
-        finally:
-            self._room.release()
 
-    def _counted(self, receive: Receive) -> Callable[[], Awaitable[Message]]:
-        """`receive`, which gives up on a body that is too large or takes too long."""
+    def _counted(self, receive: Receive, take: Callable[[int], None]) -> Receive:
+        """`receive`, which gives up on a body that is too large, takes too long, or for which there is no room."""
         n_bytes = 0
         is_complete = False
         deadline = time.monotonic() + self._settings.request_s
@@ -92,10 +93,14 @@ class Gate:
                     message = await receive()
             except TimeoutError:
                 raise RequestError(f"the body took more than {self._settings.request_s:.0f} seconds") from None
-            n_bytes += len(message.get("body", b""))
+            n_new = len(message.get("body", b""))
+            n_bytes += n_new
+            take(n_new)
             is_complete = not message.get("more_body", False)
             if n_bytes > self._settings.max_body_bytes:
                 raise RequestTooLargeError(self._too_large())
+            if n_bytes > _SMALL_BODY_BYTES:
+                self._room.check()
             return message
 
         return counted
@@ -112,6 +117,19 @@ class Gate:
         shown = dict(scope["headers"]).get(b"authorization", b"")
         if not hmac.compare_digest(shown, b"Bearer " + token.encode()):
             raise TokenError("this server wants its token: send it as Authorization: Bearer TOKEN")
+
+
+async def _send_in_pieces(message: Message, send: Send, take: Callable[[int], None]) -> None:
+    """Send a part of an answer. What a client does not read waits here, counted, and not uncounted in a socket."""
+    body = message.get("body", b"")
+    if len(body) <= _PIECE_BYTES:
+        await send(message)
+        return
+    take(len(body))
+    for start in range(0, len(body), _PIECE_BYTES):
+        is_last = start + _PIECE_BYTES >= len(body)
+        more = message.get("more_body", False) or not is_last
+        await send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
 
 
 def _content_length(scope: Scope) -> int | None:

@@ -7,7 +7,7 @@ import orjson
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from pdb_core.errors import RequestError
+from pdb_core.errors import MediaTypeError
 from pdb_query.service.answers import BatchAnswer, LookupAnswer
 from pdb_query.service.batches import BINARY, JSON, NDJSON, Batches, Wanted
 from pdb_query.service.lookups import look_up
@@ -70,10 +70,11 @@ def lookup_routes(service: Service) -> APIRouter:
         """What the tables say of many boards, in the order of the boards, in the form in which they came."""
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if media_type not in (JSON, NDJSON, BINARY):
-            raise RequestError(f"a batch is {JSON}, {NDJSON} or {BINARY}")
+            raise MediaTypeError(f"a batch is {JSON}, {NDJSON} or {BINARY}; name which in Content-Type")
         body = await request.body()
         answer = partial(batches.answer, media_type, body, Wanted(goal, database, size))
         async with batches_at_once:
+            service.room.check()
             content, n_boards = await asyncio.to_thread(answer)
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)

@@ -13,6 +13,7 @@ from pdb_core.errors import (
     GoalError,
     InputError,
     InstanceError,
+    MediaTypeError,
     PdbError,
     RequestError,
     RequestTooLargeError,
@@ -26,6 +27,7 @@ MEDIA_TYPE = "application/problem+json"
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
     (RequestTooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (MediaTypeError, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     (RequestError, HTTPStatus.BAD_REQUEST),
     (UnknownDatabaseError, HTTPStatus.NOT_FOUND),
     (InstanceError, HTTPStatus.NOT_FOUND),

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass, field
 from threading import Event
+from typing import Any
 
 import numpy as np
 import orjson
@@ -11,6 +12,7 @@ from pdb_core.puzzle import Board
 from pdb_query.database import Database
 from pdb_query.service.batches import BINARY, JSON, NDJSON, Batches, Wanted
 from pdb_query.service.metrics import Metrics
+from pdb_query.service.room import Room
 from pdb_query.service.served_databases import ServedDatabases
 from pdb_query.service.settings import ServiceSettings
 from pdb_query.service.solve_queue import SolveQueue
@@ -29,6 +31,9 @@ class Service:
     settings: ServiceSettings
     queue: SolveQueue
     metrics: Metrics
+    room: Room
+    # Kept by connection.Connection.
+    idle_connections: dict[Any, None] = field(default_factory=dict)
     _is_ready: Event = field(default_factory=Event)
 
     @property

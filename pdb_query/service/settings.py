@@ -12,7 +12,13 @@ class ServiceSettings:
     n_solves         solves that run at a time
     n_waiting        solves that may wait for one of these; more are refused
     solve_s          the longest a solve may search; also how long it searches where the client does not say
-    request_s        the longest that reading a request, or waiting for room for a large one, may take
+    request_s        the longest that reading the body of a request may take
+    head_s           the longest that the head of a request may take to arrive
+    stall_s          how long a client may leave an answer unread
+    keep_alive_s     how long a connection stays open without a request
+    max_head_bytes   of the head of a request, and of what else comes beside its body
+    max_connections  beyond these, those longest without a request are closed
+    max_held_bytes   of bodies and answers under way, of all clients together; large ones are refused beyond
     grace_s          how long running solves go on when the server is told to stop
     token            what clients must show, if anything
     cors_origins     the pages of other servers that may ask
@@ -24,6 +30,12 @@ class ServiceSettings:
     n_waiting: int = 16
     solve_s: float = 60.0
     request_s: float = 30.0
+    head_s: float = 10.0
+    stall_s: float = 30.0
+    keep_alive_s: int = 30
+    max_head_bytes: int = 64_000
+    max_connections: int = 1000
+    max_held_bytes: int = 128_000_000
     grace_s: float = 5.0
     token: str | None = None
     cors_origins: tuple[str, ...] = ()

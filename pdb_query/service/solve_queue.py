@@ -90,12 +90,16 @@ class SolveQueue:
         """Let the threads go."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[Job]:
-        """Wait for a turn. Raises `BusyError` where too many wait, or the server stops."""
+    def check_open(self) -> None:
+        """Raise `BusyError` where too many wait, or the server stops."""
         if self._slots.locked() and self.n_waiting >= self._most_waiting:
             raise BusyError(f"{self.n_running} solves run here and {self.n_waiting} wait; ask again in some seconds")
         self._refuse_when_stopping()
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[Job]:
+        """Wait for a turn. Raises `BusyError` where too many wait, or the server stops."""
+        self.check_open()
         self.n_waiting += 1
         try:
             await self._slots.acquire()

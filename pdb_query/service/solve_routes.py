@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from pdb_query.service.answers import MovesAnswer, SolveAnswer
@@ -33,6 +33,8 @@ _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 class SolveRequest(BaseModel):
     """The body of a solve: the names of the query."""
+
+    model_config = ConfigDict(strict=True)  # true is no tile, and "1" no number
 
     board: Annotated[str, Field(max_length=400)] | Annotated[list[int], Field(max_length=36)]
     goal: Annotated[str | None, Field(max_length=400)] = None
@@ -70,6 +72,7 @@ def solve_routes(service: Service) -> APIRouter:
         tiles, served = service.databases.place(board, goal, database)
         limit = most_s if seconds is None else min(most_s, seconds)
         if _EVENTS in request.headers.get("accept", ""):
+            service.queue.check_open()
             events = solve_events(tiles, served, service.solving, service.queue, seconds=limit, nodes=nodes)
             return StreamingResponse(events, media_type=_EVENTS, headers=_HEADERS)
 
@@ -136,6 +139,7 @@ async def _in_turn(request: Request, service: Service, work: Callable[[Job], dic
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         if not tasks[0].done():
+            tasks[1].result()  # raises where it was a body that is too large or too slow
             raise GivenUpError
         return Response(orjson.dumps(tasks[0].result()), media_type="application/json")
     except GivenUpError:

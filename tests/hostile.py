@@ -1,0 +1,588 @@
+"""Requests that nobody of good will sends, made from a seed, and what a server makes of them.
+
+Raw bytes over sockets: an HTTP library would mend half of them.
+"""
+
+import json
+import random
+import re
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# The searches of these take many seconds: they are there to be left.
+WORST_BOARDS = (
+    "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1",
+    "0 12 10 13/15 11 9 14/7 3 6 2/4 8 5 1",
+    "0 11 9 13/12 15 10 14/3 7 6 2/4 8 5 1",
+)
+EASY = "1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15"
+PATHS = (
+    "/v1/databases", "/v1/lookup", "/v1/moves", "/v1/solve", "/v1/instances", "/v1/instances/korf100", "/healthz",
+    "/readyz", "/metrics", "/openapi.json", "/", "/page/index.html", "/page/", "/v1", "/v1/", "/docs", "/favicon.ico",
+)  # fmt: skip
+_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
+# Longer than any answer may take; what is still silent then has been forgotten by the server.
+_PATIENCE_S = 20.0
+_HASTE_S = 0.15
+_KEPT_BYTES = 400_000
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """What goes over one connection: pieces, with a pause before each but the first.
+
+    `patience_s` is how long the client then waits for the end of the answer; None, and it leaves at once. `is_owed`
+    says that the server must answer or close the connection within that time.
+    """
+
+    kind: str
+    pieces: tuple[bytes, ...]
+    pause_s: float = 0.0
+    patience_s: float | None = _PATIENCE_S
+    is_owed: bool = True
+
+
+@dataclass
+class Outcomes:
+    """What came back: how often each status, how many were closed without one or left, and what should not be."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    n_sent: int = 0
+    n_closed: int = 0
+    n_left: int = 0
+    unanswered: list[Hostile] = field(default_factory=list)
+    failed: list[tuple[int, Hostile]] = field(default_factory=list)
+
+
+def hostile_requests(n_requests: int, seed: int) -> Iterator[Hostile]:
+    """So many requests of all kinds; the same for the same seed."""
+    rng = random.Random(seed)
+    kinds, weights = list(KINDS), [weight for weight, _ in KINDS.values()]
+    for kind in rng.choices(kinds, weights, k=n_requests):
+        yield KINDS[kind][1](rng, kind)
+
+
+def send_all(port: int, requests: Iterator[Hostile], n_threads: int = 24) -> Outcomes:
+    """Send requests from several threads. The answers 5xx other than 503 are in `failed`."""
+    outcomes = Outcomes()
+
+    def work() -> None:
+        while True:
+            try:
+                hostile = next(shared)
+            except StopIteration:
+                return
+            _note(outcomes, hostile, send(port, hostile))
+
+    shared = _Shared(requests)
+    with ThreadPoolExecutor(n_threads) as pool:
+        for done in [pool.submit(work) for _ in range(n_threads)]:
+            done.result()
+    return outcomes
+
+
+class _Shared:
+    """An iterator that threads may share."""
+
+    def __init__(self, items: Iterator[Hostile]) -> None:
+        from threading import Lock
+
+        self._items, self._lock = items, Lock()
+
+    def __next__(self) -> Hostile:
+        with self._lock:
+            return next(self._items)
+
+
+def _note(outcomes: Outcomes, hostile: Hostile, answer: bytes | None) -> None:
+    outcomes.n_sent += 1
+    if answer is None:
+        outcomes.n_left += 1
+        if hostile.is_owed and hostile.patience_s is not None:
+            outcomes.unanswered.append(hostile)
+        return
+    statuses = [int(status) for status in _STATUS.findall(answer)]
+    outcomes.statuses.update(statuses)
+    outcomes.n_closed += not statuses
+    outcomes.failed.extend((status, hostile) for status in statuses if status >= 500 and status != 503)
+
+
+def send(port: int, hostile: Hostile) -> bytes | None:
+    """The beginning of the answer until the server closes; None where the client left before."""
+    with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            for at, piece in enumerate(hostile.pieces):
+                if at and hostile.pause_s:
+                    time.sleep(hostile.pause_s)
+                connection.sendall(piece)
+        except OSError:
+            pass  # it has had enough of us; what it said may still be read
+        if hostile.patience_s is None:
+            if len(hostile.pieces[0]) % 2:  # half of those who leave slam the door
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            return None
+        answer = b""
+        deadline = time.monotonic() + hostile.patience_s
+        while True:
+            connection.settimeout(max(0.001, deadline - time.monotonic()))
+            try:
+                received = connection.recv(1 << 18)
+            except TimeoutError:
+                return answer or None
+            except OSError:
+                return answer
+            if not received:
+                return answer
+            answer = (answer + received)[:_KEPT_BYTES]
+
+
+def resident_bytes(process: int) -> int:
+    """The memory of a process that is in RAM."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096
+
+
+def open_files(process: int) -> int:
+    """How many files and sockets a process has open."""
+    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+
+
+def request(
+    path: str, body: bytes | None = None, *headers: str, method: str | None = None, length: str | None = None
+) -> bytes:
+    """A request as bytes, the connection closed after it; `length` instead of the true one."""
+    lines = [f"{method or ('GET' if body is None else 'POST')} {path} HTTP/1.1", "Host: 127.0.0.1", "Connection: close"]
+    if body is not None or length is not None:
+        lines.append(f"Content-Length: {len(body or b'') if length is None else length}")
+    return "\r\n".join([*lines, *headers, "", ""]).encode("utf-8", "surrogateescape") + (body or b"")
+
+
+def _typed(media_type: str) -> str:
+    return f"Content-Type: {media_type}"
+
+
+_JSON, _NDJSON, _BYTES = map(_typed, ("application/json", "application/x-ndjson", "application/octet-stream"))
+_LEVEL = EASY.replace("/", " ").replace(" ", "+")
+
+
+def _good(rng: random.Random) -> bytes:
+    """A request that would be answered; solves are short."""
+    list_text = f"[{EASY.replace('/', ' ').replace(' ', ',')}]".encode()
+    return rng.choice(
+        [
+            lambda: request(rng.choice(PATHS)),
+            lambda: request(f"/v1/lookup?board={_LEVEL}"),
+            lambda: request(f"/v1/moves?board={_LEVEL}&seconds=0.01"),
+            lambda: request(f"/v1/solve?board={_LEVEL}&seconds=0.01"),
+            lambda: request("/v1/solve", b'{"board": ' + list_text + b', "seconds": 0.01}', _JSON),
+            lambda: request("/v1/lookup", b'{"boards": [' + list_text + b"]}", _JSON),
+            lambda: request("/v1/lookup", (list_text + b"\n") * rng.randrange(1, 40), _NDJSON),
+            lambda: request("/v1/lookup?size=4x4", bytes(range(16)) * rng.randrange(1, 40), _BYTES),
+        ]
+    )()
+
+
+def _mutated(rng: random.Random, kind: str) -> Hostile:
+    data = bytearray(_good(rng))
+    for _ in range(rng.choice((1, 1, 2, 3, 8, 30))):
+        at = rng.randrange(len(data))
+        what = rng.randrange(5)
+        if what == 0:
+            data[at] ^= 1 << rng.randrange(8)
+        elif what == 1:
+            data[at] = rng.randrange(256)
+        elif what == 2:
+            del data[at : at + rng.choice((1, 2, 10))]
+        elif what == 3:
+            data[at:at] = rng.choice(
+                (b"\0", b"\r\n", b"\n", b"\xff", b"%", b",", b"[" * 50, b"9" * 40, rng.randbytes(8))
+            )
+        else:
+            data[at:at] = data[at : at + rng.randrange(1, 60)]
+        data = data or bytearray(b"x")
+    # It may have become a request without an end.
+    return Hostile(kind, (bytes(data),), patience_s=_HASTE_S, is_owed=False)
+
+
+def _cut(rng: random.Random, kind: str) -> Hostile:
+    data = _good(rng)
+    return Hostile(kind, (data[: rng.randrange(1, len(data))],), patience_s=None)
+
+
+def _request_line(rng: random.Random, kind: str) -> Hostile:
+    line = rng.choice(
+        [
+            b"", b"\r\n\r\n", b"GET", b"GET /", b"GET / HTTP/1.1 extra", b"GET / HTTP/9.9", b"GET / HTTP/0.9",
+            b"GET / HTTP/1.1\n", b"GET  /  HTTP/1.1", b"get / HTTP/1.1", b"\0\0\0\0", b"GET /\0 HTTP/1.1",
+            b"GET / HTTP/1.1\r", b"GET http:///// HTTP/1.1", b"GET http://[::1 HTTP/1.1",
+            b"GET //a:99999999/ HTTP/1.1", b"GET * HTTP/1.1", b"OPTIONS * HTTP/1.1", b"CONNECT a:1 HTTP/1.1",
+            b"CONNECT / HTTP/1.1", b"GET ?board=1 HTTP/1.1", b"GET # HTTP/1.1", b"GET /\xff\xfe HTTP/1.1",
+            "GET /\u00e9\u20ac HTTP/1.1".encode(), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + rng.randbytes(80), rng.randbytes(200), b"A" * 100_000,
+            b"GET /" + b"a" * rng.choice((9_000, 70_000, 400_000)) + b" HTTP/1.1", b"GET / HTTP/" + b"1" * 5000,
+            b"M-SEARCH * HTTP/1.1", b"SOURCE / ICE/1.0", b"RTSP/1.0 200 OK", b"HTTP/1.1 200 OK", b"GET / HTTP/1.0",
+        ]
+    )  # fmt: skip
+    return Hostile(kind, (line + b"\r\nHost: a\r\nConnection: close\r\n\r\n",), patience_s=_HASTE_S, is_owed=False)
+
+
+def _headers(rng: random.Random, kind: str) -> Hostile:
+    header = rng.choice(
+        [
+            "X: " + "a" * rng.choice((8_000, 60_000, 300_000)), "X" * rng.choice((5_000, 100_000)) + ": a",
+            ": no name", "no colon", "Na me: a", "X: \x00", "X: \x7f", "X: \udcff\udcfe", "X:\r\n folded", "\tX: a",
+            "X : a", "X: a\rY: b", "Host: b\r\nHost: c", "Host:", "Transfer-Encoding: chunked\r\nContent-Length: 5",
+            "Transfer-Encoding: gzip", "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: \x0bchunked",
+            "Content-Encoding: gzip", "Content-Type: " + "a/" * 500, "Content-Type: ;;;=", "Content-Type:",
+            "Content-Type: application/json; charset=utf-16",
+            "Content-Type: multipart/form-data; boundary=" + "b" * 200, "Authorization: Bearer \udcff",
+            "Authorization: Basic " + "A" * 4000, "Authorization:", "Accept: " + "text/event-stream," * 2000,
+            "Accept: */*;q=nan", "If-None-Match: " + '"a",' * 3000, "Range: bytes=0-1,2-3,99999999999999999999-",
+            "Cookie: " + "a=b;" * 3000, "X-Forwarded-For: " + "1.2.3.4," * 500, "X-Forwarded-Proto: \udcff://",
+            "Forwarded: for=\x01", "Origin: null", "Origin: " + "h" * 9000, "Access-Control-Request-Method: FOO",
+            "Connection: upgrade, close, keep-alive", "Keep-Alive: timeout=-1", "TE: trailers",
+            "Trailer: Content-Length", "Date: never", "X-HTTP-Method-Override: DELETE", "Max-Forwards: -1",
+            "Via: " + "1.1 a," * 2000, "\r\n".join(f"X-{n}: {n}" for n in range(rng.choice((100, 3000)))),
+            "\r\n".join(["X: 1"] * 2000),
+        ]
+    )  # fmt: skip
+    path = rng.choice([*PATHS, f"/v1/lookup?board={_LEVEL}"])
+    body = rng.choice((None, None, b"[1]", b"{}"))
+    return Hostile(kind, (request(path, body, header),), patience_s=1.0, is_owed=False)
+
+
+def _lying_length(rng: random.Random, kind: str) -> Hostile:
+    length = rng.choice(
+        ["-1", "+5", "0x10", "1e3", "", " ", "5, 5", "5 5", "5\r\nContent-Length: 6", "9" * 19, "9" * 40,
+         "99999999999", "16000001", "NaN", "0", "1", "3", "17", "\u0663", "00000000000000000000000000005", "100000",
+         "12000000"]
+    )  # fmt: skip
+    path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/databases", "/nowhere", "/v1/lookup"))
+    data = request(path, rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _NDJSON, _BYTES)), length=length)
+    return Hostile(kind, (data,), patience_s=rng.choice((None, _HASTE_S)), is_owed=False)
+
+
+def _chunked(rng: random.Random, kind: str) -> Hostile:
+    body = rng.choice(
+        [
+            b"zz\r\nabc\r\n", b"-5\r\nabc\r\n", b"ffffffffffffffff\r\nabc", b"fffffffffffffffffffff\r\n", b"5\r\nab",
+            b"5;" + b"x" * 90_000, b"3\r\nabcdef\r\n0\r\n\r\n", b"0\r\nTrailer: a\r\n\r\n",
+            b"0\r\n" + b"T: a\r\n" * 20_000 + b"\r\n", b"3\nabc\n0\n\n", b"\r\n", b"0\r\nT: " + b"a" * 200_000,
+            b"1\r\n[\r\n" * 2000 + b"0\r\n\r\n", b"5;ext=\"\r\n\"\r\nabcde\r\n0\r\n\r\n",
+            b"0x5\r\nabcde\r\n0\r\n\r\n", b"2\r\n{}\r\n0\r\n\r\n", b"1\r\n\n\r\n" * 3000 + b"0\r\n\r\n",
+            b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n", rng.randbytes(300),
+        ]
+    )  # fmt: skip
+    path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/lookup", "/nowhere", "/v1/databases"))
+    head = request(path, None, "Transfer-Encoding: chunked", rng.choice((_JSON, _NDJSON, _BYTES)), method="POST")
+    return Hostile(kind, (head, body), patience_s=_HASTE_S, is_owed=False)
+
+
+def _pipelined(rng: random.Random, kind: str) -> Hostile:
+    requests = [_good(rng).replace(b"Connection: close\r\n", b"") for _ in range(rng.choice((2, 5, 40, 150)))]
+    if rng.random() < 0.5:
+        requests.insert(rng.randrange(len(requests)), rng.randbytes(20))
+    return Hostile(kind, (b"".join(requests),), patience_s=rng.choice((None, _HASTE_S)), is_owed=False)
+
+
+def _traversal(rng: random.Random, kind: str) -> Hostile:
+    step = rng.choice(
+        (
+            "../",
+            "..%2f",
+            "%2e%2e/",
+            "..\\",
+            "%2e%2e%5c",
+            "..%c0%af",
+            "....//",
+            "%252e%252e%252f",
+            ".%00./",
+            "/",
+            "//",
+            "./",
+        )
+    )
+    target = rng.choice(
+        (
+            "etc/passwd",
+            "app.py",
+            "server.py",
+            "__init__.py",
+            "index.html%00.png",
+            "proc/self/environ",
+            "%00",
+            "%",
+            "%zz",
+            "a" * 3000,
+        )
+    )
+    prefix = rng.choice(
+        (
+            "/page/",
+            "/v1/instances/",
+            "/",
+            "/page/page/",
+            "/v1/databases/",
+            "/page/index.html/",
+            "/v1/instances/korf100/",
+        )
+    )
+    return Hostile(kind, (request(prefix + step * rng.randrange(0, 9) + target),))
+
+
+_ODD_NUMBERS = (
+    "nan", "NaN", "inf", "-inf", "-1", "-0", "1e400", "1e-400", "9" * 400, "9" * 5000, "0x10", "1_000", "", "%00",
+    "true", "null", "%D9%A3", "1.5.2", "+1", "1e308", "0.0000001", "1;2", "1,2", "[]", "%7B%7D", "10**9",
+    "1000000000000000", "1000000000000001", "18446744073709551616",
+)  # fmt: skip
+
+
+def _numbers(rng: random.Random, kind: str) -> Hostile:
+    name = rng.choice(("seconds", "nodes", "size", "board", "db", "goal"))
+    path = rng.choice(("/v1/solve", "/v1/moves", "/v1/lookup"))
+    board = "" if name == "board" else f"board={_LEVEL}&"
+    more = "" if name == "seconds" else "&seconds=0.01"
+    return Hostile(
+        kind, (request(f"{path}?{board}{name}={rng.choice(_ODD_NUMBERS)}{more}"),), is_owed=name != "seconds"
+    )
+
+
+def _boards(rng: random.Random, kind: str) -> Hostile:
+    numbers = list(range(rng.choice((1, 4, 9, 12, 15, 16, 17, 25, 36, 49, 1024))))
+    rng.shuffle(numbers)
+    board = rng.choice(
+        [
+            lambda: "+".join(map(str, numbers)), lambda: ",".join(map(str, numbers)),
+            lambda: "/".join(map(str, numbers)), lambda: "/" * 300, lambda: "," * 399, lambda: "0" * 399,
+            lambda: "1+" * 199, lambda: "%F0%9F%98%80" * 16, lambda: "%D9%A1+" * 16, lambda: "%00" * 16,
+            lambda: "a" * 401, lambda: "9999+" * 16, lambda: "-1+" * 16, lambda: "1.0+" * 16, lambda: "%ED%A0%80",
+            lambda: "%FF%FE1%00", lambda: "", lambda: "1 2 3".replace(" ", "%0d%0a"), lambda: "${7*7}",
+            lambda: "%3Cscript%3E", lambda: "1'+OR+'1'='1", lambda: "[1,2,3,0]",
+        ]
+    )()  # fmt: skip
+    goal = rng.choice(
+        (
+            "",
+            "&goal=snail",
+            "&goal=" + board,
+            "&goal=%00",
+            "&goal=" + "x" * 400,
+            "&db=nowhere",
+            "&db=../../x",
+            "&db=" + "%FF" * 60,
+        )
+    )
+    path = rng.choice(("/v1/lookup", "/v1/moves", "/v1/solve"))
+    return Hostile(kind, (request(f"{path}?board={board}{goal}&seconds=0.01"),))
+
+
+def _json_text(rng: random.Random) -> bytes:
+    """JSON, or nearly, in the place of a board or a list of boards."""
+    tiles = list(range(16))
+    rng.shuffle(tiles)
+    return rng.choice(
+        [
+            lambda: b"NaN", lambda: b"Infinity", lambda: b"-Infinity", lambda: b"1e999", lambda: b"null",
+            lambda: b"true", lambda: b'""', lambda: b"{}", lambda: b"[]", lambda: b"[" * 5000,
+            lambda: b"[" * 500 + b"]" * 500, lambda: b'{"a":' * 500 + b"1" + b"}" * 500, lambda: b'"\\ud800"',
+            lambda: json.dumps([bool(t) if t < 2 else t for t in tiles]).encode(),
+            lambda: json.dumps([float(t) for t in tiles]).encode(),
+            lambda: json.dumps([str(t) for t in tiles]).encode(), lambda: json.dumps(tiles[:-1]).encode(),
+            lambda: json.dumps([*tiles, 16]).encode(), lambda: json.dumps([-t for t in tiles]).encode(),
+            lambda: json.dumps([t + 2**64 for t in tiles]).encode(), lambda: b"[" + b"9" * 5000 + b"]",
+            lambda: json.dumps([tiles]).encode(), lambda: json.dumps({str(t): t for t in tiles}).encode(),
+            lambda: json.dumps([None] * 16).encode(), lambda: json.dumps(tiles * 100).encode(),
+            lambda: json.dumps(" ".join(map(str, tiles)) * 60).encode(), lambda: b'"\\u0000"', lambda: b"\x00",
+            lambda: b'"' + b"\xff\xfe" * 8 + b'"', lambda: json.dumps(tiles).encode(),
+            lambda: json.dumps(tiles).encode()[:-3], lambda: b"[01,2]", lambda: b"[1,2,,3]", lambda: b"[1,2,]",
+            lambda: b"[1 2]", lambda: b"'a'", lambda: b"[0.1e1]", lambda: b"[-0]", lambda: b"\xef\xbb\xbf[]",
+        ]
+    )()  # fmt: skip
+
+
+def _json_bodies(rng: random.Random, kind: str) -> Hostile:
+    text = _json_text(rng)
+    if rng.random() < 0.5:
+        path = "/v1/lookup" + rng.choice(("", "?size=4x4", "?size=99x99", "?db=", "?goal=snail&size=4x4"))
+        body = rng.choice(
+            [
+                b'{"boards": ' + text + b"}", b'{"boards": [' + text + b"]}",
+                b'{"boards": [' + b",".join(_json_text(rng) for _ in range(9)) + b"]}",
+                b'{"boards": [], "goal": ' + text + b"}", b'{"boards": ["1 2 3 0"], "db": ' + text + b"}",
+                b'{"boards": [], "boards": 5}', text,
+            ]
+        )  # fmt: skip
+    else:
+        path = "/v1/solve"
+        body = rng.choice(
+            [
+                b'{"seconds": 0.01, "board": ' + text + b"}", b'{"board": "1 2 3 0", "seconds": ' + text + b"}",
+                b'{"board": "3 1 2 0", "nodes": ' + text + b"}",
+                b'{"seconds": 0.01, "board": "1 2 3/4 5 6/7 8 0", "goal": ' + text + b"}", text,
+            ]
+        )  # fmt: skip
+    if rng.random() < 0.1:
+        body = body.decode("utf-8", "replace").encode(rng.choice(("utf-16", "utf-16-le", "utf-32", "utf-7")))
+    return Hostile(kind, (request(path, body, _JSON),))
+
+
+def _lines(rng: random.Random, kind: str) -> Hostile:
+    ends = rng.choice((b"\n", b"\r\n", b"\r", b"\n\n\n", b"\n \t\r\n", b"\0\n", b"\x0b\n", b"\xe2\x80\xa8"))
+    body = ends.join(_json_text(rng) for _ in range(rng.choice((1, 2, 20, 200))))
+    if rng.random() < 0.15:
+        body = body.decode("utf-8", "replace").encode("utf-16")
+    path = "/v1/lookup" + rng.choice(("", "?size=4x4", "?size=4x4", "?size=3x3&goal=snail", "?db=%00"))
+    return Hostile(kind, (request(path, body, _NDJSON),))
+
+
+def _million_lines(rng: random.Random, kind: str) -> Hostile:
+    line = rng.choice((b"\n", b"[1]\n", b"1\n", b"[]\n", b" \n", b"\r\n", b'""\n'))
+    return Hostile(kind, (request("/v1/lookup?size=4x4", line * 1_000_000, _NDJSON),))
+
+
+def _heavy_json(rng: random.Random, kind: str) -> Hostile:
+    body = rng.choice(
+        (
+            b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}",
+            b'{"boards": [' + b"{}," * 2_000_000 + b"{}]}",
+            b'{"boards": [' + b"0," * 3_000_000 + b"0]}",
+            b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}",
+            b'{"boards": ["' + b"0 " * 3_000_000 + b'0"]}',
+            b'{"boards": ["1 2 3 0"' + b',"x"' * 90_000 + b"]}",
+            b" " * 17_000_000,
+        )
+    )
+    return Hostile(kind, (request("/v1/lookup?size=4x4", body, _JSON),))
+
+
+def _octets(rng: random.Random, kind: str) -> Hostile:
+    size = rng.choice(
+        (
+            "size=4x4",
+            "size=3x3",
+            "size=0x0",
+            "size=6x6",
+            "size=-1x4",
+            "db=",
+            "",
+            "size=4x4&size=3x3",
+            "size=" + "9" * 19,
+            "db=%2e%2e",
+        )
+    )
+    body = rng.choice(
+        (b"", b"\0", b"\xff" * 16, rng.randbytes(160), rng.randbytes(161), bytes(range(16)) * 300, b"\0" * 1_700_000)
+    )
+    return Hostile(kind, (request("/v1/lookup?" + size, body, _BYTES),))
+
+
+def _queries(rng: random.Random, kind: str) -> Hostile:
+    query = rng.choice(
+        [
+            "board=" + "1+" * rng.choice((4_000, 30_000, 150_000)), "&".join(f"a{n}={n}" for n in range(4000)),
+            "board=1&" * 2000, "&" * 9000, "=" * 9000, "%" * 5000, "board=%", "board=%u0031", "board[]=1", "board;=1",
+            "?" * 5000, "board=" + "%00" * 3000, "#" * 100, "a" * 60_000, ";" * 9000,
+        ]
+    )  # fmt: skip
+    return Hostile(kind, (request(f"{rng.choice(PATHS)}?{query}"),))
+
+
+def _methods(rng: random.Random, kind: str) -> Hostile:
+    method = rng.choice(
+        (
+            "HEAD",
+            "OPTIONS",
+            "PUT",
+            "DELETE",
+            "TRACE",
+            "PATCH",
+            "CONNECT",
+            "FOO",
+            "get",
+            "PROPFIND",
+            "PURGE",
+            "BREW",
+            "POST",
+            "G\0T",
+        )
+    )
+    headers = rng.choice(
+        (
+            (),
+            ("Origin: https://evil.example", "Access-Control-Request-Method: POST"),
+            (_JSON,),
+            (_NDJSON,),
+            (_typed("x/y"),),
+        )
+    )
+    body = rng.choice((None, b"", b"{}", b"a=b"))
+    return Hostile(kind, (request(rng.choice(PATHS), body, *headers, method=method),), patience_s=2.0, is_owed=False)
+
+
+def _upgrades(rng: random.Random, kind: str) -> Hostile:
+    headers = rng.choice(
+        [
+            ("Expect: 100-continue",), ("Expect: 100-continue, 200-ok",), ("Expect: " + "1" * 500,),
+            ("Upgrade: websocket",),
+            ("Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="),
+            ("Upgrade: h2c", "HTTP2-Settings: AAMAAABk"), ("Upgrade: TLS/1.0",), ("Upgrade: \x01",),
+            ("Upgrade: " + "websocket," * 500,),
+        ]
+    )  # fmt: skip
+    data = request(rng.choice(PATHS), rng.choice((None, b"{}", b"[1]")), *headers)
+    if rng.random() < 0.7:
+        data = data.replace(b"Connection: close", b"Connection: Upgrade")
+    return Hostile(kind, (data, rng.randbytes(rng.randrange(1, 90))), patience_s=_HASTE_S, is_owed=False)
+
+
+def _leavers(rng: random.Random, kind: str) -> Hostile:
+    board = rng.choice(WORST_BOARDS)
+    data = rng.choice(
+        [
+            lambda: request("/v1/solve?seconds=60&board=" + board.replace(" ", "+")),
+            lambda: request("/v1/solve?board=" + board.replace(" ", "+"), None, "Accept: text/event-stream"),
+            lambda: request("/v1/solve", json.dumps({"board": board}).encode(), "Accept: text/event-stream"),
+            lambda: request("/v1/moves?seconds=60&board=" + board.replace(" ", "+")),
+            lambda: request("/v1/lookup?size=4x4", bytes(range(16)) * 20_000, _BYTES),
+            lambda: request("/v1/lookup?size=4x4", b"[1]\n" * 4_000, _NDJSON),
+        ]
+    )()
+    wait_s = rng.choice((0.0, 0.0, 0.02, 0.3))
+    return Hostile(kind, (data, b"") if wait_s else (data,), pause_s=wait_s, patience_s=None)
+
+
+def _slow(rng: random.Random, kind: str) -> Hostile:
+    data = _good(rng)
+    cuts = sorted(rng.randrange(len(data)) for _ in range(rng.randrange(2, 7)))
+    pieces = tuple(data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True))
+    return Hostile(kind, pieces, pause_s=0.02)
+
+
+KINDS: dict[str, tuple[float, Callable[[random.Random, str], Hostile]]] = {
+    "mutated": (20, _mutated),
+    "cut": (8, _cut),
+    "request line": (8, _request_line),
+    "headers": (8, _headers),
+    "lying length": (5, _lying_length),
+    "chunked": (5, _chunked),
+    "pipelined": (1, _pipelined),
+    "traversal": (6, _traversal),
+    "numbers": (6, _numbers),
+    "boards": (8, _boards),
+    "json": (10, _json_bodies),
+    "lines": (5, _lines),
+    "million lines": (0.02, _million_lines),
+    "heavy json": (0.02, _heavy_json),
+    "octets": (3, _octets),
+    "queries": (2, _queries),
+    "methods": (5, _methods),
+    "upgrades": (2, _upgrades),
+    "leavers": (1, _leavers),
+    "slow": (1, _slow),
+}
