@@ -5,11 +5,33 @@ a connection for ever.
 """
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pdb_query.service.settings import ServiceSettings
+
+
+class _QuietTransport:
+    """A transport that drops what is written after its end, as asyncio's do; those of uvloop raise `RuntimeError`."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def write(self, data: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+    def pause_reading(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Connection(HttpToolsProtocol):
@@ -33,7 +55,7 @@ class Connection(HttpToolsProtocol):
             del self._idle[longest]
             self.connections.discard(longest)
             longest.transport.abort()
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, _QuietTransport(transport)))
         self._idle[self] = None
         self._expect_head()
 

@@ -42,12 +42,7 @@ class Gate:
                 nonlocal status
                 if message["type"] == "http.response.start":
                     status = message["status"]
-                try:
-                    await _send_in_pieces(message, send, take)
-                except RuntimeError as error:
-                    # What uvloop says of a connection that the client has just closed; asyncio says nothing.
-                    if "closed" not in str(error):
-                        raise
+                await _send_in_pieces(message, send, take)
 
             try:
                 self._check_token(scope)
