@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -15,7 +16,15 @@ from pathlib import Path
 from typing import Any
 
 _START_S = 120  # kernels may have to be compiled
-_PROGRAM = "from pdb_cli.main import run; run()"
+# Settings that pdb serve has no options for come as JSON in the environment.
+_PROGRAM = """
+import functools, json, os
+from pdb_query import service
+settings = json.loads(os.environ.get("TEST_SERVICE_SETTINGS", "{}"))
+service.ServiceSettings = functools.partial(service.ServiceSettings, **settings)
+from pdb_cli.main import run
+run()
+"""
 
 
 @dataclass(frozen=True)
@@ -33,10 +42,20 @@ class Reply:
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs. `url` ends without a stroke."""
+    """A server that runs. `url` ends without a stroke; `log` is what it has written to stderr, line by line."""
 
     url: str
     process: subprocess.Popen[str]
+    log: list[str]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def metric(self, name: str) -> float:
+        """What /metrics says of a metric without labels."""
+        lines = self.ask("/metrics").body.decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
 
     def ask(self, path: str, body: bytes | None = None, *, timeout: float = 60, **headers: str) -> Reply:
         """GET, or POST where there is a body. Header names are written with underscores."""
@@ -51,24 +70,40 @@ class Server:
 
 
 @contextmanager
-def serving(*paths: Path, options: Sequence[str] = ()) -> Iterator[Server]:
-    """`pdb serve` with these tables on a free port, ready. It is stopped in the end, and must then exit with 0."""
+def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] | None = None) -> Iterator[Server]:
+    """`pdb serve` with these tables on a free port, ready; `settings` are fields of `ServiceSettings`.
+
+    It is stopped in the end, where it still runs, and must then exit with 0.
+    """
     databases = [word for path in paths for word in ("--db", str(path))]
     command = [sys.executable, "-c", _PROGRAM, "serve", "--port", "0", *databases, *options]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONWARNINGS": "error"}
-    )
+    named = {"PYTHONWARNINGS": "error", "TEST_SERVICE_SETTINGS": json.dumps(settings or {})}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **named})
+    log: list[str] = []
+    reader = threading.Thread(target=_read_log, args=(process, log))
     try:
-        server = Server(_url(process), process)
+        url = _url(process)
+        # A pipe that nobody reads would stop the server in the end.
+        reader.start()
+        server = Server(url, process, log)
         _wait_until_ready(server)
         yield server
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
     finally:
         process.kill()
         process.wait()
+        if reader.ident is not None:
+            reader.join()
         assert process.stderr is not None
         process.stderr.close()
+
+
+def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        log.append(line)
 
 
 def _url(process: subprocess.Popen[str]) -> str:

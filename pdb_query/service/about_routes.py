@@ -6,7 +6,7 @@ import orjson
 from fastapi import APIRouter, Request
 from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
@@ -23,12 +23,12 @@ def about_routes(service: Service) -> APIRouter:
     router = APIRouter()
     page = PageFiles()
 
-    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer)
+    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer, responses=problems())
     async def databases() -> Response:
         """The databases that answer here, in the order in which they are asked."""
         return Response(orjson.dumps(_databases(service)), media_type="application/json")
 
-    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets)
+    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets, responses=problems())
     async def sets() -> Response:
         """The instance sets: boards that people compare solvers with."""
         body = {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]}
@@ -41,19 +41,19 @@ def about_routes(service: Service) -> APIRouter:
             raise InstanceError(f"there is no instance set {shorten(name, 40)!r} here; /v1/instances lists them")
         return Response(orjson.dumps({"name": name, "instances": _instances(name)}), media_type="application/json")
 
-    @router.get("/healthz", tags=["health"], response_class=Response)
+    @router.get("/healthz", tags=["health"], response_class=PlainTextResponse)
     async def healthz() -> Response:
         """Whether the process lives."""
         return Response(b"ok\n", media_type="text/plain")
 
-    @router.get("/readyz", tags=["health"], response_class=Response, responses=problems(503))
+    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problems(503))
     async def readyz() -> Response:
         """Whether tables and kernels are warm."""
         if not service.is_ready:
             raise HTTPException(503, "the tables are being made ready")
         return Response(b"ready\n", media_type="text/plain")
 
-    @router.get("/metrics", tags=["health"], response_class=Response)
+    @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problems())
     async def metrics() -> Response:
         """For Prometheus."""
         service.metrics.running.set(service.queue.n_running)

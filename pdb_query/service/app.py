@@ -12,6 +12,7 @@ the page                          page_files, page/
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -108,8 +109,13 @@ async def _answer_bad_request(_: Request, error: Exception) -> Response:
     return problem_response(problem_body(422, f"{where}: {first['msg']}", "RequestError"))
 
 
-async def _answer_http_error(_: Request, error: Exception) -> Response:
+async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = problem_response(problem_body(error.status_code, f"{error.detail}; /openapi.json lists what there is"))
     response.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The router names the methods of one route; a path may have another.
+        path = getattr(request.scope.get("route"), "path", None)
+        methods = request.app.openapi()["paths"].get(path, {"get": None})
+        response.headers["Allow"] = ", ".join(sorted(method.upper() for method in methods))
     return response

@@ -1,5 +1,6 @@
 """The parameters that routes share, as the OpenAPI document describes them."""
 
+from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -30,5 +31,9 @@ NodesParameter = Annotated[int | None, Query(ge=1, le=10**15, description="How m
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that may answer with these problems."""
-    return {status: {"model": Problem, "content": {MEDIA_TYPE: {}}, "description": "Problem"} for status in statuses}
+    """The `responses` of a route that may answer with these problems, and of all that may want a token."""
+    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    return {
+        status: {"content": {MEDIA_TYPE: {"schema": schema}}, "description": HTTPStatus(status).phrase}
+        for status in sorted({*statuses, 401})
+    }
