@@ -17,7 +17,7 @@ from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize, check_board, parse_board, parse_size
 from pdb_query.service.batch_kernels import answer_bytes, count_lines, find_lines, parse_lines, write_answers
 from pdb_query.service.problems import problem
-from pdb_query.service.served_databases import Served, ServedDatabases
+from pdb_query.service.served_databases import MAX_CHARACTERS, MAX_NUMBERS, Served, ServedDatabases, check_length
 
 JSON, NDJSON, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
 # Boards looked up at a time: between two slices other requests get their turn.
@@ -50,19 +50,20 @@ class Batches:
 
     def answer_json(self, body: bytes, wanted: Wanted) -> tuple[bytes, int]:
         """`{"boards": [...], "goal": ..., "db": ...}` to `{"answers": [...]}`."""
+        self._check_json(body)
         given = _load(body)
         if not isinstance(given, dict) or not isinstance(given.get("boards"), list):
             raise RequestError('the body must be an object with a list of boards: {"boards": ["1 2 3/4 5 6/7 8 0"]}')
         named = {name: given[name] for name in ("goal", "db", "size") if given.get(name) is not None}
         for name, value in named.items():
-            if not isinstance(value, str):
-                raise RequestError(f"{name} must be a string, written as in the query")
+            if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
+                raise RequestError(f"{name} must be a string of up to {MAX_CHARACTERS} characters, as in the query")
         wanted = replace(wanted, **named)
         boards: list[Any] = given["boards"]
         self._check_number(len(boards))
         served = self._served(wanted, boards[:1])
         rows = np.empty((len(boards), served.size.n_cells), dtype=np.uint8)
-        problems: dict[int, PdbError] = {}
+        problems: dict[int, bytes] = {}
         for start in range(0, len(boards), _SLICE_BOARDS):
             end = min(start + _SLICE_BOARDS, len(boards))
             if not _read_lists(boards[start:end], rows[start:end]):
@@ -83,12 +84,12 @@ class Batches:
         rows = np.empty((n_lines, served.size.n_cells), dtype=np.uint8)
         is_read = np.empty(n_lines, dtype=np.uint8)
         parse_lines(text, starts, ends, rows, is_read)
-        problems: dict[int, PdbError] = {}
+        problems: dict[int, bytes] = {}
         for at in np.flatnonzero(is_read == 0).tolist():
             try:
                 board = _load(body[starts[at] : ends[at]])
             except RequestError as error:
-                rows[at], problems[at] = served.goal, error
+                rows[at], problems[at] = served.goal, _problem(error)
             else:
                 _read_into(rows, at, board, served, problems)
         return b"".join(_answers(rows, problems, served, b"\n")), n_lines
@@ -110,6 +111,12 @@ class Batches:
             for start in range(0, len(rows), _SLICE_BOARDS)
         ]
         return b"".join(piece.astype("<i2").tobytes() for piece in slices), len(rows)
+
+    def _check_json(self, body: bytes) -> None:
+        """Refuse what no batch holds, however it is read: lists without numbers take 30 times their text in memory."""
+        self._check_number(body.count(b"[") + body.count(b"{") - 2)
+        if body.count(b",") > self._max_boards * (MAX_NUMBERS + 1):
+            raise RequestTooLargeError(f"more numbers than {self._max_boards} boards have; send several batches")
 
     def _check_number(self, n_boards: int) -> None:
         if n_boards > self._max_boards:
@@ -147,16 +154,23 @@ def _read_lists(boards: list[Any], rows: npt.NDArray[np.uint8]) -> bool:
     return bool((np.sort(rows, axis=1) == np.arange(n_cells, dtype=np.uint8)).all())
 
 
-def _read_into(rows: npt.NDArray[np.uint8], at: int, board: Any, served: Served, problems: dict[int, PdbError]) -> None:
+def _read_into(rows: npt.NDArray[np.uint8], at: int, board: Any, served: Served, problems: dict[int, bytes]) -> None:
     """Read one board; where it is none, note the problem, and put in a board that can be looked up."""
     try:
         rows[at] = _read_board(board, served.size)
     except PdbError as error:
-        rows[at], problems[at] = served.goal, error
+        rows[at], problems[at] = served.goal, _problem(error)
+
+
+def _problem(error: PdbError) -> bytes:
+    """The answer in the place of a board. Written at once: an error kept would keep what it came from."""
+    # A copy: orjson hands out a block of 4 kB, however little of it is used, and a batch may have 100,000 of these.
+    return bytes(memoryview(orjson.dumps({"error": problem(error)})))
 
 
 def _read_board(board: Any, size: BoardSize) -> Board:
     """A board of a batch: a string, or a list of numbers. Raises `BoardError`."""
+    check_length(board)
     if isinstance(board, str):
         return parse_board(board, size)[0]
     if not isinstance(board, list) or not all(type(tile) is int for tile in board):
@@ -164,7 +178,7 @@ def _read_board(board: Any, size: BoardSize) -> Board:
     return check_board(board, size)
 
 
-def _answers(rows: npt.NDArray[np.uint8], problems: dict[int, PdbError], served: Served, end: bytes) -> Iterator[bytes]:
+def _answers(rows: npt.NDArray[np.uint8], problems: dict[int, bytes], served: Served, end: bytes) -> Iterator[bytes]:
     """The answers for `rows`, which are boards, each with `end` behind it; problems in the place of some."""
     bad = sorted(problems)
     next_bad = 0
@@ -178,7 +192,7 @@ def _answers(rows: npt.NDArray[np.uint8], problems: dict[int, PdbError], served:
         while next_bad < len(bad) and bad[next_bad] < start + n_rows:
             row = bad[next_bad] - start
             yield text[written : offsets[row]].tobytes()
-            yield orjson.dumps({"error": problem(problems[bad[next_bad]])}) + end
+            yield problems[bad[next_bad]] + end
             written = offsets[row + 1]
             next_bad += 1
         yield text[written : offsets[n_rows]].tobytes()

@@ -1,6 +1,7 @@
 """/v1/lookup: one board, or a batch."""
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import orjson
@@ -14,6 +15,7 @@ from pdb_query.service.lookups import look_up
 from pdb_query.service.parameters import BoardParameter, DatabaseParameter, GoalParameter, SizeParameter, problems
 from pdb_query.service.service import Service
 
+_BATCHES_AT_ONCE = 2
 _BATCH_BODY = {
     "required": True,
     "content": {
@@ -43,7 +45,9 @@ def lookup_routes(service: Service) -> APIRouter:
     """The routes of lookups."""
     router = APIRouter(prefix="/v1", tags=["lookup"])
     batches = Batches(service.databases, service.settings.max_boards)
-    batches_at_once = asyncio.Semaphore(2)
+    # Threads of their own: each has its own pool of memory, of the size of the largest batch it has read.
+    threads = ThreadPoolExecutor(_BATCHES_AT_ONCE, thread_name_prefix="batch")
+    batches_at_once = asyncio.Semaphore(_BATCHES_AT_ONCE)
 
     @router.get("/lookup", response_model=LookupAnswer, responses=problems(404, 422))
     async def lookup(board: BoardParameter, goal: GoalParameter = None, database: DatabaseParameter = None) -> Response:
@@ -75,7 +79,7 @@ def lookup_routes(service: Service) -> APIRouter:
         answer = partial(batches.answer, media_type, body, Wanted(goal, database, size))
         async with batches_at_once:
             service.room.check()
-            content, n_boards = await asyncio.to_thread(answer)
+            content, n_boards = await asyncio.get_running_loop().run_in_executor(threads, answer)
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)
 

@@ -3,13 +3,35 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, blank_last, check_board, parse_board, parse_goal, square_size
+from pdb_core.puzzle import (
+    MAX_TABLE_SIDE,
+    Board,
+    BoardSize,
+    blank_last,
+    check_board,
+    parse_board,
+    parse_goal,
+    square_size,
+)
 from pdb_query.database import Database
 
 BoardText = str | list[int]
+
+
+# Longer than any board with tables, and what a message may have to quote.
+MAX_CHARACTERS = 400
+MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
+
+
+def check_length(board: Any) -> None:
+    """Raise `BoardError` where text or a list is too long to be a board: it costs nothing then to say so."""
+    most, what = (MAX_CHARACTERS, "characters") if isinstance(board, str) else (MAX_NUMBERS, "numbers")
+    if isinstance(board, str | list) and len(board) > most:
+        raise BoardError(f"a board has up to {most} {what} here, this has {len(board)}")
 
 
 @dataclass(frozen=True)
@@ -61,6 +83,7 @@ class ServedDatabases:
 
     def place(self, board: BoardText, goal: str | None, name: str | None) -> tuple[Board, Served]:
         """Read a board, text or a list of numbers, and choose who answers. Raises `BoardError` and as `choose`."""
+        check_length(board)
         named = None if name is None else self._named(name).size
         if isinstance(board, str):
             # A size named by the database helps to read boards that are no squares.

@@ -1,5 +1,7 @@
 """Runs an app: the socket, the signals, the server."""
 
+import contextlib
+import ctypes
 import logging
 import resource
 import signal
@@ -17,6 +19,9 @@ from pdb_query.service.systemd import handed_socket
 
 _log = logging.getLogger("tile_pdb.service")
 _BACKLOG = 2048
+# Of malloc.h.
+_M_MMAP_THRESHOLD = -3
+_LARGE_BLOCK_BYTES = 65_536
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -41,6 +46,7 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
     """
     service: Service = app.state.service
     _raise_file_limit()
+    _give_back_memory()
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -80,6 +86,16 @@ class _Server(uvicorn.Server):
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.should_exit = True
         self.stopped_by = sig
+
+
+def _give_back_memory() -> None:
+    """Have large blocks of memory go back to the system when they are freed.
+
+    glibc's malloc takes them out of its heaps once some have been freed, which then never shrink: large bodies, one
+    after the other, would let the process grow to several times what they need at a time.
+    """
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
 
 def _raise_file_limit() -> None:

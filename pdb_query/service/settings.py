@@ -35,7 +35,7 @@ class ServiceSettings:
     keep_alive_s: int = 30
     max_head_bytes: int = 64_000
     max_connections: int = 1000
-    max_held_bytes: int = 128_000_000
+    max_held_bytes: int = 64_000_000
     grace_s: float = 5.0
     token: str | None = None
     cors_origins: tuple[str, ...] = ()
