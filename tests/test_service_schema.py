@@ -18,7 +18,7 @@ _SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT)
 
 @schemathesis.serializer("application/x-ndjson")
 def lines(_: schemathesis.SerializationContext, value: object) -> bytes:
-    """What schemathesis sends as lines: text as it is, anything else as JSON."""
+    """What schemathesis sends as lines: bytes as they are, anything else as text."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
