@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
 import statistics
@@ -342,14 +343,20 @@ def test_sigint_ends_with_130() -> None:
 
 
 def test_killed_and_started_again_it_is_soon_ready() -> None:
-    table()
-    seconds = []
-    for _ in range(3):
+    for _ in range(2):
         started = time.monotonic()
         with serving(table()) as server:
-            seconds.append(time.monotonic() - started)
+            seconds = time.monotonic() - started
+            processor_s = processor_seconds(server.process.pid)
             server.process.kill()
             server.process.wait()
-        if len(seconds) > 1 and seconds[-1] < 3:
-            break
-    assert min(seconds[1:]) < 3, seconds
+    # The second start, with all kernels in the cache. On a machine with nothing else to do these are seconds of the
+    # clock too; where others take the cores, the clock says little of the server.
+    assert processor_s < 3
+    assert seconds < 20
+
+
+def processor_seconds(process: int) -> float:
+    """The seconds that a process has been on a core."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
