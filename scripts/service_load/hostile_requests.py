@@ -1,7 +1,7 @@
 """Send malformed and hostile requests to a server of our own, and tell whether it minded.
 
-    python scripts/hostile_requests.py --requests 100000
-    python scripts/hostile_requests.py --requests 100000 --db data/78.h5 --seed 2
+    python scripts/service_load/hostile_requests.py --requests 100000
+    python scripts/service_load/hostile_requests.py --requests 100000 --db data/78.h5 --seed 2
 
 Starts `pdb serve` on a free port of this machine, with its usual limits, and sends what tests/hostile.py makes up.
 Prints the requests, the answers by status, the 5xx other than 503, memory and open files before, on the way and after,
@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.hostile import EASY, hostile_requests, open_files, resident_bytes, send_all
 from tests.service import Server, serving
