@@ -52,6 +52,16 @@ def test_solve_finds_a_shortest_solution(server: Server) -> None:
     assert answer["optimal"] is True
 
 
+def test_nodes_of_all_searches_are_counted(server: Server) -> None:
+    before = server.metric("tile_pdb_nodes_total")
+    query = f"/v1/solve?board={HARDEST_3X3.replace(' ', '+')}"
+    generated = server.ask(query).json["generated"]
+    assert server.metric("tile_pdb_nodes_total") == before + generated > before
+    events = server.ask(query, Accept="text/event-stream").body
+    assert b"event: result" in events
+    assert server.metric("tile_pdb_nodes_total") == before + 2 * generated
+
+
 def test_a_batch_of_bytes_says_what_the_database_says(server: Server) -> None:
     boards = random_boards(S4, blank_last(S4), 1000, 2)
     reply = server.ask("/v1/lookup?db=" + _id(server, "4x4"), boards.tobytes(), Content_Type="application/octet-stream")

@@ -34,7 +34,7 @@ from pdb_query.service.service import Service
 from pdb_query.service.settings import ServiceSettings
 from pdb_query.service.solve_queue import SolveQueue
 from pdb_query.service.solve_routes import solve_routes
-from pdb_query.service.solving import Solving
+from pdb_query.service.solving import CountedSolving, Solving
 
 
 def create_app(
@@ -49,13 +49,14 @@ def create_app(
     `on_ready` is called, from a thread of its own, when tables and kernels are warm.
     """
     settings = settings or ServiceSettings()
+    metrics = Metrics()
     service = Service(
         room=Room(settings.max_held_bytes),
         databases=ServedDatabases(databases),
-        solving=solving,
+        solving=CountedSolving(solving, metrics.nodes.inc),
         settings=settings,
         queue=SolveQueue(settings.n_solves, settings.n_waiting, settings.grace_s),
-        metrics=Metrics(),
+        metrics=metrics,
     )
 
     @asynccontextmanager

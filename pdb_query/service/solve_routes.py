@@ -76,12 +76,11 @@ def solve_routes(service: Service) -> APIRouter:
             events = solve_events(tiles, served, service.solving, service.queue, seconds=limit, nodes=nodes)
             return StreamingResponse(events, media_type=_EVENTS, headers=_HEADERS)
 
-        def work(job: Job) -> dict[str, Any]:
-            body = solve(tiles, served, service.solving, job, seconds=limit, nodes=nodes)
-            service.metrics.nodes.inc(body["generated"])
-            return body
-
-        return await _in_turn(request, service, work)
+        return await _in_turn(
+            request,
+            service,
+            lambda job: solve(tiles, served, service.solving, job, seconds=limit, nodes=nodes),
+        )
 
     described: Mapping[str, Any] = {
         "response_model": SolveAnswer,

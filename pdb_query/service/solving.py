@@ -67,3 +67,29 @@ class Solving(Protocol):
     def warm(self, database: Database) -> None:
         """Make ready whatever a first solve would wait for."""
         ...
+
+
+class CountedSolving:
+    """The same solver; the nodes of each search that ends are counted."""
+
+    def __init__(self, solving: Solving, count: Callable[[int], None]) -> None:
+        self._solving, self._count = solving, count
+
+    def __call__(
+        self,
+        database: Database,
+        board: Board,
+        goal: Board,
+        *,
+        seconds: float,
+        nodes: int | None,
+        report: Callable[[Progress], None],
+    ) -> Answer:
+        """As `Solving`."""
+        answer = self._solving(database, board, goal, seconds=seconds, nodes=nodes, report=report)
+        self._count(answer.generated)
+        return answer
+
+    def warm(self, database: Database) -> None:
+        """As `Solving`."""
+        self._solving.warm(database)
