@@ -129,7 +129,7 @@ class Database:
         return self._views_of(self.goal if goal is None else goal)
 
     def _make_views(self, goal: Board) -> SumViews:
-        return sum_views(self.size, self.header.partition, self.mappings(goal))
+        return sum_views(self.size, self.goal, self.header.partition, self.mappings(goal))
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` where the tables are not for boards of that size."""
@@ -200,7 +200,7 @@ class Database:
                 check_board(rows[bad[0]].tolist(), self.size)
             except BoardError as error:
                 raise BoardError(f"row {bad[0]}: {error}") from None
-        n_sums, n_patterns = len(views.cell_maps), len(tables.table_start)
+        n_sums, n_patterns = views.view_of_unit.shape
         values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
         scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
         probe_boards(rows, tables, views, scratch[0], scratch[1], values)
