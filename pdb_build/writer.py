@@ -82,11 +82,11 @@ class TableFileWriter:
         self._offsets: dict[int, int] = {}
         self._written: dict[int, _Written] = {}
         self._cancelled = Event()
-        if path.exists() and not path.is_file() and not path.is_dir():
-            # A new file of that name would take the place of a device or a pipe.
-            raise OutputError(f"cannot write {path}: it is no plain file; choose another place with --out")
         try:
             with writing_errors(path):
+                if path.exists() and not path.is_file() and not path.is_dir():
+                    # A new file of that name would take the place of a device or a pipe.
+                    raise OutputError(f"cannot write {path}: it is no plain file; choose another place with --out")
                 self._lay_out()
         except BaseException:
             self._remove_temporary()
