@@ -46,10 +46,17 @@ def _sources_digest() -> str:
     """Digest of everything that decides what a kernel compiles to."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {sys.version} {_settings.BOUNDSCHECK} {_settings.DEBUG}".encode())
+    digest.update(own_sources_digest().encode())
+    return digest.hexdigest()[:16]
+
+
+def own_sources_digest() -> str:
+    """Digest of what the kernels are made of: the same on machines that run the same kernels."""
+    digest = hashlib.sha256()
     for path in _kernel_sources():
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
 
 
 def _writable(folder: Path) -> bool:
