@@ -130,11 +130,10 @@ def check_workers(client: "Client") -> int:
 
 
 def worker_version() -> tuple[str, str]:
-    """What must be the same at the client and its workers: the version, and the digest of the kernels' sources."""
-    from pdb_core import __version__
-    from pdb_core.jit import own_sources_digest
+    """What must be the same at the client and its workers, as a function that a worker can run."""
+    from pdb_core.jit import program_version
 
-    return __version__, own_sources_digest()
+    return program_version()
 
 
 def _shown(version: object) -> str:

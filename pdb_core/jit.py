@@ -18,6 +18,8 @@ import numba
 import platformdirs
 from numba.core import event
 
+from pdb_core import __version__
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver")
@@ -57,6 +59,11 @@ def own_sources_digest() -> str:
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def program_version() -> tuple[str, str]:
+    """What must be the same where parts of one piece of work are done: the version, and the kernels' digest."""
+    return __version__, own_sources_digest()
 
 
 def _writable(folder: Path) -> bool:
