@@ -88,7 +88,7 @@ def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterato
         yield client
 
 
-def start_local_cluster(n_workers: int, dashboard_address: str | None = "localhost:0") -> Any:
+def start_local_cluster(n_workers: int) -> Any:
     """A `distributed.LocalCluster` of so many processes of one thread each, without limits of memory: mapped tables
     would count against them.
     """
@@ -99,7 +99,7 @@ def start_local_cluster(n_workers: int, dashboard_address: str | None = "localho
         processes=True,
         memory_limit=0,
         silence_logs=logging.CRITICAL,
-        dashboard_address=dashboard_address,
+        dashboard_address="127.0.0.1:0",  # a free port; None would be 8787, with a warning where that is taken
         preload=[_WORKER_PRELOAD],
     )
 

@@ -18,7 +18,7 @@ _WAIT_S = 60
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A `LocalCluster` of two processes, for all tests of a module. Import it by its name."""
-    with start_local_cluster(N_WORKERS, dashboard_address=None) as started:
+    with start_local_cluster(N_WORKERS) as started:
         yield started
 
 

@@ -151,5 +151,8 @@ class SplitBoard:
             if prefixes.tiles is not None:
                 self._end(prefixes.tiles)
                 return
+            self.check_limits()
+            if self.is_over:
+                return
             n_tasks = max(8 * self._tasks.n_threads(), expected // self._sizes.task_nodes)
             self._deal(prefixes.paths, self._sizes.part_s, n_tasks)
