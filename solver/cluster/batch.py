@@ -31,10 +31,10 @@ from solver.ida_star.ida_star import SearchResult, solution_of
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, check_solvable
 
-# Boards taken ahead of those that were sent, and of those that were yielded.
-_MOST_READ, _MOST_WAITING = 4096, 100_000
+# Boards taken at a time, ahead of those that were sent, and of those that were yielded.
+_READ, _MOST_READ, _MOST_WAITING = 64, 4096, 100_000
 # Boards of the first tasks, whose times tell how many a task can have.
-_FIRST_CHUNK, _LARGEST_CHUNK = 4, 512
+_FIRST_CHUNK, _LARGEST_CHUNK = 8, 512
 # Hard boards that are split at the same time: while one ends a threshold, the other has work.
 _MOST_SPLIT = 2
 _TASKS_A_THREAD = 3
@@ -115,6 +115,7 @@ class ClusterBatch:
         self._answers: dict[int, Solution | UnsolvableError] = {}
         self._n_taken = self._n_done = self._n_board_tasks = 0
         self._n_searched, self._search_s = 0, 0.0
+        self._reads_on = True
         self._generated = 0
         self._start = time.perf_counter()
 
@@ -135,9 +136,10 @@ class ClusterBatch:
                 while n_yielded in self._answers:
                     yield self._answers.pop(n_yielded)
                     n_yielded += 1
-                if self._tasks.n_pending == 0 and n_yielded == self._n_taken and not self._to_send:
+                if self._tasks.n_pending == 0 and n_yielded == self._n_taken and not self._reads_on:
                     return
-                self._tasks.work(_WAIT_S)
+                # Workers get their first boards while others are read.
+                self._tasks.work(0.0 if self._reads_on else _WAIT_S)
                 self._look_at_split_boards()
                 if self._report is not None:
                     self._report(self._progress())
@@ -146,9 +148,13 @@ class ClusterBatch:
 
     def _take(self, source: Iterator[Request], n_yielded: int) -> None:
         """Read boards ahead."""
-        while len(self._to_send) < _MOST_READ and self._n_taken - n_yielded < _MOST_WAITING:
+        for _ in range(_READ):
+            self._reads_on = len(self._to_send) < _MOST_READ and self._n_taken - n_yielded < _MOST_WAITING
+            if not self._reads_on:
+                return
             request = next(source, None)
             if request is None:
+                self._reads_on = False
                 return
             number = self._n_taken
             database = request.databases[0]
@@ -179,7 +185,7 @@ class ClusterBatch:
                 functools.partial(self._take_boards, jobs),
                 tables=self._tables(databases),
                 limits=Limits(min(seconds, self._sizes.board_s), min(nodes, self._sizes.board_nodes)),
-                seconds=self._sizes.chunk_s,
+                seconds=self._sizes.part_s,
             )
 
     def _chunk(self) -> int:
@@ -188,7 +194,7 @@ class ClusterBatch:
             return _FIRST_CHUNK
         in_time = self._sizes.chunk_s * self._n_searched / max(self._search_s, 1e-9)
         share = len(self._to_send) / (2 * self._tasks.n_threads())
-        return max(1, min(int(max(min(in_time, share), in_time / 8)), _LARGEST_CHUNK))
+        return max(1, min(int(max(min(in_time, share), in_time / 4)), _LARGEST_CHUNK))
 
     def _take_boards(self, jobs: list[_Job], _key: str, results: list[SearchResult | None]) -> None:
         """A task of several boards is done."""

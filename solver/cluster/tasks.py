@@ -63,13 +63,14 @@ class Tasks:
         self.cancel(list(self._pending))
 
     def work(self, timeout_s: float) -> None:
-        """Wait for results, at most so long, and hand over those that are there.
+        """Wait for results, at most so long, 0 for not at all, and hand over those that are there.
 
         Raises `ClusterError` where a task could not be done, and what else `PdbError` a task raises.
         """
         futures = []
         try:
-            futures.append(self._done.get(timeout=timeout_s))
+            if timeout_s > 0:
+                futures.append(self._done.get(timeout=timeout_s))
             while True:
                 futures.append(self._done.get_nowait())
         except Empty:
