@@ -22,7 +22,7 @@ from pdb_cli.cluster import start_local_cluster
 from pdb_core.puzzle import Board, format_board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Solution, Solver
-from solver.cluster.batch import ClusterBatch, Request
+from solver.cluster.batch import ClusterBatch, ClusterProgress, Request
 from solver.solve import in_parallel
 
 _PROGRAM = "from pdb_cli.main import run; run()"
@@ -48,8 +48,26 @@ def measured(work: Callable[[], list[Solution]]) -> dict[str, float]:
     }
 
 
-def on_cluster(client: Client, requests: Sequence[Request]) -> list[Solution]:
-    return [answer for answer in ClusterBatch(client).solutions(requests) if isinstance(answer, Solution)]
+def on_cluster(
+    client: Client, requests: Sequence[Request], busy: list[float] | None = None
+) -> list[Solution]:
+    """Solve them; the part of the time that workers were searching goes to `busy`."""
+
+    def report(progress: ClusterProgress) -> None:
+        share[:] = [progress.busy_s / (progress.seconds * progress.n_threads)]
+
+    share: list[float] = []
+    answers = ClusterBatch(client, report=report).solutions(requests)
+    solutions = [answer for answer in answers if isinstance(answer, Solution)]
+    if busy is not None:
+        busy += share
+    return solutions
+
+
+def measured_on_cluster(client: Client, requests: Sequence[Request]) -> dict[str, float]:
+    """As `measured`, and the part of the time that workers were searching: the rest is what the cluster costs."""
+    busy: list[float] = []
+    return measured(lambda: on_cluster(client, requests, busy)) | {"busy": busy[0]}
 
 
 def on_threads(solver: Solver, boards: Sequence[Board], n_threads: int) -> list[Solution]:
@@ -72,11 +90,11 @@ def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: i
     rounds: dict[str, list[dict[str, float]]] = {"threads": [], "cluster": []}
     with start_local_cluster(n_workers) as cluster, Client(cluster, set_as_default=False) as client:
         client.wait_for_workers(n_workers)
-        first = measured(lambda: on_cluster(client, requests))
+        first = measured_on_cluster(client, requests)
         on_threads(solver, boards, n_workers)
         for _ in range(n_rounds):
             rounds["threads"].append(measured(lambda: on_threads(solver, boards, n_workers)))
-            rounds["cluster"].append(measured(lambda: on_cluster(client, requests)))
+            rounds["cluster"].append(measured_on_cluster(client, requests))
     return {"n_boards": n_boards, "n_workers": n_workers, "first": first, **rounds} | ratios(
         rounds, "cluster", "threads"
     )
@@ -128,9 +146,9 @@ def measure_split(
                     for row in _easy(database, 4 * n_workers)
                 ]
                 on_cluster(client, warm)
-                rounds[str(n_workers)].append(measured(lambda client=client: on_cluster(client, request)))
+                rounds[str(n_workers)].append(measured_on_cluster(client, request))
     first, last = str(counts[0]), str(counts[-1])
-    return {"board": list(board), **rounds} | ratios(rounds, first, last)
+    return {**rounds} | ratios(rounds, first, last)
 
 
 def _easy(database: Database, n_boards: int) -> Any:
@@ -174,18 +192,18 @@ def main() -> None:
     if arguments.db is not None:
         with open_database(arguments.db) as database:
             found["batch"] = measure_batch(database, arguments.boards, arguments.workers, arguments.rounds)
-            print(json.dumps(found["batch"], indent=1), flush=True)
+            print(json.dumps(found["batch"]), flush=True)
             found["whole"] = measure_whole_processes(
                 arguments.db, database, arguments.boards, arguments.workers
             )
-            print(json.dumps(found["whole"], indent=1), flush=True)
+            print(json.dumps(found["whole"]), flush=True)
     if arguments.split_db is not None:
         instance = next(at for at in read_instances("korf50-24puzzle", None) if at.id == arguments.split_id)
         with open_database(arguments.split_db) as database:
             goal = parse_goal(instance.goal or "blank-first", instance.size)
             counts = (1, arguments.workers)
             found["split"] = measure_split(database, instance.board, goal, counts, arguments.rounds)
-        print(json.dumps(found["split"], indent=1), flush=True)
+        print(json.dumps(found["split"]), flush=True)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -56,6 +56,7 @@ class ClusterProgress:
 
     n_done, n_taken     boards with an answer, and all that were begun
     generated, seconds  nodes by the whole cluster, since the batch began
+    busy_s              that workers have searched, together
     n_threads           of the cluster
     iterations          the hard boards that are being split: their numbers, from 0, and their thresholds
     """
@@ -64,6 +65,7 @@ class ClusterProgress:
     n_taken: int
     generated: int
     seconds: float
+    busy_s: float
     n_threads: int
     iterations: tuple[tuple[int, Iteration], ...]
 
@@ -114,7 +116,7 @@ class ClusterBatch:
         self._split: dict[int, tuple[_Job, SplitBoard]] = {}
         self._answers: dict[int, Solution | UnsolvableError] = {}
         self._n_taken = self._n_done = self._n_board_tasks = 0
-        self._n_searched, self._search_s = 0, 0.0
+        self._n_searched, self._search_s, self._split_s = 0, 0.0, 0.0
         self._reads_on = True
         self._generated = 0
         self._start = time.perf_counter()
@@ -226,6 +228,7 @@ class ClusterBatch:
             board.check_limits()
             if board.is_over:
                 del self._split[job.number]
+                self._split_s += board.busy_s
                 self._answer(job, board.result)
 
     def _answer(self, job: _Job, result: SearchResult) -> None:
@@ -256,6 +259,7 @@ class ClusterBatch:
             n_taken=self._n_taken,
             generated=self._generated + sum(board.generated for _, board in self._split.values()),
             seconds=time.perf_counter() - self._start,
+            busy_s=self._search_s + self._split_s + sum(board.busy_s for _, board in self._split.values()),
             n_threads=self._tasks.n_threads(),
             iterations=tuple((number, board.iteration) for number, (_, board) in self._split.items()),
         )

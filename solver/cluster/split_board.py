@@ -66,6 +66,7 @@ class SplitBoard:
         self._generated, self._expanded = begun.generated, begun.expanded
         self._threshold_start = time.perf_counter() - begun.seconds
         self.is_over = False
+        self.busy_s = 0.0  # that workers have searched
         self._deal(paused.rest, sizes.part_s)
         self._end_of_threshold()
 
@@ -87,12 +88,13 @@ class SplitBoard:
         iterations = (*self._finished, self.iteration)
         return SearchResult(self._tiles, n_solutions, False, self._h, iterations, time.perf_counter() - self._start)
 
-    def check_limits(self) -> None:
-        """To be called now and then: ends the search where a limit is reached."""
+    def check_limits(self) -> bool:
+        """To be called now and then: ends the search where a limit is reached. Whether it is over."""
         too_many = self._limits.nodes is not None and self.generated >= self._limits.nodes
         too_long = self._limits.seconds is not None and time.perf_counter() - self._start >= self._limits.seconds
         if not self.is_over and (too_many or too_long):
             self._end()
+        return self.is_over
 
     def _end(self, tiles: tuple[int, ...] | None = None) -> None:
         self._tiles = tiles
@@ -129,6 +131,7 @@ class SplitBoard:
         self._keys.discard(key)
         self._generated += part.generated
         self._expanded += part.expanded
+        self.busy_s += part.seconds
         if part.tiles is not None:
             self._end(part.tiles)
             return
@@ -151,8 +154,7 @@ class SplitBoard:
             if prefixes.tiles is not None:
                 self._end(prefixes.tiles)
                 return
-            self.check_limits()
-            if self.is_over:
+            if self.check_limits():
                 return
             n_tasks = max(8 * self._tasks.n_threads(), expected // self._sizes.task_nodes)
             self._deal(prefixes.paths, self._sizes.part_s, n_tasks)
