@@ -65,8 +65,7 @@ def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterato
     """
     distributed = _import_distributed()
     with contextlib.ExitStack() as stack:
-        stack.callback(logging.getLogger("distributed").setLevel, logging.getLogger("distributed").level)
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        stack.enter_context(_quiet_logs())
         cluster: Any = scheduler
         if local_cluster is not None:
             cluster = start_local_cluster(local_cluster)
@@ -151,6 +150,21 @@ def _import_distributed() -> Any:
             "need"
         ) from None
     return distributed
+
+
+@contextlib.contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """What goes wrong is told in one sentence of our own, not in those of Dask."""
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(name) for name in ("distributed", *names)]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _quietly(close: Any) -> None:

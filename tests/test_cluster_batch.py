@@ -179,6 +179,29 @@ def test_leaving_early_cancels_what_is_pending() -> None:
     assert client.cancelled
 
 
+class LostClient(InlineClient):
+    """Its scheduler goes away after the first results."""
+
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        if self.n_tasks > 10:
+            raise ConnectionResetError("reset by peer")
+        return super().gather(futures)
+
+    def cancel(self, futures: Sequence[InlineFuture], *, force: bool) -> None:
+        assert futures
+        assert force
+        raise ConnectionResetError("reset by peer")
+
+
+def test_scheduler_that_goes_away_is_told() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 40, 7)
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as database,
+        pytest.raises(ClusterError, match="cannot be reached any more"),
+    ):
+        list(ClusterBatch(LostClient(), sizes=TINY).solutions(requests(boards, database)))
+
+
 def test_progress_is_told() -> None:
     boards = solvable_boards(S3, blank_last(S3), 12, 7)
     told: list[tuple[int, int, tuple[tuple[int, Iteration], ...]]] = []

@@ -1,7 +1,10 @@
 """Tasks on a Dask cluster, and what is to be done with their results."""
 
+import asyncio
+import concurrent.futures
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -32,7 +35,8 @@ class Tasks:
     def n_threads(self) -> int:
         """The threads of all workers, at least 1: those that died are replaced."""
         if time.monotonic() - self._counted_at > _THREADS_S:
-            self._n_threads = max(1, sum(self._client.nthreads().values()))
+            with _while_reachable():
+                self._n_threads = max(1, sum(self._client.nthreads().values()))
             self._counted_at = time.monotonic()
         return self._n_threads
 
@@ -47,7 +51,8 @@ class Tasks:
         the key and the result of each, by `work`.
         """
         # Never taken for a task that was done before: what is returned depends on the time it had.
-        futures = self._client.map(function, arguments, pure=False, **same)
+        with _while_reachable():
+            futures = self._client.map(function, arguments, pure=False, **same)
         for future in futures:
             self._pending[future.key] = future, handle
             future.add_done_callback(self._done.put)
@@ -57,10 +62,13 @@ class Tasks:
         """Take tasks back; those that run come to their end, and nobody hears of it."""
         futures = [self._pending.pop(key)[0] for key in keys if key in self._pending]
         if futures:
-            self._client.cancel(futures, force=True)
+            with _while_reachable():
+                self._client.cancel(futures, force=True)
 
     def cancel_all(self) -> None:
-        self.cancel(list(self._pending))
+        """Take all tasks back, as the last thing to be done: a scheduler that is gone has none of them."""
+        with contextlib.suppress(ClusterError):
+            self.cancel(list(self._pending))
 
     def work(self, timeout_s: float) -> None:
         """Wait for results, at most so long, 0 for not at all, and hand over those that are there.
@@ -80,10 +88,24 @@ class Tasks:
             if future.status != "finished":
                 raise _error_of(future)
         # Those of a worker that dies now are done again.
-        for future, result in zip(futures, self._client.gather(futures), strict=True):
+        with _while_reachable():
+            results = self._client.gather(futures)
+        for future, result in zip(futures, results, strict=True):
             # What was handled before may have cancelled this one.
             if future.key in self._pending:
                 self._pending.pop(future.key)[1](future.key, result)
+
+
+_UNREACHABLE = "the scheduler has dropped our tasks or cannot be reached any more; start the command again"
+
+
+@contextlib.contextmanager
+def _while_reachable() -> Iterator[None]:
+    """What Dask raises where the scheduler goes away, as our own error."""
+    try:
+        yield
+    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+        raise ClusterError(_UNREACHABLE) from error
 
 
 def _error_of(future: Any) -> PdbError:
@@ -94,4 +116,4 @@ def _error_of(future: Any) -> PdbError:
             return error
         why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
         return ClusterError(f"a task failed on the cluster ({why}); the workers' logs may tell more")
-    return ClusterError("the scheduler has dropped our tasks or cannot be reached any more; start again")
+    return ClusterError(_UNREACHABLE)
