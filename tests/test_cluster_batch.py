@@ -21,7 +21,7 @@ from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine,
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 # Every board is split, into parts of a few nodes.
-TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30, prefix_nodes=2, n_prefixes=50)
+TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30, prefix_nodes=2, n_prefixes=(50, 50))
 
 
 class InlineFuture:
@@ -75,7 +75,7 @@ def requests(boards: Sequence[Board], database: Database) -> list[Request]:
 
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("sizes", [PartSizes(), TINY, replace(TINY, part_nodes=1), replace(TINY, n_prefixes=1)])
+@pytest.mark.parametrize("sizes", [PartSizes(), TINY, replace(TINY, part_nodes=1), replace(TINY, n_prefixes=(1, 1))])
 def test_answers_and_node_counts_are_those_of_one_machine(sizes: PartSizes, encoding: Encoding, plain: bool) -> None:
     boards = solvable_boards(S3, blank_last(S3), 12, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:

@@ -1,6 +1,7 @@
 """Solving on a real Dask cluster of processes: answers, deaths, Ctrl-C, tables that are not there."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -185,12 +186,21 @@ def test_ctrl_c_releases_the_cluster(cluster: Any, client: Client) -> None:
 
 def test_ctrl_c_stops_a_cluster_of_its_own() -> None:
     table = str(table_file("663", "4x4", encoding="bits"))
-    process = start("solve", "--db", table, format_board(hard_board()), "--local-cluster", "1")
-    wait_until(lambda: bool(children(process.pid)), "worker processes")
-    time.sleep(1.5)
+    command = [*PROGRAM, "solve", "--db", table, format_board(hard_board()), "--local-cluster", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    while "dashboard" not in process.stderr.readline():
+        pass
     pids = children(process.pid)
-    _, told = end(process, signal.SIGINT, 30)
+    assert pids
+    # As a terminal does: to all processes.
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        _, told = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert process.returncode == 130, told
+    assert told.splitlines() == ["pdb: interrupted"]
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "worker processes to end", 10)
 
 

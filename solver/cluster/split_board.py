@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pdb_core.puzzle import Board
 from pdb_query import Database
-from solver.cluster.prefixes import prefixes_of
+from solver.cluster.prefixes import Prefixes, prefixes_of
 from solver.cluster.tasks import Tasks
 from solver.cluster.worker import WorkerTables, search_part
 from solver.ida_star.ida_star import SearchResult
@@ -26,7 +26,8 @@ class PartSizes:
     chunk_s               what a task of several boards should take
     part_s, part_nodes    a task of subtrees that takes more returns what is left
     task_nodes            the nodes that a task of subtrees should have
-    n_prefixes            the most subtrees that a threshold is split into beforehand
+    n_prefixes            the most subtrees that a threshold is split into beforehand, all together and for each
+                          thread: some 0.1 ms of the client each
     prefix_nodes          the nodes that each of them should have
     """
 
@@ -36,7 +37,7 @@ class PartSizes:
     part_s: float = 1.0
     part_nodes: int = 20_000_000
     task_nodes: int = 4_000_000
-    n_prefixes: int = 4096
+    n_prefixes: tuple[int, int] = 4096, 128
     prefix_nodes: int = 20_000
 
 
@@ -65,6 +66,7 @@ class SplitBoard:
         self._threshold = begun.threshold
         self._generated, self._expanded = begun.generated, begun.expanded
         self._threshold_start = time.perf_counter() - begun.seconds
+        self._next: Prefixes | None = None
         self.is_over = False
         self.busy_s = 0.0  # that workers have searched
         self._deal(paused.rest, sizes.part_s)
@@ -138,7 +140,17 @@ class SplitBoard:
         is_hungry = len(self._keys) < self._tasks.n_threads()
         self._deal(part.rest, self._sizes.part_s / (4 if is_hungry else 1))
         self.check_limits()
+        if is_hungry and self._next is None and not self.is_over:
+            # While the last tasks of this threshold run.
+            self._next = self._prefixes(self._threshold + 2, self._generated)
         self._end_of_threshold()
+
+    def _prefixes(self, threshold: int, n_before: int) -> Prefixes:
+        """The upper part of a threshold, where the one before has so many nodes."""
+        most, most_of_thread = self._sizes.n_prefixes
+        most = min(most, most_of_thread * self._tasks.n_threads())
+        n_wanted = min(most, max(64, _GROWTH * n_before // self._sizes.prefix_nodes))
+        return prefixes_of(self._board, threshold, n_wanted, self._databases, self._machine)
 
     def _end_of_threshold(self) -> None:
         """Begin the next threshold where all of this one was searched."""
@@ -147,14 +159,12 @@ class SplitBoard:
             self._finished.append(last)
             self._threshold += 2
             self._threshold_start = time.perf_counter()
-            expected = _GROWTH * last.generated
-            n_wanted = min(self._sizes.n_prefixes, max(64, expected // self._sizes.prefix_nodes))
-            prefixes = prefixes_of(self._board, self._threshold, n_wanted, self._databases, self._machine)
+            prefixes, self._next = self._next or self._prefixes(self._threshold, last.generated), None
             self._generated, self._expanded = prefixes.generated, prefixes.expanded
             if prefixes.tiles is not None:
                 self._end(prefixes.tiles)
                 return
             if self.check_limits():
                 return
-            n_tasks = max(8 * self._tasks.n_threads(), expected // self._sizes.task_nodes)
+            n_tasks = max(8 * self._tasks.n_threads(), _GROWTH * last.generated // self._sizes.task_nodes)
             self._deal(prefixes.paths, self._sizes.part_s, n_tasks)
