@@ -8,7 +8,10 @@ from distributed import Client
 
 from pdb_cli import cluster as cli_cluster
 from pdb_cli.cluster import check_cluster_options, check_workers, cluster_client, worker_version
+from pdb_cli.solve_cluster import ClusterDisplay
 from pdb_core.errors import ClusterError
+from solver import Iteration
+from solver.cluster.batch import ClusterProgress
 from tests.cluster import N_WORKERS, client, cluster, kill, wait_until, worker_pids
 
 __all__ = ["client", "cluster"]
@@ -58,3 +61,14 @@ def test_cluster_of_a_command_ends_with_it(capsys: pytest.CaptureFixture[str]) -
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_progress_of_a_batch_is_logged_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ClusterDisplay(["a", "b"])
+    for seconds in (0.5, 2.0, 6.0, 7.0, 12.0):
+        at = Iteration(50, 1_000_000, 400_000, seconds)
+        display.show(ClusterProgress(1, 2, int(seconds * 3e6), seconds, seconds, 4, ((1, at),)))
+    assert capsys.readouterr().err.splitlines() == [
+        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
+        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
+    ]

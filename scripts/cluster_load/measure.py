@@ -48,9 +48,7 @@ def measured(work: Callable[[], list[Solution]]) -> dict[str, float]:
     }
 
 
-def on_cluster(
-    client: Client, requests: Sequence[Request], busy: list[float] | None = None
-) -> list[Solution]:
+def on_cluster(client: Client, requests: Sequence[Request], busy: list[float] | None = None) -> list[Solution]:
     """Solve them; the part of the time that workers were searching goes to `busy`."""
 
     def report(progress: ClusterProgress) -> None:
@@ -82,9 +80,7 @@ def on_threads(solver: Solver, boards: Sequence[Board], n_threads: int) -> list[
 
 def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: int) -> dict[str, Any]:
     """Random boards by the cluster and by as many threads, everything warm."""
-    boards: list[Board] = [
-        tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)
-    ]
+    boards: list[Board] = [tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)]
     requests = [Request(board, database.goal, (database,)) for board in boards]
     solver = Solver(database)
     rounds: dict[str, list[dict[str, float]]] = {"threads": [], "cluster": []}
@@ -100,9 +96,7 @@ def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: i
     )
 
 
-def measure_whole_processes(
-    path: Path, database: Database, n_boards: int, n_workers: int
-) -> dict[str, float]:
+def measure_whole_processes(path: Path, database: Database, n_boards: int, n_workers: int) -> dict[str, float]:
     """The same by the command, from its start to its end: kernels compiled, nothing else warm."""
     boards = random_boards(database.size, database.goal, n_boards, 1)
     with tempfile.TemporaryDirectory() as folder:
@@ -142,8 +136,7 @@ def measure_split(
             with start_local_cluster(n_workers) as cluster, Client(cluster, set_as_default=False) as client:
                 client.wait_for_workers(n_workers)
                 warm = [
-                    Request(tuple(row.tolist()), database.goal, (database,))
-                    for row in _easy(database, 4 * n_workers)
+                    Request(tuple(row.tolist()), database.goal, (database,)) for row in _easy(database, 4 * n_workers)
                 ]
                 on_cluster(client, warm)
                 rounds[str(n_workers)].append(measured_on_cluster(client, request))
@@ -193,9 +186,7 @@ def main() -> None:
         with open_database(arguments.db) as database:
             found["batch"] = measure_batch(database, arguments.boards, arguments.workers, arguments.rounds)
             print(json.dumps(found["batch"]), flush=True)
-            found["whole"] = measure_whole_processes(
-                arguments.db, database, arguments.boards, arguments.workers
-            )
+            found["whole"] = measure_whole_processes(arguments.db, database, arguments.boards, arguments.workers)
             print(json.dumps(found["whole"]), flush=True)
     if arguments.split_db is not None:
         instance = next(at for at in read_instances("korf50-24puzzle", None) if at.id == arguments.split_id)

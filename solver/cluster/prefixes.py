@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board
 from pdb_query import Database
 from solver.ida_star.search_tables import N_MOVES, blank_moves
@@ -21,7 +22,8 @@ class Prefixes:
     """The upper part of a threshold's tree.
 
     generated, expanded  its nodes
-    paths                of the subtrees below, see `ida_star.subtrees`; those with the least h first
+    paths                of the subtrees below, see `ida_star.subtrees`; those with the least h first, of equals those
+                         with the least sums
     tiles                of a solution, should there be one in the upper part
     """
 
@@ -43,7 +45,7 @@ def prefixes_of(
     boards = np.array([board], dtype=np.uint8)
     paths = np.zeros((1, 0), dtype=np.uint8)
     states = np.array([START], dtype=np.int64)
-    h = _lower_bounds(boards, databases)
+    h, sums = _lower_bounds(boards, databases)
     generated = expanded = depth = 0
     while 0 < len(boards) < n_wanted:
         blanks = np.argmin(boards, axis=1)
@@ -67,18 +69,17 @@ def prefixes_of(
         at_goal = np.flatnonzero((boards == goal).all(axis=1))
         if len(at_goal) and depth <= threshold:
             return Prefixes(generated, expanded, (), tuple(paths[at_goal[0]].tolist()))
-        h = _lower_bounds(boards, databases)
+        h, sums = _lower_bounds(boards, databases)
         left = np.flatnonzero(h + depth <= threshold)
-        boards, paths, states, h = boards[left], paths[left], states[left], h[left]
-    return Prefixes(generated, expanded, tuple(paths[row].tobytes() for row in np.argsort(h, kind="stable")))
+        boards, paths, states, h, sums = boards[left], paths[left], states[left], h[left], sums[left]
+    return Prefixes(generated, expanded, tuple(paths[row].tobytes() for row in np.lexsort((sums, h))))
 
 
-def _lower_bounds(boards: npt.NDArray[np.uint8], databases: Sequence[Database]) -> npt.NDArray[np.int64]:
-    """h of each board: the largest of all databases' sums."""
-    goal = databases[0].goal
-    if len(boards) == 0:
-        return np.empty(0, dtype=np.int64)
-    h = np.zeros(len(boards), dtype=np.int64)
-    for database in databases:
-        np.maximum(h, database.probe_batch(boards, goal).maximum, out=h)
-    return h
+def _lower_bounds(boards: npt.NDArray[np.uint8], databases: Sequence[Database]) -> tuple[Int64s, Int64s]:
+    """h of each board, the largest of all databases' sums; and all sums together."""
+    h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)
+    for database in databases if len(boards) else ():
+        batch = database.probe_batch(boards, databases[0].goal)
+        np.maximum(h, batch.maximum, out=h)
+        sums += batch.sums.sum(axis=1)
+    return h, sums

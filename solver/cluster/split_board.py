@@ -26,8 +26,9 @@ class PartSizes:
     chunk_s               what a task of several boards should take
     part_s, part_nodes    a task of subtrees that takes more returns what is left
     task_nodes            the nodes that a task of subtrees should have
-    n_prefixes            the most subtrees that a threshold is split into beforehand, all together and for each
-                          thread: some 0.1 ms of the client each
+    n_prefixes            the most subtrees that a threshold is split into beforehand, for small and for any clusters:
+                          each is some 0.1 ms of the client
+    thread_prefixes       in between, the most for each thread
     prefix_nodes          the nodes that each of them should have
     """
 
@@ -37,7 +38,8 @@ class PartSizes:
     part_s: float = 1.0
     part_nodes: int = 20_000_000
     task_nodes: int = 4_000_000
-    n_prefixes: tuple[int, int] = 4096, 128
+    n_prefixes: tuple[int, int] = 512, 4096
+    thread_prefixes: int = 128
     prefix_nodes: int = 20_000
 
 
@@ -147,8 +149,9 @@ class SplitBoard:
 
     def _prefixes(self, threshold: int, n_before: int) -> Prefixes:
         """The upper part of a threshold, where the one before has so many nodes."""
-        most, most_of_thread = self._sizes.n_prefixes
-        most = min(most, most_of_thread * self._tasks.n_threads())
+        # The same on all small clusters: when the answer is met depends on the order of the subtrees.
+        least, most = self._sizes.n_prefixes
+        most = min(most, max(least, self._sizes.thread_prefixes * self._tasks.n_threads()))
         n_wanted = min(most, max(64, _GROWTH * n_before // self._sizes.prefix_nodes))
         return prefixes_of(self._board, threshold, n_wanted, self._databases, self._machine)
 
