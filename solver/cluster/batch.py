@@ -178,15 +178,17 @@ class ClusterBatch:
             n_boards = self._chunk()
             while self._to_send and len(jobs) < n_boards and self._to_send[0].request.databases == databases:
                 jobs.append(self._to_send.popleft())
+            n_under_way = self._n_taken - self._n_done
+            most_s = self._sizes.board_s if n_under_way >= self._tasks.n_threads() else self._sizes.lone_board_s
             nodes = self._sizes.board_nodes if self._limits.nodes is None else self._limits.nodes
-            seconds = self._sizes.board_s if self._limits.seconds is None else self._limits.seconds
+            seconds = most_s if self._limits.seconds is None else self._limits.seconds
             self._n_board_tasks += 1
             self._tasks.submit(
                 search_boards,
                 [tuple(job.searched for job in jobs)],
                 functools.partial(self._take_boards, jobs),
                 tables=self._tables(databases),
-                limits=Limits(min(seconds, self._sizes.board_s), min(nodes, self._sizes.board_nodes)),
+                limits=Limits(min(seconds, most_s), min(nodes, self._sizes.board_nodes)),
                 seconds=self._sizes.part_s,
             )
 

@@ -23,6 +23,7 @@ class PartSizes:
     """How work is cut up. The defaults are for Dask's overhead of some milliseconds a task.
 
     board_s, board_nodes  a board that takes more is split
+    lone_board_s          the same where there are fewer boards than threads
     chunk_s               what a task of several boards should take
     part_s, part_nodes    a task of subtrees that takes more returns what is left
     task_nodes            the nodes that a task of subtrees should have
@@ -33,6 +34,7 @@ class PartSizes:
     """
 
     board_s: float = 1.0
+    lone_board_s: float = 0.1
     board_nodes: int = 20_000_000
     chunk_s: float = 0.25
     part_s: float = 1.0
@@ -142,7 +144,7 @@ class SplitBoard:
         is_hungry = len(self._keys) < self._tasks.n_threads()
         self._deal(part.rest, self._sizes.part_s / (4 if is_hungry else 1))
         self.check_limits()
-        if is_hungry and self._next is None and not self.is_over:
+        if len(self._keys) < 3 * self._tasks.n_threads() and self._next is None and not self.is_over:
             # While the last tasks of this threshold run.
             self._next = self._prefixes(self._threshold + 2, self._generated)
         self._end_of_threshold()
