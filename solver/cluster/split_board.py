@@ -39,7 +39,7 @@ class PartSizes:
     chunk_s: float = 0.25
     part_s: float = 1.0
     part_nodes: int = 20_000_000
-    task_nodes: int = 4_000_000
+    task_nodes: int = 2_000_000
     n_prefixes: tuple[int, int] = 512, 4096
     thread_prefixes: int = 128
     prefix_nodes: int = 20_000
