@@ -47,6 +47,10 @@ class OpenDatabases:
             return self._given[0].goal
         return blank_last(instance.size)
 
+    def digests(self) -> list[str] | str:
+        """Which tables these are: the digests of the headers of --db, or `standard`."""
+        return [database.header.digest() for database in self._given] or "standard"
+
     def databases_for(self, size: "BoardSize", goal: "Board") -> "tuple[Database, ...]":
         """The tables for boards of that size and goal. Raises `TableMismatchError`, `InputError` where
         boards are too large for tables, and what a build raises.

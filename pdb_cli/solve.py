@@ -1,14 +1,16 @@
 """`pdb solve`: shortest solutions."""
 
 import sys
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pdb_cli.any_board import refuse_with_any, solve_any
 from pdb_cli.board_files import boards_of_files, split_arguments, write_answers
+from pdb_cli.cluster import LocalClusterOption, SchedulerOption, check_cluster_options, cluster_client
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardsArgument,
@@ -25,8 +27,19 @@ from pdb_cli.options import (
 )
 from pdb_cli.output import Format, command, message, prepare
 from pdb_cli.solve_batch import COLUMNS, Batch
+from pdb_cli.solve_cluster import WorkerDatabaseOption
+from pdb_cli.solve_log import LogOption, SolveLog
 from pdb_cli.solve_output import Listing, solutions_text
-from pdb_cli.solvers import HeuristicOption, MemoryLimitOption, SearchOption, Solvers, WeightOption, parse_method
+from pdb_cli.solvers import (
+    WEIGHTED_A_STAR,
+    HeuristicOption,
+    MemoryLimitOption,
+    Method,
+    SearchOption,
+    Solvers,
+    WeightOption,
+    parse_method,
+)
 from pdb_cli.tile_names import between_boards, names_of_tiles
 from pdb_core.errors import InputError
 
@@ -86,6 +99,10 @@ def solve(
         str,
         typer.Option("--tiles", metavar="numbers|letters", help="Letters: tiles are the words of --goal, _ the blank."),
     ] = "numbers",
+    log: LogOption = None,
+    scheduler: SchedulerOption = None,
+    local_cluster: LocalClusterOption = None,
+    worker_db: WorkerDatabaseOption = None,
     load: LoadOption = "map",
     output: FormatOption = Format.text,
 ) -> None:
@@ -108,6 +125,9 @@ def solve(
                 "--heuristic": heuristic,
                 "--weight": weight,
                 "--memory-limit": memory_limit,
+                "--log": log,
+                "--scheduler": scheduler,
+                "--local-cluster": local_cluster,
             }
         )
     if list_solutions and not all_solutions:
@@ -115,6 +135,14 @@ def solve(
     if list_solutions and output not in (Format.text, Format.ndjson):
         raise typer.BadParameter("writes text or ndjson", param_hint="--list")
     method = parse_method(search, heuristic, db, weight, memory_limit, plain=plain, finds_all=all_solutions)
+    check_cluster_options(scheduler, local_cluster)
+    on_cluster = scheduler is not None or local_cluster is not None
+    if on_cluster:
+        _refuse_on_cluster(method, {"--all": all_solutions, "--threads": threads})
+    if worker_db is not None and scheduler is None:
+        raise typer.BadParameter("goes with --scheduler", param_hint="--worker-db")
+    if log is not None and list_solutions:
+        raise typer.BadParameter("goes without --log, which does not keep the list", param_hint="--list")
     prepare()
     boards, goal = between_boards(from_board, to_board, boards, instances, goal)
     files, boards = split_arguments(boards)
@@ -132,16 +160,49 @@ def solve(
     if any_size:
         solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return
-    with OpenDatabases(db, load) as databases:
+    with ExitStack() as stack:
+        databases = stack.enter_context(OpenDatabases(db, load))
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None
         word = str if names is None else names.word
-        batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing, word)
-        write_answers(batch.records(asked, n_threads), output, out, columns=COLUMNS, text=solutions_text, names=names)
+        kept = (
+            None
+            if log is None
+            else stack.enter_context(SolveLog(log, _logged_method(method, databases, all_solutions)))
+        )
+        batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing, word, kept)
+        if on_cluster:
+            client = stack.enter_context(cluster_client(scheduler, local_cluster))
+            records = batch.cluster_records(client, asked, plain=plain, load=load, worker_folder=worker_db)
+        else:
+            records = batch.records(asked, n_threads)
+        write_answers(records, output, out, columns=COLUMNS, text=solutions_text, names=names)
     batch.tell_summary()
     if batch.worst is not None:
         raise batch.worst
+
+
+def _refuse_on_cluster(method: Method, options: dict[str, object]) -> None:
+    """Raise a usage error for what a cluster does not do."""
+    for name, value in options.items():
+        if value:
+            raise typer.BadParameter("does not go with a cluster", param_hint=name)
+    if method.keeps_nodes or method.heuristics:
+        raise InputError("on a cluster boards are solved by IDA* with tables; leave out --search and --heuristic")
+
+
+def _logged_method(method: Method, databases: OpenDatabases, all_solutions: bool) -> dict[str, Any]:
+    """What the answers in a log have in common."""
+    weight = method.weight if method.search == WEIGHTED_A_STAR else None
+    return {
+        "search": method.search,
+        "heuristic": method.heuristic,
+        "weight": weight,
+        "plain": method.plain,
+        "all": all_solutions,
+        "tables": databases.digests() if method.uses_databases else None,
+    }
 
 
 def _default_instances(db: "list[Path] | None") -> str:

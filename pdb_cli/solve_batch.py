@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.output import count, message, plural
+from pdb_cli.solve_cluster import cluster_outcomes
+from pdb_cli.solve_log import SolveLog
 from pdb_cli.solve_output import Listing, SearchDisplay, tell_unsolvable
 from pdb_cli.solvers import Solvers
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
@@ -34,8 +37,10 @@ class Batch:
         all_solutions: bool,
         listing: "Listing | None",
         word: Callable[[int], str] = str,
+        log: SolveLog | None = None,
     ) -> None:
-        """`word` is what a tile is called in messages."""
+        """`word` is what a tile is called in messages; `log` has answers, and gets those that are found."""
+        self._log = log
         self._word = word
         self._all, self._listing = all_solutions, listing
         self._databases, self._solvers, self._goal = databases, solvers, goal
@@ -46,12 +51,30 @@ class Batch:
         self.worst: PdbError | None = None
 
     def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
-        """The answers in the order of the boards."""
+        """The answers in the order of the boards, by threads of this process."""
         from solver.solve import in_parallel
 
         outcomes = in_parallel(instances, self._solve, n_threads=n_threads, report=self._display.show)
         for instance, goal, outcome in outcomes:
             self._display.clear()
+            yield self._record(instance, goal, outcome)
+
+    def cluster_records(
+        self, client: Any, instances: "Iterable[Instance]", *, plain: bool, load: str, worker_folder: Path | None
+    ) -> Iterator[dict[str, Any]]:
+        """The answers in the order of the boards, by a Dask cluster."""
+        outcomes = cluster_outcomes(
+            client,
+            instances,
+            self._databases,
+            lambda instance: self._databases.goal_of(instance, self._goal),
+            self._log,
+            limits=self._limits(),
+            plain=plain,
+            load=load,
+            worker_folder=worker_folder,
+        )
+        for instance, goal, outcome in outcomes:
             yield self._record(instance, goal, outcome)
 
     def _limits(self) -> "Limits":
@@ -64,13 +87,20 @@ class Batch:
     ) -> "tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]":
         goal = self._databases.goal_of(instance, self._goal)
         size, limits = instance.size, self._limits()
+        known = None if self._log is None else self._log.answer(instance.board, goal, size)
+        if known is not None:
+            return instance, goal, known
         try:
             if not self._all:
-                return instance, goal, self._solvers.solve(instance.board, size, goal, limits, report, crew)
-            listed = None if self._listing is None else self._listing.of(instance.id)
-            return instance, goal, self._solvers.solve_all(instance.board, size, goal, listed, limits, report, crew)
+                solution = self._solvers.solve(instance.board, size, goal, limits, report, crew)
+            else:
+                listed = None if self._listing is None else self._listing.of(instance.id)
+                solution = self._solvers.solve_all(instance.board, size, goal, listed, limits, report, crew)
         except (UnsolvableError, MemoryLimitError) as error:
             return instance, goal, error
+        if self._log is not None:
+            self._log.add(solution)
+        return instance, goal, solution
 
     def _record(
         self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"

@@ -24,6 +24,7 @@
     │   ├── DiskFullError                               no room for the file
     │   └── BusyError                                   a service that has as much to do as it may
     ├── ServiceError                                1   a service that cannot be reached, or answers nonsense
+    ├── ClusterError                                1   a cluster that cannot be reached, or whose workers cannot do it
     ├── WrongAnswerError                            1   an answer contradicts what is known
     └── (KeyboardInterrupt)                       130   not ours, but the command line answers it
 
@@ -143,6 +144,10 @@ class BusyError(LimitReachedError):
 
 class ServiceError(PdbError):
     """A service cannot be reached, or does not answer as one."""
+
+
+class ClusterError(PdbError):
+    """A Dask cluster cannot be reached, has no workers, or they run another version or lack a table file."""
 
 
 class WrongAnswerError(PdbError):

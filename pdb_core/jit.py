@@ -18,6 +18,8 @@ import numba
 import platformdirs
 from numba.core import event
 
+from pdb_core import __version__
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver")
@@ -46,10 +48,22 @@ def _sources_digest() -> str:
     """Digest of everything that decides what a kernel compiles to."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {sys.version} {_settings.BOUNDSCHECK} {_settings.DEBUG}".encode())
+    digest.update(own_sources_digest().encode())
+    return digest.hexdigest()[:16]
+
+
+def own_sources_digest() -> str:
+    """Digest of what the kernels are made of: the same on machines that run the same kernels."""
+    digest = hashlib.sha256()
     for path in _kernel_sources():
         digest.update(path.name.encode())
         digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()
+
+
+def program_version() -> tuple[str, str]:
+    """What must be the same where parts of one piece of work are done: the version, and the kernels' digest."""
+    return __version__, own_sources_digest()
 
 
 def _writable(folder: Path) -> bool:

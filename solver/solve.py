@@ -65,6 +65,11 @@ class Solver:
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.load_kernels(one_move_away(database.goal, database.size))
 
+    @property
+    def ida_star(self) -> IdaStar:
+        """The search itself, in the terms of the tables."""
+        return self._ida_star
+
     def solve(
         self,
         board: Board,

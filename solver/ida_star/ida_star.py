@@ -11,14 +11,10 @@ import numpy as np
 
 from pdb_core.lookup import Int64s
 from pdb_core.lookup_kernels import probe_boards
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import Board, BoardSize
 from solver.ida_star.crew import Crew
 from solver.ida_star.ida_star_kernels import FOUND, PAUSED, search_small_thresholds, start_at_root
 from solver.ida_star.search_tables import (
-    BLANK as ROW_BLANK,
-)
-from solver.ida_star.search_tables import (
-    BOARD,
     EXPANDED,
     GENERATED,
     VALUE_SHIFT,
@@ -26,8 +22,10 @@ from solver.ida_star.search_tables import (
     Lanes,
     SearchTables,
     empty_lanes,
+    put_root,
     search_tables,
 )
+from solver.ida_star.subtrees import paths_left
 from solver.ida_star.threshold import LanesSearch, Listed, Stacks, ThresholdSearch, path_to_goal
 from solver.move_pruning.move_pruning import MoveMachine
 from solver.progress import Iteration, Limits, Report
@@ -44,6 +42,8 @@ class SearchResult:
     """What IDA* found. `tiles` are the tiles moved, in order; None where a limit was reached first.
 
     n_solutions  shortest solutions found; all there are, where all were asked for and `is_complete`
+    rest         where a limit was reached without a crew: the subtrees of the last threshold that are left, see
+                 `subtrees`
     """
 
     tiles: tuple[int, ...] | None
@@ -52,6 +52,7 @@ class SearchResult:
     h: int
     iterations: tuple[Iteration, ...]
     seconds: float
+    rest: tuple[bytes, ...] = ()
 
     @property
     def generated(self) -> int:
@@ -94,10 +95,15 @@ class IdaStar:
     def __init__(
         self, size: BoardSize, heuristics: Sequence[Heuristic], machine: MoveMachine, *, orders_children: bool
     ) -> None:
-        self._size = size
-        self._goal = tuple(heuristics[0].tables.goal.tolist())
+        self.size = size
+        self.goal: Board = tuple(heuristics[0].tables.goal.tolist())
         self._heuristics = tuple(heuristics)  # also keeps the tables' memory, which the kernel reads by its addresses
         self._tables = search_tables(size, heuristics, machine, orders_children=orders_children)
+
+    @property
+    def tables(self) -> SearchTables:
+        """What the kernels search with."""
+        return self._tables
 
     def search(
         self,
@@ -117,9 +123,9 @@ class IdaStar:
         """
         start = time.perf_counter()
         limits = limits or Limits()
-        words, sums = self._root(board)
+        words, sums = self.words_and_sums(board)
         h = int(sums.max())
-        if board == self._goal:
+        if board == self.goal:
             if listed is not None:
                 listed(())
             return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
@@ -147,8 +153,9 @@ class IdaStar:
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
                 is_complete = finds_all and search.status == FOUND
+                rest = paths_left(self._tables, lanes) if search.status == PAUSED and crew is None else ()
                 return SearchResult(
-                    tiles, search.n_solutions, is_complete, h, tuple(finished), time.perf_counter() - start
+                    tiles, search.n_solutions, is_complete, h, tuple(finished), time.perf_counter() - start, rest
                 )
             if threshold + 2 > max_depth:
                 max_depth = threshold + _THRESHOLD_ROOM
@@ -160,20 +167,17 @@ class IdaStar:
         solvable board one move from the goal.
         """
         self.search(board)
-        lanes = self._lanes_at_root(board, *self._root(board), _THRESHOLD_ROOM)
+        lanes = self._lanes_at_root(board, *self.words_and_sums(board), _THRESHOLD_ROOM)
         start_at_root(self._tables, lanes)
         LanesSearch(self._tables, 1, _THRESHOLD_ROOM, None).load_kernels(lanes)
 
     def _lanes_at_root(self, board: Board, words: Int64s, sums: Int64s, max_depth: int) -> Lanes:
         """Stacks for paths of up to `max_depth` moves, the root in the first row."""
         lanes = empty_lanes(self._tables, max_depth)
-        lanes.boards[8 * BOARD : 8 * BOARD + self._size.n_cells] = board
-        lanes.rows[ROW_BLANK] = board.index(BLANK)
-        lanes.rows[self._tables.words_at : self._tables.sums_at] = words
-        lanes.rows[self._tables.sums_at : self._tables.children_at] = sums
+        put_root(self._tables, lanes, board, words, sums)
         return lanes
 
-    def _root(self, board: Board) -> tuple[Int64s, Int64s]:
+    def words_and_sums(self, board: Board) -> tuple[Int64s, Int64s]:
         """The words of all units at `board`, and the sums."""
         words, sums = [], []
         rows = np.array([board], dtype=np.uint8)
@@ -184,7 +188,7 @@ class IdaStar:
             values = np.zeros((1, *shape), dtype=np.uint8)
             probe_boards(rows, tables, views, masks, labels, values)
             distances = values[0].astype(np.int64)
-            states = masks | (labels << self._size.n_cells) | (distances << VALUE_SHIFT)
+            states = masks | (labels << self.size.n_cells) | (distances << VALUE_SHIFT)
             for s, patterns in heuristic.sums():
                 words.append(states[s, patterns])
                 sums.append(distances[s, patterns].sum())

@@ -289,14 +289,15 @@ def take_over(tables: Any, lanes: Any, idle_lane: int, others: Any, busy_lane: i
 
 @kernel
 def start_at_root(tables: Any, lanes: Any) -> None:
-    """Begin a threshold: lane 0 at the root, whose blank, board, words and sums are in row 0; the others idle."""
+    """Begin a threshold: lane 0 at the root, whose blank, machine state (0 where no move was made before it), board,
+    words and sums are in row 0; the others idle.
+    """
     for lane in range(tables.n_lanes):
         lanes.lanes[lane * LANE_FIELDS + PHASE] = IDLE
         lanes.lanes[lane * LANE_FIELDS + DEPTH] = 0
         lanes.lanes[lane * LANE_FIELDS + BASE] = 0
         lanes.lanes[lane * LANE_FIELDS + SHALLOWEST] = 0
-    moves = np.int64(tables.allowed[0]) & tables.cell_moves[lanes.rows[BLANK]]
-    lanes.rows[MACHINE_STATE] = 0
+    moves = np.int64(tables.allowed[lanes.rows[MACHINE_STATE]]) & tables.cell_moves[lanes.rows[BLANK]]
     lanes.rows[UNTRIED] = moves
     lanes.rows[FIRST_SUM] = 0
     lanes.lanes[PHASE] = 0

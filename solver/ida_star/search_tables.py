@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.lookup import Int64s, LookupTables, SumViews
-from pdb_core.puzzle import BoardSize
-from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
+from pdb_core.puzzle import BLANK as EMPTY
+from pdb_core.puzzle import Board, BoardSize
+from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, START, UP, MoveMachine
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -330,3 +331,14 @@ def empty_lanes(tables: SearchTables, max_depth: int) -> Lanes:
         counters=np.zeros(N_COUNTERS, dtype=np.int64),
         n_rows=n_rows,
     )
+
+
+def put_root(
+    tables: SearchTables, lanes: Lanes, board: Board, words: Int64s, sums: Int64s, machine_state: int = START
+) -> None:
+    """Put a root into the first row, for `start_at_root`; `machine_state` is that after the moves made before it."""
+    lanes.boards[8 * BOARD : 8 * BOARD + tables.n_cells] = board
+    lanes.rows[BLANK] = board.index(EMPTY)
+    lanes.rows[MACHINE_STATE] = machine_state
+    lanes.rows[tables.words_at : tables.sums_at] = words
+    lanes.rows[tables.sums_at : tables.children_at] = sums

@@ -1,0 +1,179 @@
+"""A Dask cluster for commands that can use one: --scheduler, --local-cluster, and the client that they give.
+
+`distributed` is imported only where one of the two is used.
+"""
+
+import contextlib
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.output import message, plural
+from pdb_core.errors import ClusterError, InputError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler", metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."
+    ),
+]
+LocalClusterOption = Annotated[
+    int | None,
+    typer.Option(
+        "--local-cluster",
+        min=1,
+        max=1024,
+        metavar="N",
+        help="Work on a Dask cluster of N processes of this machine, started for this command.",
+        show_default=False,
+    ),
+]
+
+# How long a scheduler may take to answer, a cluster to have a worker, and one of our own to end, in seconds.
+_CONNECT_S = 8
+_WORKERS_S = 30
+_CLOSE_S = 5
+# Ctrl-C on a terminal reaches all processes: the command answers it, and tells the workers.
+_WORKER_PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+
+
+def check_cluster_options(scheduler: str | None, local_cluster: int | None) -> None:
+    """Raise a usage error where both are given, `InputError` where the package is missing."""
+    if scheduler is not None and local_cluster is not None:
+        raise typer.BadParameter("goes without --scheduler", param_hint="--local-cluster")
+    if scheduler is not None or local_cluster is not None:
+        _import_distributed()
+
+
+@contextlib.contextmanager
+def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterator[Client]":
+    """A client of the cluster that was asked for, its workers checked to be of this version; the dashboard's address on
+    stderr.
+
+    When the context is left, by an error or Ctrl-C too, everything that this client still waits for is cancelled; a
+    cluster of our own is stopped.
+
+    Raises `InputError` where the package is missing, `ClusterError` where the scheduler does not answer, has no
+    workers, or its workers run another version.
+    """
+    distributed = _import_distributed()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet_logs())
+        cluster: Any = scheduler
+        if local_cluster is not None:
+            cluster = start_local_cluster(local_cluster)
+            stack.callback(_quietly, lambda: cluster.close(timeout=_CLOSE_S))
+        try:
+            client = distributed.Client(
+                cluster, timeout=_CONNECT_S, set_as_default=False, name="tile-pdb", direct_to_workers=False
+            )
+        except (OSError, ValueError, TypeError) as error:
+            why = str(error).partition("\n")[0] or type(error).__name__
+            raise ClusterError(
+                f"there is no Dask scheduler at {scheduler}: {why}; start one with dask scheduler, and name its "
+                "address as it is shown there, such as tcp://host:8786"
+            ) from None
+        stack.callback(_quietly, lambda: client.close(timeout=_CLOSE_S))
+        n_threads = check_workers(client)
+        where = scheduler if local_cluster is None else "a cluster of this command's own"
+        message(f"pdb: {plural(n_threads, 'thread')} on {where}; dashboard {client.dashboard_link}")
+        yield client
+
+
+def start_local_cluster(n_workers: int) -> Any:
+    """A `distributed.LocalCluster` of so many processes of one thread each, without limits of memory: mapped tables
+    would count against them.
+    """
+    distributed = _import_distributed()
+    return distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        memory_limit=0,
+        silence_logs=logging.CRITICAL,
+        dashboard_address="127.0.0.1:0",  # a free port; None would be 8787, with a warning where that is taken
+        preload=[_WORKER_PRELOAD],
+    )
+
+
+def check_workers(client: "Client") -> int:
+    """The number of threads of all workers, which must run what the client runs. Raises `ClusterError`."""
+    try:
+        client.wait_for_workers(1, timeout=_WORKERS_S)
+    except TimeoutError:
+        raise ClusterError(
+            f"the scheduler at {client.scheduler.address} has had no workers for {_WORKERS_S} s; start some with "
+            f"dask worker {client.scheduler.address}"
+        ) from None
+    expected = worker_version()
+    # What a worker fails with comes back as an object in place of its answer.
+    versions = client.run(worker_version, on_error="return")
+    for address, version in versions.items():
+        if isinstance(version, ModuleNotFoundError):
+            raise ClusterError(
+                f"the worker at {address} has no tile-pdb: {version}; pip install 'tile-pdb[dask]' there"
+            )
+        if version != expected:
+            raise ClusterError(
+                f"the worker at {address} runs tile-pdb {_shown(version)}, this command {_shown(expected)}; install "
+                "the same version on both"
+            )
+    return sum(client.nthreads().values())
+
+
+def worker_version() -> tuple[str, str]:
+    """What must be the same at the client and its workers, as a function that a worker can run."""
+    from pdb_core.jit import program_version
+
+    return program_version()
+
+
+def _shown(version: object) -> str:
+    if isinstance(version, tuple):
+        return f"{version[0]} (kernels {version[1][:8]})"
+    return f"that cannot tell its version ({version})"
+
+
+def _import_distributed() -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{error.name} is not installed; pip install 'tile-pdb[dask]' brings what --scheduler and --local-cluster "
+            "need"
+        ) from None
+    return distributed
+
+
+@contextlib.contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """What goes wrong is told in one sentence of our own, not in those of Dask."""
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(name) for name in ("distributed", *names)]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _quietly(close: Any) -> None:
+    """Close, not to be interrupted by another Ctrl-C; what has gone away cannot be closed, and need not."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    try:
+        with contextlib.suppress(Exception):
+            close()
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, before)

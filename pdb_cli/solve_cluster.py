@@ -1,0 +1,122 @@
+"""`pdb solve` on a Dask cluster: the boards to it, the answers back, and what is shown meanwhile."""
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.databases import OpenDatabases
+from pdb_cli.output import ProgressLine, count, message
+from pdb_cli.solve_log import SolveLog
+
+if TYPE_CHECKING:
+    from pdb_core.errors import MemoryLimitError, UnsolvableError
+    from pdb_core.puzzle import Board
+    from pdb_query import Instance
+    from solver import Limits, Solution
+    from solver.cluster.batch import ClusterProgress, Request
+
+    Outcome = tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]
+
+WorkerDatabaseOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--worker-db",
+        metavar="DIR",
+        help="The folder where the workers of --scheduler find the files of --db; by default at the same place.",
+        show_default=False,
+    ),
+]
+
+# How often the rate is measured anew, and a line is written to a log, in seconds.
+_RATE_S, _LOG_S = 1.0, 5.0
+
+
+def cluster_outcomes(
+    client: Any,
+    instances: "Iterable[Instance]",
+    databases: OpenDatabases,
+    goal_of: "Callable[[Instance], Board]",
+    log: SolveLog | None,
+    *,
+    limits: "Limits",
+    plain: bool,
+    load: str,
+    worker_folder: Path | None,
+) -> "Iterator[Outcome]":
+    """Each board, its goal and its answer, in their order; those in the log are not searched."""
+    from solver.cluster.batch import ClusterBatch, Request
+
+    taken: deque[tuple[Instance, Board, Solution | None]] = deque()
+    ids: list[str] = []
+
+    def requests() -> "Iterator[Request]":
+        for instance in instances:
+            goal = goal_of(instance)
+            known = None if log is None else log.answer(instance.board, goal, instance.size)
+            taken.append((instance, goal, known))
+            if known is None:
+                ids.append(instance.id)
+                yield Request(instance.board, goal, databases.databases_for(instance.size, goal))
+
+    def known_before() -> "Iterator[Outcome]":
+        while taken and taken[0][2] is not None:
+            instance, goal, known = taken.popleft()
+            assert known is not None
+            yield instance, goal, known
+
+    display = ClusterDisplay(ids)
+    batch = ClusterBatch(
+        client,
+        limits=limits,
+        plain=plain,
+        load=load,  # type: ignore[arg-type]
+        worker_folder=worker_folder,
+        report=display.show,
+        finished=None if log is None else lambda _number, solution: log.add(solution),
+    )
+    for answer in batch.solutions(requests()):
+        display.clear()
+        yield from known_before()
+        instance, goal, _ = taken.popleft()
+        yield instance, goal, answer
+    yield from known_before()
+
+
+class ClusterDisplay:
+    """Shows where a batch on a cluster stands: on a terminal all the time, in a log now and then."""
+
+    def __init__(self, ids: list[str]) -> None:
+        """`ids` are those of the boards on the cluster, which may grow."""
+        self._ids = ids
+        self._line = ProgressLine()
+        self._rate = 0.0
+        self._measured_s = self._logged_s = 0.0
+        self._measured_nodes = 0
+
+    def show(self, progress: "ClusterProgress") -> None:
+        passed = progress.seconds - self._measured_s
+        if passed >= _RATE_S:
+            self._rate = (progress.generated - self._measured_nodes) / passed
+            self._measured_s, self._measured_nodes = progress.seconds, progress.generated
+        text = self._text(progress)
+        self._line.show(text)
+        if not sys.stderr.isatty() and progress.seconds - self._logged_s >= _LOG_S:
+            self._logged_s = progress.seconds
+            message(f"pdb: {text}")
+
+    def clear(self) -> None:
+        self._line.clear()
+
+    def _text(self, progress: "ClusterProgress") -> str:
+        boards = "".join(
+            f"; board {self._ids[number]}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
+            for number, at in progress.iterations
+        )
+        return (
+            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {progress.n_threads} threads, "
+            f"{self._rate / 1e6:.1f} million/s{boards}"
+        )

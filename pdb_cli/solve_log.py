@@ -1,0 +1,162 @@
+"""A log of finished boards, one a line, from which the same command goes on after a crash or Ctrl-C.
+
+The first line tells the method and the tables; each of the others is what is known of one board that was solved. Lines
+are only ever added; a last line that was cut short is taken off. docs/cluster.md describes the file.
+"""
+
+import fcntl
+import json
+import os
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+
+import typer
+
+from pdb_cli.output import message, plural
+from pdb_core.errors import InputError, OutputError, WrongAnswerError
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Board, BoardSize
+    from solver import Solution
+
+LogOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--log",
+        metavar="FILE",
+        help="Add each solved board to this file, and take the answers of boards in it from there: the same command "
+        "goes on where it was stopped.",
+        show_default=False,
+    ),
+]
+
+_KIND, _VERSION = "tile-pdb solve log", 1
+# Lines reach the system at once, the disk within this time while boards are solved: it takes some milliseconds.
+_SYNC_S = 1.0
+
+
+class SolveLog:
+    """The answers in a log, and adding to it. Thread-safe; a context manager."""
+
+    def __init__(self, path: Path, method: dict[str, Any]) -> None:
+        """Open it, or begin it. `method` is what all answers must have in common.
+
+        Raises `InputError` where the file is no log or one of another method, `OutputError` where it cannot be written
+        or is in use.
+        """
+        self._path = path
+        self._lock = threading.Lock()
+        self._answers: dict[tuple[Board, Board], Solution] = {}
+        self._file = self._open()
+        try:
+            self._read({"log": _KIND, "version": _VERSION} | json.loads(json.dumps(method)))
+        except BaseException:
+            self._file.close()
+            raise
+        self._synced_at = time.monotonic()
+
+    def __enter__(self) -> "SolveLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Solution | None":
+        """What the log says of a board, replayed. Raises `InputError` where that is no solution."""
+        from solver import replay
+
+        solution = self._answers.get((board, goal))
+        if solution is not None:
+            try:
+                replay(board, solution.tiles or (), goal, size)
+            except WrongAnswerError as error:
+                raise InputError(f"the log {self._path} is damaged: {error}; name another with --log") from None
+        return solution
+
+    def add(self, solution: "Solution") -> None:
+        """Add a board that is solved; one that was given up is not."""
+        if solution.length is None:
+            return
+        line = json.dumps(asdict(solution), separators=(",", ":")).encode() + b"\n"
+        with self._lock:
+            self._file.write(line)
+            self._file.flush()
+            if time.monotonic() - self._synced_at >= _SYNC_S:
+                os.fsync(self._file.fileno())
+                self._synced_at = time.monotonic()
+
+    def _open(self) -> BinaryIO:
+        try:
+            file = self._path.open("a+b")
+        except OSError as error:
+            raise OutputError(f"cannot write the log {self._path}: {error.strerror}; name another with --log") from None
+        try:
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise OutputError(
+                f"the log {self._path} is in use by another pdb solve; wait for it, or name another with --log"
+            ) from None
+        return file
+
+    def _read(self, header: dict[str, Any]) -> None:
+        self._file.seek(0)
+        # What comes after the last end of a line was cut short.
+        *lines, cut_short = self._file.read().split(b"\n")
+        first = json.dumps(header).encode()
+        if lines:
+            self._check_header(lines[0], header)
+        elif not first.startswith(cut_short):
+            raise self._foreign()
+        self._file.truncate(sum(len(line) + 1 for line in lines))
+        if not lines:
+            self._file.write(first + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            return
+        for number, line in enumerate(lines[1:], start=2):
+            try:
+                solution = _solution(json.loads(line))
+            except (ValueError, TypeError, KeyError):
+                raise InputError(
+                    f"line {number} of the log {self._path} is damaged; take the line out, or name another log"
+                ) from None
+            self._answers[solution.board, solution.goal] = solution
+        if self._answers:
+            message(f"pdb: {plural(len(self._answers), 'finished board')} in {self._path}")
+
+    def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
+        try:
+            found = json.loads(line)
+        except ValueError:
+            raise self._foreign() from None
+        if not isinstance(found, dict) or found.get("log") != _KIND:
+            raise self._foreign()
+        other = sorted(name for name in header.keys() | found.keys() if header.get(name) != found.get(name))
+        if other:
+            what = ", ".join(f"{name} {_shown(found.get(name))}, not {_shown(header.get(name))}" for name in other)
+            raise InputError(f"the log {self._path} is of another search ({what}); name another with --log")
+
+    def _foreign(self) -> InputError:
+        return InputError(f"{self._path} is not a log of pdb solve; name another file with --log")
+
+
+def _shown(value: object) -> str:
+    """A value of the header; of digests the first letters."""
+    if isinstance(value, list):
+        return " ".join(str(item)[:12] for item in value)
+    return "none" if value is None else str(value)
+
+
+def _solution(fields: dict[str, Any]) -> "Solution":
+    """A solution as it was written. Raises `ValueError`, `TypeError`, `KeyError`."""
+    from solver import Iteration, Solution
+
+    lists = {name: tuple(int(n) for n in fields[name]) for name in ("board", "goal", "tiles")}
+    iterations = tuple(Iteration(**iteration) for iteration in fields["iterations"])
+    return Solution(**(fields | lists | {"iterations": iterations}))

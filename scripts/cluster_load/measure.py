@@ -1,0 +1,203 @@
+"""Measures solving on a Dask cluster of this machine beside solving by threads, and a split board by one worker and
+several.
+
+Ratios of one run, rounds in turns, best of each: other work on the machine then disturbs both sides alike. Seconds of
+the processors are told too. Needs `pip install 'tile-pdb[dask]'`; run it by scripts/bench --cluster.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+from distributed import Client
+
+from pdb_cli.cluster import start_local_cluster
+from pdb_core.puzzle import Board, format_board, parse_goal, random_boards
+from pdb_query import Database, open_database, read_instances
+from solver import Solution, Solver
+from solver.cluster.batch import ClusterBatch, ClusterProgress, Request
+from solver.solve import in_parallel
+
+_PROGRAM = "from pdb_cli.main import run; run()"
+
+
+def processor_seconds() -> float:
+    """User and system seconds of this process and those it has started."""
+    process = psutil.Process()
+    times = [process.cpu_times(), *(child.cpu_times() for child in process.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
+
+
+def measured(work: Callable[[], list[Solution]]) -> dict[str, float]:
+    """Seconds by the clock and of the processors, and nodes."""
+    before, start = processor_seconds(), time.perf_counter()
+    solutions = work()
+    seconds = time.perf_counter() - start
+    assert all(solution.length is not None for solution in solutions)
+    return {
+        "seconds": seconds,
+        "processor_s": processor_seconds() - before,
+        "generated": sum(solution.generated for solution in solutions),
+    }
+
+
+def on_cluster(client: Client, requests: Sequence[Request], busy: list[float] | None = None) -> list[Solution]:
+    """Solve them; the part of the time that workers were searching goes to `busy`."""
+
+    def report(progress: ClusterProgress) -> None:
+        share[:] = [progress.busy_s / (progress.seconds * progress.n_threads)]
+
+    share: list[float] = []
+    answers = ClusterBatch(client, report=report).solutions(requests)
+    solutions = [answer for answer in answers if isinstance(answer, Solution)]
+    if busy is not None:
+        busy += share
+    return solutions
+
+
+def measured_on_cluster(client: Client, requests: Sequence[Request]) -> dict[str, float]:
+    """As `measured`, and the part of the time that workers were searching: the rest is what the cluster costs."""
+    busy: list[float] = []
+    return measured(lambda: on_cluster(client, requests, busy)) | {"busy": busy[0]}
+
+
+def on_threads(solver: Solver, boards: Sequence[Board], n_threads: int) -> list[Solution]:
+    return list(
+        in_parallel(
+            boards,
+            lambda board, report, crew: solver.solve(board, report=report, crew=crew),
+            n_threads=n_threads,
+        )
+    )
+
+
+def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: int) -> dict[str, Any]:
+    """Random boards by the cluster and by as many threads, everything warm."""
+    boards: list[Board] = [tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)]
+    requests = [Request(board, database.goal, (database,)) for board in boards]
+    solver = Solver(database)
+    rounds: dict[str, list[dict[str, float]]] = {"threads": [], "cluster": []}
+    with start_local_cluster(n_workers) as cluster, Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(n_workers)
+        first = measured_on_cluster(client, requests)
+        on_threads(solver, boards, n_workers)
+        for _ in range(n_rounds):
+            rounds["threads"].append(measured(lambda: on_threads(solver, boards, n_workers)))
+            rounds["cluster"].append(measured_on_cluster(client, requests))
+    return {"n_boards": n_boards, "n_workers": n_workers, "first": first, **rounds} | ratios(
+        rounds, "cluster", "threads"
+    )
+
+
+def measure_whole_processes(path: Path, database: Database, n_boards: int, n_workers: int) -> dict[str, float]:
+    """The same by the command, from its start to its end: kernels compiled, nothing else warm."""
+    boards = random_boards(database.size, database.goal, n_boards, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "boards.txt"
+        file.write_text("".join(f"{format_board(row.tolist())}\n" for row in boards))
+        command = [
+            sys.executable,
+            "-c",
+            _PROGRAM,
+            "solve",
+            "--db",
+            str(path),
+            "--instances",
+            str(file),
+            "--format",
+            "csv",
+        ]
+        seconds = {}
+        for name, options in {
+            "threads": ["--threads", str(n_workers)],
+            "cluster": ["--local-cluster", str(n_workers)],
+        }.items():
+            start = time.perf_counter()
+            subprocess.run([*command, *options], check=True, capture_output=True)
+            seconds[f"{name}_s"] = time.perf_counter() - start
+    return seconds
+
+
+def measure_split(
+    database: Database, board: Board, goal: Board, counts: Sequence[int], n_rounds: int
+) -> dict[str, Any]:
+    """One board, by clusters of several sizes, each warm."""
+    request = [Request(board, goal, (database,))]
+    rounds: dict[str, list[dict[str, float]]] = {str(n): [] for n in counts}
+    for _ in range(n_rounds):
+        for n_workers in counts:
+            with start_local_cluster(n_workers) as cluster, Client(cluster, set_as_default=False) as client:
+                client.wait_for_workers(n_workers)
+                warm = [
+                    Request(tuple(row.tolist()), database.goal, (database,)) for row in _easy(database, 4 * n_workers)
+                ]
+                on_cluster(client, warm)
+                rounds[str(n_workers)].append(measured_on_cluster(client, request))
+    first, last = str(counts[0]), str(counts[-1])
+    return {**rounds} | ratios(rounds, first, last)
+
+
+def _easy(database: Database, n_boards: int) -> Any:
+    """Boards a few moves from the goal: for workers to open the tables."""
+    import numpy as np
+
+    rows = np.array([database.goal] * n_boards, dtype=np.uint8)
+    blank = database.goal.index(0)
+    cell = database.size.neighbours[blank][0]
+    rows[:, [blank, cell]] = rows[:, [cell, blank]]
+    return rows
+
+
+def ratios(rounds: dict[str, list[dict[str, float]]], above: str, below: str) -> dict[str, float]:
+    """Least seconds of one by those of the other; of the processors too, and by nodes/s."""
+
+    def least(name: str, what: str) -> float:
+        return min(each[what] for each in rounds[name])
+
+    def rate(name: str) -> float:
+        return max(each["generated"] / each["seconds"] for each in rounds[name])
+
+    return {
+        f"{above}_to_{below}": least(above, "seconds") / least(below, "seconds"),
+        f"{above}_to_{below}_processor": least(above, "processor_s") / least(below, "processor_s"),
+        f"{below}_to_{above}_nodes_per_s": rate(below) / rate(above),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("db", type=Path, nargs="?", help="tables of the 15-puzzle, for random boards")
+    parser.add_argument("--split-db", type=Path, help="tables of the 24-puzzle, for a board to be split")
+    parser.add_argument("--split-id", default="25", help="its number in korf50-24puzzle")
+    parser.add_argument("--boards", type=int, default=1000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    found: dict[str, Any] = {}
+    if arguments.db is not None:
+        with open_database(arguments.db) as database:
+            found["batch"] = measure_batch(database, arguments.boards, arguments.workers, arguments.rounds)
+            print(json.dumps(found["batch"]), flush=True)
+            found["whole"] = measure_whole_processes(arguments.db, database, arguments.boards, arguments.workers)
+            print(json.dumps(found["whole"]), flush=True)
+    if arguments.split_db is not None:
+        instance = next(at for at in read_instances("korf50-24puzzle", None) if at.id == arguments.split_id)
+        with open_database(arguments.split_db) as database:
+            goal = parse_goal(instance.goal or "blank-first", instance.size)
+            counts = (1, arguments.workers)
+            found["split"] = measure_split(database, instance.board, goal, counts, arguments.rounds)
+        print(json.dumps(found["split"]), flush=True)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

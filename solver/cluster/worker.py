@@ -1,0 +1,102 @@
+"""What a worker does: the functions that are sent to it as tasks. Each ends within a second or two, and returns what it
+had no time for, so that nothing has to be stopped from outside and no task is too large.
+
+A worker maps its own copy of the tables and keeps what it has opened. What a task returns depends on its arguments
+alone, but for where it was cut short: one that runs again, because its worker died, does no harm.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pdb_core.errors import ClusterError, PdbError
+from pdb_core.jit import program_version
+from pdb_core.puzzle import Board
+from pdb_query import open_database
+from solver.ida_star.ida_star import SearchResult
+from solver.ida_star.subtrees import SubtreesResult, search_subtrees
+from solver.progress import Limits
+from solver.solve import Solver
+
+
+@dataclass(frozen=True)
+class WorkerTables:
+    """The tables that workers are to use, and how.
+
+    paths     of the files, as the worker sees them
+    digests   of their headers, which hold the digests of the tables: what they must be
+    version   see `jit.program_version`
+    """
+
+    paths: tuple[str, ...]
+    digests: tuple[str, ...]
+    plain: bool
+    load: Literal["map", "copy", "huge"]
+    version: tuple[str, str]
+
+
+_opened: dict[WorkerTables, Solver] = {}
+_lock = threading.Lock()
+
+
+def solver_for(tables: WorkerTables) -> Solver:
+    """The solver with those tables; opened, compared with the digests and verified once in a process.
+
+    Raises `ClusterError`, which names the worker.
+    """
+    with _lock:
+        if tables not in _opened:
+            try:
+                _opened[tables] = _open(tables)
+            except PdbError as error:
+                raise ClusterError(f"the worker at {_own_address()} cannot search: {error}") from None
+        return _opened[tables]
+
+
+def _open(tables: WorkerTables) -> Solver:
+    if program_version() != tables.version:
+        raise ClusterError("it runs another version of tile-pdb than the client; install the same on both")
+    databases = []
+    for path, digest in zip(tables.paths, tables.digests, strict=True):
+        database = open_database(Path(path), load=tables.load)
+        if database.header.digest() != digest:
+            raise ClusterError(
+                f"its {path} holds other tables than the client's (header digest {database.header.digest()[:12]}, not "
+                f"{digest[:12]}); copy the client's file there, or name the folder that holds it with --worker-db"
+            )
+        database.verify()
+        databases.append(database)
+    return Solver(*databases, plain=tables.plain)
+
+
+def _own_address() -> str:
+    try:
+        from distributed import get_worker
+
+        return str(get_worker().address)
+    except (ImportError, ValueError):
+        return "this process"
+
+
+def search_boards(
+    boards: Sequence[Board], tables: WorkerTables, *, limits: Limits, seconds: float
+) -> list[SearchResult | None]:
+    """Search boards, in the terms of the tables, each up to the limits; none is begun after `seconds`: None."""
+    ida_star = solver_for(tables).ida_star
+    end = time.perf_counter() + seconds
+    results: list[SearchResult | None] = []
+    for board in boards:
+        begins = not results or time.perf_counter() < end
+        results.append(ida_star.search(board, limits) if begins else None)
+    return results
+
+
+def search_part(
+    paths: Sequence[bytes], tables: WorkerTables, board: Board, threshold: int, *, max_nodes: int, max_seconds: float
+) -> SubtreesResult:
+    """Search subtrees of a threshold of `board`."""
+    ida_star = solver_for(tables).ida_star
+    return search_subtrees(ida_star, board, paths, threshold, max_nodes=max_nodes, max_seconds=max_seconds)

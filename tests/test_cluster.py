@@ -1,0 +1,74 @@
+"""The client of a Dask cluster: started, connected to, refused."""
+
+import os
+
+import pytest
+import typer
+from distributed import Client
+
+from pdb_cli import cluster as cli_cluster
+from pdb_cli.cluster import check_cluster_options, check_workers, cluster_client, worker_version
+from pdb_cli.solve_cluster import ClusterDisplay
+from pdb_core.errors import ClusterError
+from solver import Iteration
+from solver.cluster.batch import ClusterProgress
+from tests.cluster import N_WORKERS, client, cluster, kill, wait_until, worker_pids
+
+__all__ = ["client", "cluster"]
+
+
+def test_workers_are_counted_and_run_what_the_client_runs(client: Client) -> None:
+    assert check_workers(client) == N_WORKERS
+
+
+def test_worker_that_is_killed_is_replaced(client: Client) -> None:
+    before = worker_pids(client)
+    kill(before[0])
+    wait_until(lambda: len(set(worker_pids(client)) - {before[0]}) == N_WORKERS, "a new worker")
+    assert check_workers(client) == N_WORKERS
+
+
+def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = worker_version()
+
+    def other() -> tuple[str, str]:
+        return (real[0], "0" * 64) if os.getpid() != pid else real
+
+    pid = os.getpid()
+    monkeypatch.setattr(cli_cluster, "worker_version", other)
+    with pytest.raises(ClusterError, match=r"runs tile-pdb .* \(kernels 00000000\), this command .*install the same"):
+        check_workers(client)
+
+
+def test_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_cluster, "_CONNECT_S", 1)
+    with (
+        pytest.raises(ClusterError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"),
+        cluster_client("tcp://127.0.0.1:9", None),
+    ):
+        pass
+
+
+def test_scheduler_and_local_cluster_are_not_given_together() -> None:
+    with pytest.raises(typer.BadParameter, match="goes without --scheduler"):
+        check_cluster_options("tcp://127.0.0.1:9", 2)
+
+
+def test_cluster_of_a_command_ends_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with cluster_client(None, 1) as own:
+        pids = worker_pids(own)
+    assert "1 thread on a cluster of this command's own; dashboard http" in capsys.readouterr().err
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_progress_of_a_batch_is_logged_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ClusterDisplay(["a", "b"])
+    for seconds in (0.5, 2.0, 6.0, 7.0, 12.0):
+        at = Iteration(50, 1_000_000, 400_000, seconds)
+        display.show(ClusterProgress(1, 2, int(seconds * 3e6), seconds, seconds, 4, ((1, at),)))
+    assert capsys.readouterr().err.splitlines() == [
+        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
+        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
+    ]

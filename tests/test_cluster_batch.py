@@ -1,0 +1,255 @@
+"""Boards in parts as on a cluster, without one: every order of the results, every size of the parts."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import ClusterError, UnsolvableError
+from pdb_core.puzzle import Board, blank_last
+from pdb_query import Database
+from solver import Iteration, Limits, Solution, Solver
+from solver.cluster import worker
+from solver.cluster.batch import ClusterBatch, Request
+from solver.cluster.prefixes import prefixes_of
+from solver.cluster.split_board import PartSizes
+from solver.cluster.worker import WorkerTables, solver_for
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine, move_machine
+from tests.solving import S3, database_for, node_counts, solvable_boards
+
+# Every board is split, into parts of a few nodes.
+TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30, prefix_nodes=2, n_prefixes=(50, 50))
+
+
+class InlineFuture:
+    """A task that is done when its result is looked for."""
+
+    def __init__(self, key: str, run: Callable[[], Any]) -> None:
+        self.key, self.run = key, run
+        self.status = "finished"
+
+    def add_done_callback(self, callback: Callable[["InlineFuture"], None]) -> None:
+        callback(self)
+
+
+class InlineClient:
+    """As a `distributed.Client`, in this thread. Some tasks are done twice, as those of a worker that died."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+        self.n_tasks = 0
+        self.cancelled: list[str] = []
+
+    def nthreads(self) -> dict[str, int]:
+        return {"here": 2}
+
+    def map(self, function: Callable[..., Any], arguments: Sequence[Any], *, pure: bool, **same: Any) -> list[Any]:
+        assert not pure
+        futures = []
+        for argument in arguments:
+            self.n_tasks += 1
+            run = lambda argument=argument: function(argument, **same)  # noqa: E731
+            futures.append(InlineFuture(str(self.n_tasks), run))
+        self._random.shuffle(futures)
+        return futures
+
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        results = []
+        for future in futures:
+            if self._random.random() < 0.2:
+                future.run()
+            results.append(future.run())
+        return results
+
+    def cancel(self, futures: Sequence[InlineFuture], *, force: bool) -> None:
+        assert force
+        self.cancelled += [future.key for future in futures]
+
+
+def requests(boards: Sequence[Board], database: Database) -> list[Request]:
+    return [Request(board, database.goal, (database,)) for board in boards]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("sizes", [PartSizes(), TINY, replace(TINY, part_nodes=1), replace(TINY, n_prefixes=(1, 1))])
+def test_answers_and_node_counts_are_those_of_one_machine(sizes: PartSizes, encoding: Encoding, plain: bool) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 12, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
+        solver = Solver(database, plain=plain)
+        client = InlineClient(seed=len(encoding))
+        batch = ClusterBatch(client, plain=plain, sizes=sizes)
+        for board, answer in zip(boards, batch.solutions(requests(boards, database)), strict=True):
+            alone = solver.solve(board)
+            assert isinstance(answer, Solution)
+            assert (answer.board, answer.length, answer.h) == (board, alone.length, alone.h)
+            assert answer.is_optimal
+            assert node_counts(answer.iterations[:-1]) == node_counts(alone.iterations[:-1])
+            assert answer.iterations[-1].threshold == alone.iterations[-1].threshold
+    assert client.n_tasks > (len(boards) if sizes.board_nodes == 1 else 0)
+
+
+@pytest.mark.tiny
+def test_boards_that_need_no_search_are_answered() -> None:
+    with database_for("3,5/2,4/1", "3x2") as database:
+        unsolvable = (2, 1, 3, 4, 5, 0)
+        answers = list(ClusterBatch(InlineClient()).solutions(requests([database.goal, unsolvable], database)))
+    assert isinstance(answers[0], Solution)
+    assert answers[0].length == 0
+    assert isinstance(answers[1], UnsolvableError)
+
+
+@pytest.mark.tiny
+def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
+    machine = move_machine(DEFAULT_LENGTH)
+    with database_for("3,5/2,4/1", "3x2") as database:
+        for board in solvable_boards(database.size, database.goal, 10, 2):
+            threshold = database.probe(board).maximum + 4
+            for n_wanted in (1, 2, 5, 30):
+                found = prefixes_of(board, threshold, n_wanted, (database,), machine)
+                if found.tiles is not None:
+                    assert len(found.tiles) <= threshold
+                    continue
+                depth = len(found.paths[0]) if found.paths else 99
+                generated, expanded, paths = naive_prefixes(board, threshold, depth, database, machine)
+                assert (found.generated, found.expanded, sorted(found.paths)) == (generated, expanded, sorted(paths))
+
+
+def naive_prefixes(
+    board: Board, threshold: int, depth: int, database: Database, machine: MoveMachine
+) -> tuple[int, int, list[bytes]]:
+    """Generated and expanded nodes above a depth, and the paths of those at it, by recursion."""
+    neighbours = database.size.neighbours
+    paths: list[bytes] = []
+    counts = [0, 0]
+
+    def visit(board: Board, path: bytes, state: int) -> None:
+        if len(path) + database.probe(board).maximum > threshold:
+            return
+        if len(path) == depth:
+            paths.append(path)
+            return
+        counts[1] += 1
+        blank = board.index(0)
+        for cell in neighbours[blank]:
+            step = {-database.size.width: 0, -1: 1, 1: 2, database.size.width: 3}[cell - blank]
+            after = int(machine.successors[state, step])
+            if after >= 0:
+                counts[0] += 1
+                cells = list(board)
+                cells[blank], cells[cell] = cells[cell], 0
+                visit(tuple(cells), path + bytes([board[cell]]), after)
+
+    visit(board, b"", START)
+    return counts[0], counts[1], paths
+
+
+def test_board_is_given_up_at_its_limit_with_what_was_proved() -> None:
+    board = max(solvable_boards(S3, blank_last(S3), 12, 7), key=str)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        alone = Solver(database).solve(board)
+        for n_nodes in (1, sum(at.generated for at in alone.iterations[:-1]) // 2):
+            batch = ClusterBatch(InlineClient(), limits=Limits(nodes=n_nodes), sizes=TINY)
+            (answer,) = batch.solutions(requests([board], database))
+            assert isinstance(answer, Solution)
+            assert answer.length is None
+            assert answer.generated >= n_nodes
+            finished = node_counts(answer.iterations[:-1])
+            assert finished == node_counts(alone.iterations)[: len(finished)]
+
+
+def test_early_answer_cancels_the_rest() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 12, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        client = InlineClient()
+        list(ClusterBatch(client, sizes=replace(TINY, part_nodes=1)).solutions(requests(boards, database)))
+    assert client.cancelled
+
+
+def test_leaving_early_cancels_what_is_pending() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 40, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        client = InlineClient()
+        answers = ClusterBatch(client, sizes=TINY).solutions(requests(boards, database))
+        next(answers)
+        answers.close()  # type: ignore[attr-defined]
+    assert client.cancelled
+
+
+class LostClient(InlineClient):
+    """Its scheduler goes away after the first results."""
+
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        if self.n_tasks > 10:
+            raise ConnectionResetError("reset by peer")
+        return super().gather(futures)
+
+    def cancel(self, futures: Sequence[InlineFuture], *, force: bool) -> None:
+        assert futures
+        assert force
+        raise ConnectionResetError("reset by peer")
+
+
+def test_scheduler_that_goes_away_is_told() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 40, 7)
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as database,
+        pytest.raises(ClusterError, match="cannot be reached any more"),
+    ):
+        list(ClusterBatch(LostClient(), sizes=TINY).solutions(requests(boards, database)))
+
+
+def test_progress_is_told() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 12, 7)
+    told: list[tuple[int, int, tuple[tuple[int, Iteration], ...]]] = []
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        batch = ClusterBatch(
+            InlineClient(), sizes=TINY, report=lambda at: told.append((at.n_done, at.generated, at.iterations))
+        )
+        answers = list(batch.solutions(requests(boards, database)))
+    assert told[-1][0] == len(boards)
+    assert told[-1][1] == sum(answer.generated for answer in answers if isinstance(answer, Solution))
+    assert any(iterations for _, _, iterations in told)
+
+
+# Workers
+
+
+def tables_of(database: Database, **others: Any) -> WorkerTables:
+    from pdb_core.jit import program_version
+
+    known: dict[str, Any] = {
+        "paths": (str(database.path),),
+        "digests": (database.header.digest(),),
+        "plain": False,
+        "load": "map",
+        "version": program_version(),
+    }
+    return WorkerTables(**(known | others))
+
+
+def test_worker_refuses_other_tables_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_opened", {})
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, database_for("8", "3x3") as other:
+        assert solver_for(tables_of(database)) is solver_for(tables_of(database))
+        with pytest.raises(ClusterError, match=r"this process cannot search: there is no table file /nowhere\.h5"):
+            solver_for(tables_of(database, paths=("/nowhere.h5",)))
+        with pytest.raises(ClusterError, match="holds other tables than the client's"):
+            solver_for(tables_of(database, paths=(str(other.path),)))
+        with pytest.raises(ClusterError, match="another version of tile-pdb"):
+            solver_for(tables_of(database, version=("0", "0")))
+
+
+def test_worker_refuses_a_damaged_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(worker, "_opened", {})
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        content = bytearray(database.path.read_bytes())
+        at = content.find(database.table(0).tobytes())
+        content[at] ^= 1
+        copy = tmp_path / "damaged.h5"
+        copy.write_bytes(content)
+        with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged: the table of pattern"):
+            solver_for(tables_of(database, paths=(str(copy),)))

@@ -1,0 +1,113 @@
+"""The log of finished boards, by itself and locally."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pdb_cli.solve_log import SolveLog
+from pdb_core.errors import InputError, OutputError
+from pdb_core.puzzle import blank_last
+from solver import Limits, Solution, Solver
+from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
+from tests.solving import S3, database_for, solvable_boards
+
+METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
+
+
+@pytest.fixture(scope="module")
+def solutions() -> list[Solution]:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        return [solver.solve(board) for board in solvable_boards(S3, blank_last(S3), 4, 1)]
+
+
+def write(path: Path, solutions: list[Solution]) -> bytes:
+    with SolveLog(path, METHOD) as log:
+        for solution in solutions:
+            log.add(solution)
+    return path.read_bytes()
+
+
+def test_log_gives_back_what_it_was_given(tmp_path: Path, solutions: list[Solution]) -> None:
+    write(tmp_path / "log", solutions)
+    with SolveLog(tmp_path / "log", METHOD) as log:
+        for solution in solutions:
+            assert log.answer(solution.board, solution.goal, S3) == solution
+        assert log.answer(blank_last(S3), blank_last(S3), S3) is None
+
+
+def test_log_cut_off_anywhere_gives_the_boards_before_and_goes_on(tmp_path: Path, solutions: list[Solution]) -> None:
+    whole = write(tmp_path / "whole", solutions)
+    for length in (*range(0, 130), *range(130, len(whole), 17)):
+        (tmp_path / "log").write_bytes(whole[:length])
+        n_left = max(0, whole[:length].count(b"\n") - 1)
+        with SolveLog(tmp_path / "log", METHOD) as log:
+            known = [log.answer(solution.board, solution.goal, S3) for solution in solutions]
+            assert known == [*solutions[:n_left], *[None] * (len(solutions) - n_left)]
+            for solution in solutions[n_left:]:
+                log.add(solution)
+        assert (tmp_path / "log").read_bytes() == whole
+
+
+def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        given_up = Solver(database).solve((8, 6, 7, 2, 5, 4, 3, 0, 1), limits=Limits(nodes=1))
+    assert given_up.length is None
+    assert len(write(tmp_path / "log", [given_up]).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        (b"8 6 7 2 5 4 3 0 1", "is not a log of pdb solve"),
+        (b"id,goal\n1,2\n", "is not a log of pdb solve"),
+        (b'{"a": 1}', "is not a log of pdb solve"),
+        (b'{"a": 1}\n', "is not a log of pdb solve"),
+        (b"[1]\n", "is not a log of pdb solve"),
+        (b'{"log": "tile-pdb solve log", "version": 1, "search": "a-star", "tables": ["abababababab"]}\n',
+         r"is of another search \(search a-star, not ida-star, tables abababababab, not abababababab\)"),
+    ],
+)  # fmt: skip
+def test_other_files_are_refused_and_left_as_they_are(tmp_path: Path, content: bytes, match: str) -> None:
+    (tmp_path / "log").write_bytes(content)
+    with pytest.raises(InputError, match=match):
+        SolveLog(tmp_path / "log", METHOD)
+    assert (tmp_path / "log").read_bytes() == content
+
+
+def test_damaged_lines_and_wrong_answers_are_told(tmp_path: Path, solutions: list[Solution]) -> None:
+    lines = write(tmp_path / "log", solutions).splitlines(keepends=True)
+    for line in (b"{}\n", b"nonsense\n", b"[]\n"):
+        (tmp_path / "log").write_bytes(b"".join([lines[0], line, *lines[1:]]))
+        with pytest.raises(InputError, match=r"line 2 of the log .* is damaged"):
+            SolveLog(tmp_path / "log", METHOD)
+    fields = json.loads(lines[1])
+    fields["tiles"] = fields["tiles"][1:]
+    (tmp_path / "log").write_bytes(lines[0] + json.dumps(fields).encode() + b"\n")
+    with (
+        SolveLog(tmp_path / "log", METHOD) as log,
+        pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the solution"),
+    ):
+        log.answer(solutions[0].board, solutions[0].goal, S3)
+
+
+def test_log_in_use_is_refused(tmp_path: Path) -> None:
+    with SolveLog(tmp_path / "log", METHOD), pytest.raises(OutputError, match="in use by another pdb solve"):
+        SolveLog(tmp_path / "log", METHOD)
+
+
+def test_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot write the log"):
+        SolveLog(tmp_path / "missing" / "log", METHOD)
+
+
+def test_command_takes_finished_boards_from_its_log(small_table: str, tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    first = pdb("solve", "--db", small_table, BOARD, UNSOLVABLE, "--log", log, "--format", "ndjson")
+    second = pdb("solve", "--db", small_table, BOARD, UNSOLVABLE, "--log", log, "--format", "ndjson")
+    assert (first.returncode, second.returncode) == (3, 3), first.stderr
+    assert second.stdout == first.stdout  # seconds too
+    assert "1 finished board in" in second.stderr
+    refused(pdb("solve", "--db", small_table, BOARD, "--plain", "--log", log), 2, "plain False, not True")
