@@ -188,24 +188,34 @@ def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.in
 def pattern_layout(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> PatternLayout:
     """Lay out the state space of `n_tiles` tiles on a board."""
     blocks = pattern_blocks(size, n_tiles, cost)
+    return PatternLayout(blocks, *block_transitions(blocks, 0, blocks.n_sets), jump_positions(n_tiles, size.width))
+
+
+def block_transitions(
+    blocks: Blocks, first_set: int, last_set: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
+    """The transitions into the blocks of cell sets `first_set` to `last_set`-1: `first_transition`, `sources` and
+    `jumps` as in `PatternLayout`, the first of them from the first of these blocks on.
+    """
+    size, n_tiles = blocks.size, blocks.n_tiles
     grid = grid_masks(size)
     ranks = cell_set_ranks(size.n_cells, n_tiles)
-    positions = jump_positions(n_tiles, size.width)
     jump_ids = np.full((n_tiles, n_tiles), NO_JUMP, dtype=np.int16)
-    for jump, pair in enumerate(positions):
+    for jump, pair in enumerate(jump_positions(n_tiles, size.width)):
         jump_ids[pair] = jump
-    first_transition = np.empty(blocks.n_blocks + 1, dtype=np.int64)
+    n_blocks = int(blocks.first_block[last_set] - blocks.first_block[first_set])
+    first_transition = np.empty(n_blocks + 1, dtype=np.int64)
     sources, jumps = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int16)
     for count_only in (True, False):
         fill_transitions(
             blocks.cell_sets, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high, blocks.first_block,
             blocks.regions, blocks.region_numbers, grid.neighbour_masks, jump_ids,
-            first_transition, sources, jumps, count_only,
+            first_transition, sources, jumps, count_only, first_set, last_set,
         )  # fmt: skip
         if count_only:
             sources = np.empty(int(first_transition[-1]), dtype=np.int32)
             jumps = np.empty(int(first_transition[-1]), dtype=np.int16)
-    return PatternLayout(blocks, first_transition, sources, jumps, positions)
+    return first_transition, sources, jumps
 
 
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:

@@ -80,20 +80,23 @@ def find_block(
 def fill_transitions(
     cell_sets: Any, low_bits: int, high_bits: int, low: Any, high: Any, first_block: Any, regions: Any,
     region_numbers: Any, neighbour_masks: Any, jump_ids: Any, first_transition: Any, sources: Any, jumps: Any,
-    count_only: bool,
+    count_only: bool, first_set: int, last_set: int,
 ) -> None:  # fmt: skip
-    """List, for every block, the blocks that one move leads from, and how arrangements change by it.
+    """List, for every block of cell sets `first_set` to `last_set`-1, the blocks that one move leads from, and how
+    arrangements change by it.
 
     A block's tile on `cell` came from `origin`, a cell of its blank region next to it; or the blank came from a free
     cell that is not of its region, which there is only where every move counts. `first_transition`
-    (int64[n_blocks + 1]) is filled with running counts; unless `count_only`, `sources` (int32) and `jumps` (int16) with
-    the source block and with `jump_ids` (int16[k, k]) at the tile's (position before, position after).
+    (int64[blocks of these cell sets + 1]) is filled with running counts; unless `count_only`, `sources` (int32) and
+    `jumps` (int16) with the source block and with `jump_ids` (int16[k, k]) at the tile's (position before, position
+    after).
     """
     n_transitions = 0
-    for s in range(cell_sets.shape[0]):
+    own = first_block[first_set]
+    for s in range(first_set, last_set):
         cell_set = cell_sets[s]
         for block in range(first_block[s], first_block[s + 1]):
-            first_transition[block] = n_transitions
+            first_transition[block - own] = n_transitions
             region = regions[block]
             outside = ~(cell_set | region)
             while region != 0:
@@ -120,4 +123,4 @@ def fill_transitions(
                     position_after = popcount(cell_set & ((1 << cell) - 1))
                     jumps[n_transitions] = jump_ids[position_before, position_after]
                     n_transitions += 1
-    first_transition[first_block[cell_sets.shape[0]]] = n_transitions
+    first_transition[first_block[last_set] - own] = n_transitions
