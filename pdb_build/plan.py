@@ -20,7 +20,7 @@ from pdb_core.schema import PAGE_BYTES
 from pdb_core.sharing import TableUse, own_tables, shared_tables
 
 # Interpreter, libraries and compiled kernels, measured.
-_PROCESS_BYTES = 200_000_000
+PROCESS_BYTES = 200_000_000
 # Up to this many cell sets the regions are counted, beyond it estimated from a sample of that size.
 _COUNTED_SETS = 500_000
 # HDF5's own structures: superblock, groups, attributes, before and after alignment.
@@ -106,7 +106,7 @@ def plan_build(
         out,
         n_threads or available_cores(),
         patterns,
-        peak + _PROCESS_BYTES,
+        peak + PROCESS_BYTES,
         _FILE_OVERHEAD_BYTES + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         available_memory(),
         available_disk(out.absolute().parent),
@@ -178,6 +178,6 @@ def _count_blocks(size: BoardSize, n_tiles: int, cost: Cost) -> tuple[int, bool]
 
 def _largest_pattern_that_fits(size: BoardSize, encoding: Encoding, cost: Cost, memory: int) -> int:
     for n_tiles in range(min(MAX_PATTERN_TILES, size.n_cells - 1), 0, -1):
-        if _search_bytes(size, n_tiles, encoding, cost) + _PROCESS_BYTES <= memory:
+        if _search_bytes(size, n_tiles, encoding, cost) + PROCESS_BYTES <= memory:
             return n_tiles
     return 0

@@ -6,6 +6,7 @@ them.
 
 import json
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,17 @@ def report_path(table_file: Path) -> Path:
     return table_file.with_suffix(".build.json")
 
 
-def write_report(result: "BuildResult", plan: BuildPlan) -> None:
-    """Write the report of a build. Raises `DiskFullError`, `OutputError`."""
+def write_report(result: "BuildResult", plan: BuildPlan, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
+    """Write the report of a build; `built_by`: the workers of a cluster that built each table.
+
+    Raises `DiskFullError`, `OutputError`.
+    """
     path = report_path(result.path)
+    content = _content(result, plan)
+    for table, builders in zip(content["tables"], built_by or (), strict=False):
+        table["built_by"] = builders
     with writing_errors(path):
-        path.write_text(_readable(_content(result, plan)), encoding="utf-8")
+        path.write_text(_readable(content), encoding="utf-8")
 
 
 def _readable(content: dict[str, Any]) -> str:

@@ -53,6 +53,10 @@ class PatternTable:
         """All but the table itself, which takes the memory."""
         return replace(self, table=np.empty(0, dtype=np.uint8))
 
+    def with_entries(self, table: Table) -> "PatternTable":
+        """The same with its table."""
+        return replace(self, table=table)
+
 
 def search_pattern(
     size: BoardSize,

@@ -1,11 +1,13 @@
 """`pdb build`: make table files."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdb_cli.cluster import LocalClusterOption, SchedulerOption, check_cluster_options, cluster_client
 from pdb_cli.options import (
     CostOption,
     EncodingOption,
@@ -17,10 +19,11 @@ from pdb_cli.options import (
     parse_encoding,
     parse_optional_size,
 )
-from pdb_cli.output import Format, command, count, message, on_terminal, prepare, write_records
+from pdb_cli.output import Format, command, count, message, on_terminal, plural, prepare, write_records
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress, BuildResult
+    from pdb_build.cluster import PatternTask
     from pdb_core.pattern import Partition
 
 # Seconds between two lines of a log.
@@ -46,6 +49,20 @@ def build(
     cost: CostOption = None,
     threads: ThreadsOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take, build nothing.")] = False,
+    scheduler: SchedulerOption = None,
+    local_cluster: LocalClusterOption = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            "--shards",
+            min=1,
+            max=4096,
+            metavar="N",
+            help="On a cluster: share out each pattern among the workers, in N shards; done by itself where a pattern "
+            "is too large for the memory of each worker.",
+            show_default=False,
+        ),
+    ] = None,
     output: FormatOption = Format.text,
 ) -> None:
     """Build a pattern database: search all patterns of a partition, write one table file and a report beside it."""
@@ -53,12 +70,23 @@ def build(
     parse_cost(cost)
     if out is not None and len(partitions) > 1:
         raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
+    check_cluster_options(scheduler, local_cluster)
+    on_cluster = scheduler is not None or local_cluster is not None
+    if shards is not None and not on_cluster:
+        raise typer.BadParameter("goes with --scheduler or --local-cluster", param_hint="--shards")
     prepare()
     from pdb_build import build_database, check_plan
 
     plans = [_plan(partition, size, goal, encoding, cost, out, threads) for partition in partitions]
     if dry_run:
         write_records([_plan_record(plan) for plan in plans], output, columns=_PLAN_COLUMNS, text=_plan_text)
+    if on_cluster:
+        results = _build_on_cluster(plans, scheduler, local_cluster, shards, dry_run=dry_run)
+        if not dry_run:
+            write_records(
+                [_result_record(result) for result in results], output, columns=_RESULT_COLUMNS, text=_result_text
+            )
+        return
     for plan in plans:
         check_plan(plan)
     if dry_run:
@@ -68,6 +96,44 @@ def build(
         with _BuildDisplay(plan) as display:
             results.append(build_database(plan, progress=display.show))
     write_records([_result_record(result) for result in results], output, columns=_RESULT_COLUMNS, text=_result_text)
+
+
+def _build_on_cluster(
+    plans: "list[BuildPlan]", scheduler: str | None, local_cluster: int | None, shards: int | None, *, dry_run: bool
+) -> "list[BuildResult]":
+    """Build on a Dask cluster; with `dry_run` only say how, or that there is no room."""
+    from pdb_build.cluster import build_on_cluster, check_cluster_plan
+
+    results = []
+    with cluster_client(scheduler, local_cluster) as client:
+        for plan in plans:
+            tasks = check_cluster_plan(plan, client, n_shards=shards)
+            if dry_run:
+                for line in _task_lines(plan, tasks):
+                    message(line)
+        for plan in [] if dry_run else plans:
+            with _BuildDisplay(plan) as display:
+                results.append(
+                    build_on_cluster(
+                        plan,
+                        client,
+                        n_shards=shards,
+                        progress=display.show,
+                        say=lambda text: message(f"pdb: {text}"),
+                    )
+                )
+    return results
+
+
+def _task_lines(plan: "BuildPlan", tasks: "tuple[PatternTask, ...]") -> Iterator[str]:
+    from pdb_core.messages import format_bytes
+
+    for task in tasks:
+        how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards else "by one of"
+        yield (
+            f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
+            f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
+        )
 
 
 def _plan(
