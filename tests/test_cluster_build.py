@@ -126,6 +126,17 @@ def test_patterns_as_tasks_make_the_file_of_a_local_build(
     wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
 
+@pytest.mark.parametrize("n_shards", [None, 2])
+def test_a_table_that_patterns_share_is_built_once(client: Client, tmp_path: Path, n_shards: int | None) -> None:
+    out = tmp_path / "small.h5"
+    result = build_on_cluster(plan_of(out, "1,2/3,6/4,7/5,8", "3x3"), client, n_shards=n_shards)
+    same_as_local(out, "1,2/3,6/4,7/5,8", "3x3")
+    assert [entry.use is None for entry in result.header.patterns] == [True, False, False, True]
+    assert [search.seconds > 0 for search in result.searches] == [True, False, False, True]
+    tables = json.loads(result.report.read_text())["tables"]
+    assert [table["built_by"] == tables[0]["built_by"] for table in tables] == [True, True, True, False]
+
+
 @pytest.mark.parametrize("encoding", ["bits", "bytes"])
 @pytest.mark.parametrize(("n_shards", "shared", "halo_bytes"), [(2, True, 10**8), (3, False, 1_000)])
 def test_shards_make_the_file_of_a_local_build(

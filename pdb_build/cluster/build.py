@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def build_on_cluster(
     tasks = check_cluster_plan(plan, client, n_shards=n_shards)
     start = time.perf_counter()
     with (
-        TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding) as writer,
+        TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses) as writer,
         PartsFolder(plan.out) as folder,
     ):
         build = _Build(plan, client, writer, folder, progress or (lambda _: None), say or (lambda _: None))
@@ -80,9 +80,9 @@ def build_on_cluster(
                 build.in_shards(task, n_shards, halo_bytes)
         build.whole([task for task in tasks if not task.n_shards])
         header = writer.close()
-    searches = tuple(build.searches[index] for index in range(len(plan.patterns)))
+    searches = tuple(build.search_of(index) for index in range(len(plan.patterns)))
     result = BuildResult(plan.out, report_path(plan.out), header, searches, time.perf_counter() - start, peak_memory())
-    write_report(result, plan, built_by=[build.built_by[index] for index in range(len(plan.patterns))])
+    write_report(result, plan, built_by=[build.built_by[use.index] for use in plan.uses])
     return result
 
 
@@ -96,6 +96,13 @@ class _Build:
         self._show, self._say = show, say
         self.searches: dict[int, PatternTable] = {}
         self.built_by: dict[int, dict[str, Any]] = {}
+
+    def search_of(self, index: int) -> PatternTable:
+        """The search of a pattern; of one that uses the table of another, the other's, in no time."""
+        use = self._plan.patterns[index].use
+        if use is None:
+            return self.searches[index]
+        return replace(self.searches[use.index], pattern=self._plan.patterns[index].pattern, seconds=0.0)
 
     def in_shards(self, task: PatternTask, n_shards: int | None, halo_bytes: int) -> None:
         """Search a pattern in shards, and write it."""

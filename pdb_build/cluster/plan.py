@@ -33,12 +33,15 @@ class PatternTask:
 def plan_tasks(
     plan: BuildPlan, workers: tuple[Worker, ...], n_shards: int | None = None, *, halo_bytes: int = HALO_BYTES
 ) -> tuple[PatternTask, ...]:
-    """How each pattern is built: the largest first. `n_shards`: all in so many shards; None: in shards, one a worker,
-    where no worker has the memory for it alone. The halo is at most `halo_bytes`, less where memory is short.
+    """How each pattern that has a table of its own is built: the largest first.
+
+    `n_shards`: all in so many shards; None: in shards, one a worker, where no worker has the memory for it alone. The
+    halo is at most `halo_bytes`, less where memory is short.
 
     Raises `MemoryLimitError` where the workers together have not enough either.
     """
-    by_size = sorted(range(len(plan.patterns)), key=lambda index: -plan.patterns[index].n_states)
+    searched = [index for index, entry in enumerate(plan.patterns) if entry.use is None]
+    by_size = sorted(searched, key=lambda index: -plan.patterns[index].n_states)
     return tuple(_plan_task(plan, index, workers, n_shards, halo_bytes) for index in by_size)
 
 
