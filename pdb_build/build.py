@@ -9,7 +9,7 @@ report   what was done, beside the file                       report.py
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pdb_build.plan import BuildPlan, check_plan
@@ -34,7 +34,9 @@ class BuildProgress:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """A finished build. `searches` are without their tables, which are in the file."""
+    """A finished build. `searches` has one for each pattern, without its table, which is in the file; that of a pattern
+    which uses the table of another is the other's, in no time.
+    """
 
     path: Path
     report: Path
@@ -51,7 +53,7 @@ def build_database(plan: BuildPlan, *, progress: Callable[[BuildProgress], None]
     """
     check_plan(plan)
     start = time.perf_counter()
-    with TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding) as writer:
+    with TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses) as writer:
         searches = _search_and_write(plan, writer, progress)
         header = writer.close()
     result = BuildResult(
@@ -70,6 +72,10 @@ def _search_and_write(
     with ThreadPoolExecutor(1) as background:
         try:
             for index, pattern in enumerate(plan.partition.patterns):
+                use = plan.patterns[index].use
+                if use is not None:
+                    searches.append(replace(searches[use.index], pattern=pattern, seconds=0.0))
+                    continue
 
                 def report_depth(
                     depth: int, n_reached: int, n_states: int, at: int = index, of: Pattern = pattern

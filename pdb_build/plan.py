@@ -17,6 +17,7 @@ from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES
+from pdb_core.sharing import TableUse, own_tables, shared_tables
 
 # Interpreter, libraries and compiled kernels, measured.
 _PROCESS_BYTES = 200_000_000
@@ -28,7 +29,10 @@ _FILE_OVERHEAD_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class PatternPlan:
-    """One pattern of a build. `memory_bytes` is what its search holds at once, the table among it."""
+    """One pattern of a build. `memory_bytes` is what its search holds at once, the table among it.
+
+    `use` is None where the pattern is searched; else it uses the table of another, and takes no bytes of its own.
+    """
 
     pattern: Pattern
     n_entries: int
@@ -36,6 +40,7 @@ class PatternPlan:
     n_states: int
     states_are_exact: bool
     memory_bytes: int
+    use: TableUse | None = None
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,15 @@ class BuildPlan:
     available_disk: int
 
     @property
+    def uses(self) -> tuple[TableUse, ...]:
+        """Which table each pattern uses, and how."""
+        own = own_tables(self.size, len(self.patterns))
+        return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
+
+    @property
     def n_entries(self) -> int:
-        return sum(entry.n_entries for entry in self.patterns)
+        """Entries of all tables."""
+        return sum(entry.n_entries for entry in self.patterns if entry.use is None)
 
 
 def plan_build(
@@ -67,16 +79,25 @@ def plan_build(
     *,
     encoding: Encoding = DEFAULT_ENCODING,
     n_threads: int | None = None,
+    share_tables: bool = True,
 ) -> BuildPlan:
     """Work out what building `partition` takes on this machine. `n_threads` defaults to all cores.
+
+    `share_tables`: whether patterns that a symmetry maps onto each other have one table, see `pdb_core.sharing`; files
+    of separate tables are for programs that know the older format alone.
 
     Raises `InputError` where tables of the partition's cost are not written in `encoding`.
     """
     check_encoding(encoding, partition.cost)
-    patterns = tuple(_plan_pattern(size, pattern, encoding, partition.cost) for pattern in partition.patterns)
+    uses = shared_tables(size, goal, partition) if share_tables else own_tables(size, len(partition.patterns))
+    patterns = tuple(
+        _plan_pattern(size, pattern, encoding, partition.cost, None if use.index == index else use)
+        for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True))
+    )
     # While a pattern is searched the table of the one before is still being written.
-    tables = [0, *(entry.n_bytes for entry in patterns)]
-    peak = max(entry.memory_bytes + before for entry, before in zip(patterns, tables, strict=False))
+    searched = [entry for entry in patterns if entry.use is None]
+    tables = [0, *(entry.n_bytes for entry in searched)]
+    peak = max(entry.memory_bytes + before for entry, before in zip(searched, tables, strict=False))
     return BuildPlan(
         size,
         goal,
@@ -108,12 +129,16 @@ def check_plan(plan: BuildPlan) -> None:
         )
 
 
-def _plan_pattern(size: BoardSize, pattern: Pattern, encoding: Encoding, cost: Cost) -> PatternPlan:
+def _plan_pattern(
+    size: BoardSize, pattern: Pattern, encoding: Encoding, cost: Cost, use: TableUse | None
+) -> PatternPlan:
     n_blocks, exact = _count_blocks(size, pattern.n_tiles, cost)
     n_states = n_blocks * math.factorial(pattern.n_tiles)
     n_entries, n_bytes = n_states, n_blocks * block_bytes(pattern.n_tiles)
     if encoding == "bytes":
         n_entries = n_bytes = pattern.n_entries(size)
+    if use is not None:
+        return PatternPlan(pattern, n_entries, 0, n_states, exact, 0, use)
     memory_bytes = _search_bytes(size, pattern.n_tiles, encoding, cost)
     return PatternPlan(pattern, n_entries, n_bytes, n_states, exact, memory_bytes)
 

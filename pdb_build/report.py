@@ -69,6 +69,7 @@ def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:
         "tables": [
             {
                 "tiles": list(search.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.n_entries,
                 "sha256": entry.sha256,
                 "seconds": round(search.seconds, 3),

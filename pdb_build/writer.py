@@ -2,9 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from types import TracebackType
@@ -26,6 +26,7 @@ from pdb_core.schema import (
     pattern_group,
     write_header,
 )
+from pdb_core.sharing import TableUse, own_tables
 
 _READ_BYTES = 16 * 1024 * 1024
 # Written and synced at a time: a fraction of a second, after which a cancelled build is heard of.
@@ -61,20 +62,31 @@ class _Written:
 class TableFileWriter:
     """A table file in the making. `close` gives it its name; leaving the context without that removes it.
 
-    Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither.
+    Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither. `uses`
+    says which patterns use the tables of others, by default none.
     """
 
-    def __init__(self, path: Path, size: BoardSize, goal: Board, partition: Partition, encoding: Encoding) -> None:
+    def __init__(
+        self,
+        path: Path,
+        size: BoardSize,
+        goal: Board,
+        partition: Partition,
+        encoding: Encoding,
+        uses: Sequence[TableUse] | None = None,
+    ) -> None:
         self.path = path
         self._temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
         self._size, self._goal, self._partition, self._encoding = size, goal, partition, encoding
+        self._uses = uses or own_tables(size, len(partition.patterns))
+        self._offsets: dict[int, int] = {}
         self._written: dict[int, _Written] = {}
         self._cancelled = Event()
-        if path.exists() and not path.is_file() and not path.is_dir():
-            # A new file of that name would take the place of a device or a pipe.
-            raise OutputError(f"cannot write {path}: it is no plain file; choose another place with --out")
         try:
             with writing_errors(path):
+                if path.exists() and not path.is_file() and not path.is_dir():
+                    # A new file of that name would take the place of a device or a pipe.
+                    raise OutputError(f"cannot write {path}: it is no plain file; choose another place with --out")
                 self._lay_out()
         except BaseException:
             self._remove_temporary()
@@ -102,9 +114,10 @@ class TableFileWriter:
             alignment_interval=PAGE_BYTES,
             libver=("earliest", "v110"),
         ) as file:
-            self._offsets = []
             for index, pattern in enumerate(self._partition.patterns):
                 group = file.create_group(pattern_group(index))
+                if self._uses[index].index != index:
+                    continue
                 creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
                 creation.set_layout(h5py.h5d.CONTIGUOUS)
                 creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -114,7 +127,7 @@ class TableFileWriter:
                 n_bytes = count_table_bytes(self._size, pattern.n_tiles, self._encoding, self._partition.cost)
                 space = h5py.h5s.create_simple((n_bytes,))
                 dataset = h5py.h5d.create(group.id, TABLE_DATASET.encode(), h5py.h5t.NATIVE_UINT8, space, dcpl=creation)
-                self._offsets.append(dataset.get_offset())
+                self._offsets[index] = dataset.get_offset()
 
     def write(self, index: int, table: PatternTable) -> None:
         """Write and sync the table of the pattern at `index`, or a part of it where `cancel` is called meanwhile.
@@ -147,10 +160,13 @@ class TableFileWriter:
 
         Raises `DiskFullError`, `OutputError`, also where what is read back is not what was written.
         """
-        entries = []
+        entries: list[PatternHeader] = []
         with writing_errors(self.path):
             with h5py.File(self._temporary, "r+") as file:
-                for index in range(len(self._partition.patterns)):
+                for index, use in enumerate(self._uses):
+                    if use.index != index:
+                        entries.append(replace(entries[use.index], pattern=self._partition.patterns[index], use=use))
+                        continue
                     written = self._written[index]
                     entries.append(_pattern_header(written))
                     histogram = np.array(written.table.histogram, dtype=np.uint64)

@@ -119,6 +119,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.n_entries,
                 "states": entry.n_states,
                 "states_are_exact": entry.states_are_exact,
@@ -144,6 +145,9 @@ def _plan_text(records: Any) -> Any:
             f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
         )
         for entry in record["patterns"]:
+            if entry["same_as"] is not None:
+                yield _same_table(entry, record)
+                continue
             about = "" if entry["states_are_exact"] else "about "
             yield (
                 f"  pattern {','.join(map(str, entry['tiles']))}: {count(entry['entries'])} entries, "
@@ -167,6 +171,7 @@ def _result_record(result: "BuildResult") -> dict[str, Any]:
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.n_entries,
                 "maximum": entry.maximum,
                 "mean": entry.mean,
@@ -175,7 +180,7 @@ def _result_record(result: "BuildResult") -> dict[str, Any]:
             }
             for entry, search in zip(result.header.patterns, result.searches, strict=True)
         ],
-        "entries": sum(entry.n_entries for entry in result.header.patterns),
+        "entries": sum(entry.n_entries for entry in result.header.tables.values()),
         "seconds": result.seconds,
         "peak_memory_bytes": result.peak_memory_bytes,
         "report": str(result.report),
@@ -185,11 +190,20 @@ def _result_record(result: "BuildResult") -> dict[str, Any]:
 def _result_text(records: Any) -> Any:
     for record in records:
         for entry in record["patterns"]:
+            if entry["same_as"] is not None:
+                yield _same_table(entry, record).strip()
+                continue
             yield (
                 f"pattern {','.join(map(str, entry['tiles']))}: {count(entry['entries'])} entries, "
                 f"mean {entry['mean']:.2f}, maximum {entry['maximum']}, {entry['seconds']:.2f} s"
             )
         yield f"{record['file']} written in {record['seconds']:.2f} s; report in {record['report']}"
+
+
+def _same_table(entry: dict[str, Any], record: dict[str, Any]) -> str:
+    """Which table a pattern uses that has none of its own."""
+    tiles, first = (",".join(map(str, of["tiles"])) for of in (entry, record["patterns"][entry["same_as"]]))
+    return f"  pattern {tiles}: the table of {first}, by a symmetry of the board"
 
 
 class _BuildDisplay:

@@ -43,6 +43,8 @@ def _record(path: Path, header: "Header") -> dict[str, Any]:
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
+                "symmetry": None if entry.use is None else entry.use.symmetry(header.size),
                 "entries": entry.n_entries,
                 "unreached": entry.n_unreached,
                 "maximum": entry.maximum,
@@ -67,9 +69,14 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
         )
         goal_rows = draw_board(goal, size).splitlines()
         yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))
-        for letter, entry in zip(
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", record["patterns"], strict=False
-        ):
+        letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+        for letter, entry in zip(letters, record["patterns"], strict=False):
+            if entry["same_as"] is not None:
+                yield (
+                    f"  {letter}  the table of {letters[entry['same_as']]}, by the symmetry {entry['symmetry']}"
+                    f"  tiles {','.join(map(str, entry['tiles']))}"
+                )
+                continue
             unreached = f", {count(entry['unreached'])} unreached" if entry["unreached"] else ""
             yield (
                 f"  {letter}  {count(entry['entries']):>13} entries{unreached}, mean {entry['mean']:.2f}, maximum "

@@ -61,6 +61,7 @@ def _record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
                 "entries": entry.n_entries,
                 "unreached": entry.n_unreached,
                 "mean": entry.mean,
@@ -82,6 +83,10 @@ def _record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
 def _text(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         for entry in record["patterns"]:
+            if entry["same_as"] is not None:
+                first = record["patterns"][entry["same_as"]]["tiles"]
+                yield f"pattern {','.join(map(str, entry['tiles']))}: the table of {','.join(map(str, first))}"
+                continue
             yield (
                 f"pattern {','.join(map(str, entry['tiles']))}: {count(entry['entries'])} entries, mean "
                 f"{entry['mean']:.3f}, "
@@ -106,6 +111,8 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
 def _draw(record: Record, path: Path) -> None:
     with drawn(path) as axes:
         for entry in record["patterns"]:
+            if entry["same_as"] is not None:
+                continue
             tiles = ",".join(map(str, entry["tiles"]))
             share = [100 * n / entry["entries"] for n in entry["histogram"]]
             axes.plot(

@@ -53,7 +53,12 @@ def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
             "ok": True,
             "sha256": database.header.digest(),
             "patterns": [
-                {"tiles": list(entry.pattern.tiles), "entries": entry.n_entries, "sha256": entry.sha256}
+                {
+                    "tiles": list(entry.pattern.tiles),
+                    "same_as": None if entry.use is None else entry.use.index,
+                    "entries": entry.n_entries,
+                    "sha256": entry.sha256,
+                }
                 for entry in database.header.patterns
             ],
             "proofs": proofs,
@@ -63,11 +68,16 @@ def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
     from pdb_build.deep_check import prove_table, required_bytes
+    from pdb_build.deep_check_use import prove_use
     from pdb_core.errors import MemoryLimitError
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_memory
 
-    pattern = database.header.patterns[index].pattern
+    pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
+    if use is not None:
+        first = database.header.patterns[use.index].pattern
+        prove_use(database.size, database.goal, pattern.tiles, first.tiles, use.cell_map, database.cost)
+        return {"tiles": list(pattern.tiles), "same_as": use.index}
     needed, available = required_bytes(database.size, pattern.n_tiles, database.cost), available_memory()
     if needed > available:
         raise MemoryLimitError(
@@ -87,17 +97,24 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
         n_threads=threads or available_cores(),
         progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
     )
-    return {"tiles": list(pattern.tiles), **asdict(proof)}
+    return {"tiles": list(pattern.tiles), "same_as": None, **asdict(proof)}
 
 
 def _text(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
-        entries = sum(entry["entries"] for entry in record["patterns"])
+        tables = [entry for entry in record["patterns"] if entry["same_as"] is None]
+        entries = sum(entry["entries"] for entry in tables)
         yield (
-            f"{record['file']}: sound: header, {len(record['patterns'])} digests and histograms over {count(entries)} "
-            "entries agree"
+            f"{record['file']}: sound: header, {len(tables)} digests and histograms over {count(entries)} entries agree"
         )
         for proof in record["proofs"]:
+            if proof["same_as"] is not None:
+                first = record["patterns"][proof["same_as"]]["tiles"]
+                yield (
+                    f"  proved: pattern {','.join(map(str, proof['tiles']))}: a symmetry of the board maps it onto "
+                    f"{','.join(map(str, first))}, whose table it uses"
+                )
+                continue
             yield (
                 f"  proved: pattern {','.join(map(str, proof['tiles']))}: {count(proof['n_states'])} blank-aware "
                 "states, "

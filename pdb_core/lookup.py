@@ -3,6 +3,9 @@
 A *sum* is the heuristic of one partition seen through one symmetry: the database's own sum, or the reflected one; where
 every move counts, it is the largest of the patterns' distances, which may not be added up. A
 *unit* is one pattern of one sum; it is what holds a cell set and packed labels while a search moves tiles about.
+
+A *view* is one way that cells are mapped in a sum. A sum has one view, and one more for each symmetry by which patterns
+use the tables of others (`sharing`).
 """
 
 import math
@@ -17,6 +20,7 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
+from pdb_core.sharing import TableUse, own_tables, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -25,7 +29,8 @@ _NO_INT64S: Int64s = np.empty(0, dtype=np.int64)
 
 
 class LookupTables(NamedTuple):
-    """The tables of one partition and what ranks their entries.
+    """The tables of one partition and what ranks their entries. A pattern that uses the table of another has all that
+    the other has.
 
     memory        uint8[...]     read-only; holds all tables
     table_start   int64[p]       where each pattern's table starts in `memory`
@@ -78,18 +83,34 @@ class LookupTables(NamedTuple):
 
 
 class SumViews(NamedTuple):
-    """Where the tiles of a board are to be found in each sum.
+    """Where the tiles of a board are to be found in each sum. Sum s begins with view s; views beyond the sums are those
+    of patterns that use the tables of others.
 
-    cell_maps      int64[s, n_cells]  the cell of a sum's board that each cell of the given board becomes
-    given_cells    int64[s, n_cells]  the other way: the cell of the given board for each one of a sum's board
-    tile_patterns  int64[s, n_cells]  the pattern that each tile of the given board belongs to there; -1 for the blank
-    tile_labels    int64[s, n_cells]  its label within that pattern; -1 for the blank
+    cell_maps      int64[v, n_cells]  the cell of a view's board that each cell of the given board becomes
+    given_cells    int64[v, n_cells]  the other way: the cell of the given board for each one of a view's board
+    tile_patterns  int64[v, n_cells]  the pattern that each tile of the given board belongs to there; -1 for the blank,
+                   and for tiles that the sum looks at in another view
+    tile_labels    int64[v, n_cells]  its label within the table's pattern; -1 likewise
+    sum_of_view    int64[v]
+    view_of_unit   int64[s, p]        the view that each pattern of each sum has its tiles in
     """
 
     cell_maps: Int64s
     given_cells: Int64s
     tile_patterns: Int64s
     tile_labels: Int64s
+    sum_of_view: Int64s
+    view_of_unit: Int64s
+
+    @property
+    def n_sums(self) -> int:
+        return len(self.view_of_unit)
+
+    def patterns_of_tiles(self) -> Int64s:
+        """int64[s, n_cells]: the pattern that each tile of the given board belongs to in each sum, -1 for none."""
+        return np.array(
+            [self.tile_patterns[self.sum_of_view == s].max(axis=0) for s in range(self.n_sums)], dtype=np.int64
+        )
 
 
 def lookup_tables(
@@ -99,12 +120,17 @@ def lookup_tables(
     encoding: Encoding,
     memory: npt.NDArray[np.uint8],
     table_start: Sequence[int],
+    uses: Sequence[TableUse] | None = None,
 ) -> LookupTables:
     """Gather what lookups in the tables of `partition` need; `memory` must be read-only, so that kernels are compiled
     once.
+
+    `table_start` has a place for each pattern, also for one that uses the table of another; `uses` says which do, by
+    default none.
     """
     if encoding == "bits":
-        return _with_blocks(size, goal, partition, lookup_tables(size, goal, partition, "bytes", memory, table_start))
+        tables = lookup_tables(size, goal, partition, "bytes", memory, table_start)
+        return _with_blocks(size, goal, partition, tables, uses or own_tables(size, len(partition.patterns)))
     sets = [cell_set_ranks(size.n_cells, pattern.n_tiles) for pattern in partition.patterns]
     orders = [arrangement_ranks(pattern.n_tiles) for pattern in partition.patterns]
     low, low_start = _concatenate([ranks.low for ranks in sets])
@@ -142,9 +168,13 @@ def lookup_tables(
     )
 
 
-def _with_blocks(size: BoardSize, goal: Board, partition: Partition, tables: LookupTables) -> LookupTables:
+def _with_blocks(
+    size: BoardSize, goal: Board, partition: Partition, tables: LookupTables, uses: Sequence[TableUse]
+) -> LookupTables:
     """The same for tables of bits."""
-    blocks = [pattern_blocks(size, pattern.n_tiles, partition.cost) for pattern in partition.patterns]
+    # Walks down end at the goal of the table, so these are the patterns that the tables were made for.
+    patterns = [partition.patterns[use.index] for use in uses]
+    blocks = [pattern_blocks(size, pattern.n_tiles, partition.cost) for pattern in patterns]
     first_block, block_start = _concatenate([of.first_block for of in blocks])
     # A view is a new object each time: `_concatenate` must see that patterns of one size share their regions.
     flat = {of.n_tiles: of.region_numbers.reshape(-1) for of in blocks}
@@ -152,12 +182,12 @@ def _with_blocks(size: BoardSize, goal: Board, partition: Partition, tables: Loo
     neighbours = np.full((size.n_cells, 4), -1, dtype=np.int64)
     for cell, near in enumerate(size.neighbours):
         neighbours[cell, : len(near)] = near
-    goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, partition.patterns, strict=True)]
+    goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, patterns, strict=True)]
     goal_addresses = [
         8 * (int(start) + block * block_bytes(of.n_tiles)) + rank
         for start, of, (block, rank) in zip(tables.table_start, blocks, goal_states, strict=True)
     ]
-    coloured = [(BLANK,) if partition.cost == "every-move" else pattern.tiles for pattern in partition.patterns]
+    coloured = [(BLANK,) if partition.cost == "every-move" else pattern.tiles for pattern in patterns]
     goal_masks = [sum(1 << goal.index(tile) for tile in tiles) for tiles in coloured]
     return tables._replace(
         is_bits=1,
@@ -185,13 +215,37 @@ def _concatenate(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar]
     return np.concatenate(parts), np.array([starts[id(array)] for array in arrays], dtype=np.int64)
 
 
-def sum_views(size: BoardSize, partition: Partition, mappings: Sequence[BoardMapping]) -> SumViews:
-    """The views of a board through each of `mappings`, which lead to boards with the goal of the tables."""
-    pattern_of = np.full(size.n_cells, -1, dtype=np.int64)
-    label_of = np.full(size.n_cells, -1, dtype=np.int64)
-    for index, pattern in enumerate(partition.patterns):
-        for label, tile in enumerate(pattern.tiles):
-            pattern_of[tile], label_of[tile] = index, label
+def sum_views(
+    size: BoardSize,
+    goal: Board,
+    partition: Partition,
+    mappings: Sequence[BoardMapping],
+    uses: Sequence[TableUse] | None = None,
+) -> SumViews:
+    """The views of a board through each of `mappings`, which lead to boards with `goal`, that of the tables.
+
+    `uses` says which patterns use the tables of others, by default none.
+    """
+    uses = uses or own_tables(size, len(partition.patterns))
+    # The first pattern has a table of its own, so the identity comes first.
+    ways = list(dict.fromkeys(use.cell_map for use in uses))
+    pattern_of = np.full((len(ways), size.n_cells), -1, dtype=np.int64)
+    label_of = np.full((len(ways), size.n_cells), -1, dtype=np.int64)
+    for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True)):
+        way, labels = ways.index(use.cell_map), partition.patterns[use.index].tiles
+        for tile, stood_for in zip(pattern.tiles, tiles_stood_for(goal, pattern, use.cell_map), strict=True):
+            pattern_of[way, tile], label_of[way, tile] = index, labels.index(stood_for)
     tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)
     cell_maps = np.array([mapping.cell_map for mapping in mappings], dtype=np.int64)
-    return SumViews(cell_maps, np.argsort(cell_maps, axis=1), pattern_of[tile_maps], label_of[tile_maps])
+    # Way w of sum s is view w * (number of sums) + s.
+    all_maps = np.concatenate([np.array(way)[cell_maps] for way in ways])
+    n_sums = len(mappings)
+    firsts = n_sums * np.array([ways.index(use.cell_map) for use in uses], dtype=np.int64)
+    return SumViews(
+        all_maps,
+        np.argsort(all_maps, axis=1),
+        pattern_of[:, tile_maps].reshape(all_maps.shape),
+        label_of[:, tile_maps].reshape(all_maps.shape),
+        np.tile(np.arange(n_sums), len(ways)),
+        np.arange(n_sums)[:, None] + firsts,
+    )

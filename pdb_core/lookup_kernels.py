@@ -127,13 +127,14 @@ def stand_at(tables: Any, pattern: int, walk: Any, mask: int, labels: int, blank
 
 
 @kernel
-def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, walks: Any, values: Any) -> None:
+def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, view_of_unit: Any, walks: Any, values: Any) -> None:
     """Find the distances of the units of a board in tables of bits: the moves of walks to the goal, each one lower.
 
     The units walk in turns, so that their waits for memory overlap.
 
     masks, labels  int64[s, p]
-    blanks         int64[s]     the blank's cell in the board of each sum
+    blanks         int64[v]     the blank's cell in the board of each view
+    view_of_unit   int64[s, p]
     walks          int64[s * p, WALK_FIELDS]  scratch
     values         uint8[s, p]  mutated: the distances, UNREACHED where a walk ends elsewhere than at the goal
     """
@@ -143,14 +144,15 @@ def walk_down(tables: Any, masks: Any, labels: Any, blanks: Any, walks: Any, val
     for unit in range(walks.shape[0]):
         s, pattern = unit // n_patterns, unit % n_patterns
         mask, order, walk = masks[s, pattern], labels[s, pattern], walks[unit]
-        address = bit_address(tables, pattern, mask, order, blanks[s])
-        coloured = 1 << blanks[s] if tables.counts_every_move != 0 else mask
+        blank = blanks[view_of_unit[s, pattern]]
+        address = bit_address(tables, pattern, mask, order, blank)
+        coloured = 1 << blank if tables.counts_every_move != 0 else mask
         odd = popcount((coloured ^ tables.goal_masks[pattern]) & tables.dark_cells) & 1
         walk[REMAINDER] = (2 * read_bit(tables.memory, address) + odd + 3) & 3
         values[s, pattern] = 0
         walk[IS_WALKING] = 0
         if address != tables.goal_addresses[pattern]:
-            stand_at(tables, pattern, walk, mask, order, blanks[s])
+            stand_at(tables, pattern, walk, mask, order, blank)
             walk[IS_WALKING] = ask_next(tables, pattern, walk, base)
             values[s, pattern] = 0 if walk[IS_WALKING] != 0 else UNREACHED
             n_walking += walk[IS_WALKING]
@@ -180,19 +182,21 @@ def place_units(boards: Any, row: int, tables: Any, views: Any, masks: Any, labe
     """Fill `masks` and `labels` (int64[s, p]) with the cell set and packed labels of each unit; boards:
     uint8[m, n_cells].
     """
-    n_sums, n_cells = views.given_cells.shape
-    for s in range(n_sums):
+    n_views, n_cells = views.given_cells.shape
+    for s in range(masks.shape[0]):
         for pattern in range(masks.shape[1]):
             masks[s, pattern] = 0
             labels[s, pattern] = 0
+    for view in range(n_views):
+        s = views.sum_of_view[view]
         for cell in range(n_cells):
-            tile = np.uint64(boards[row, np.uint64(views.given_cells[s, cell])])
-            pattern = views.tile_patterns[s, tile]
+            tile = np.uint64(boards[row, np.uint64(views.given_cells[view, cell])])
+            pattern = views.tile_patterns[view, tile]
             if pattern >= 0:
                 # Cells come in order, so the tiles before this one are those that are placed.
                 position = popcount(masks[s, pattern])
                 masks[s, pattern] |= 1 << cell
-                labels[s, pattern] |= views.tile_labels[s, tile] << (tables.label_bits[pattern] * position)
+                labels[s, pattern] |= views.tile_labels[view, tile] << (tables.label_bits[pattern] * position)
 
 
 @kernel
@@ -220,7 +224,7 @@ def probe_bits(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, va
         blank = 0
         while boards[row, blank] != BLANK:
             blank += 1
-        walk_down(tables, masks, labels, views.cell_maps[:, blank], walks, values[row])
+        walk_down(tables, masks, labels, views.cell_maps[:, blank], views.view_of_unit, walks, values[row])
 
 
 @kernel

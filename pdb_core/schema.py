@@ -7,14 +7,14 @@ groups; this package opens no files.
 import hashlib
 import json
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, count_entries, count_table_bytes
+from pdb_core.cost import COSTS, Cost
+from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, check_encoding, count_entries, count_table_bytes
 from pdb_core.errors import (
     InputError,
     TableFileDamagedError,
@@ -24,11 +24,14 @@ from pdb_core.errors import (
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
+from pdb_core.sharing import TableUse, may_share, own_tables
 
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 1
 # Of files in which every move counts: a program that knows version 1 alone refuses them, and tells why.
 EVERY_MOVE_VERSION = 2
+# Of files in which a pattern uses the table of another, whatever the cost.
+SHARED_VERSION = 3
 PAGE_BYTES = 4096
 
 # Names in the file. The order is that of docs/format.md.
@@ -40,7 +43,7 @@ GOAL_ATTRIBUTE = "goal"
 PARTITION_ATTRIBUTE = "partition"
 INDEX_ATTRIBUTE = "index_function"
 ENCODING_ATTRIBUTE = "encoding"
-COST_ATTRIBUTE = "cost"  # in version 2 alone
+COST_ATTRIBUTE = "cost"  # from version 2 on
 HEADER_DIGEST_ATTRIBUTE = "header_sha256"
 ROOT_ATTRIBUTES = (
     FORMAT_ATTRIBUTE,
@@ -60,6 +63,10 @@ MEAN_ATTRIBUTE = "mean"
 UNREACHED_ATTRIBUTE = "n_unreached"
 DIGEST_ATTRIBUTE = "sha256"
 PATTERN_ATTRIBUTES = (TILES_ATTRIBUTE, MAXIMUM_ATTRIBUTE, MEAN_ATTRIBUTE, UNREACHED_ATTRIBUTE, DIGEST_ATTRIBUTE)
+SAME_AS_ATTRIBUTE = "same_as"
+CELL_MAP_ATTRIBUTE = "cell_map"
+# Of a pattern that uses the table of another; it has no datasets.
+SHARED_ATTRIBUTES = (TILES_ATTRIBUTE, SAME_AS_ATTRIBUTE, CELL_MAP_ATTRIBUTE)
 TABLE_DATASET = "table"
 HISTOGRAM_DATASET = "histogram"
 PATTERN_DATASETS = (TABLE_DATASET, HISTOGRAM_DATASET)
@@ -76,8 +83,9 @@ class GroupLike(Protocol):
 
 @dataclass(frozen=True)
 class PatternHeader:
-    """What the file says of one table. `histogram[d]` counts the entries of distance d; `sha256` is of the table's
-    bytes, `n_bytes` of them.
+    """What the file says of the table of one pattern. `histogram[d]` counts the entries of distance d; `sha256` is of
+    the table's bytes, `n_bytes` of them. `use` is None where the pattern has a table of its own; else all this is of
+    the one that it uses.
     """
 
     pattern: Pattern
@@ -86,6 +94,7 @@ class PatternHeader:
     histogram: tuple[int, ...]
     n_unreached: int
     sha256: str
+    use: TableUse | None = None
 
     @property
     def maximum(self) -> int:
@@ -114,7 +123,20 @@ class Header:
 
     @property
     def format_version(self) -> int:
+        if any(entry.use is not None for entry in self.patterns):
+            return SHARED_VERSION
         return EVERY_MOVE_VERSION if self.cost == "every-move" else FORMAT_VERSION
+
+    @property
+    def uses(self) -> tuple[TableUse, ...]:
+        """Which table each pattern uses, and how."""
+        own = own_tables(self.size, len(self.patterns))
+        return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
+
+    @property
+    def tables(self) -> dict[int, PatternHeader]:
+        """The tables that are in the file, by the places of their patterns in the partition."""
+        return {index: entry for index, entry in enumerate(self.patterns) if entry.use is None}
 
     def digest(self) -> str:
         """SHA-256 over all that the header says, the tables' digests among it, in one canonical text."""
@@ -134,10 +156,16 @@ class Header:
                     UNREACHED_ATTRIBUTE: entry.n_unreached,
                     DIGEST_ATTRIBUTE: entry.sha256,
                 }
+                if entry.use is None
+                else {
+                    TILES_ATTRIBUTE: list(entry.pattern.tiles),
+                    SAME_AS_ATTRIBUTE: entry.use.index,
+                    CELL_MAP_ATTRIBUTE: list(entry.use.cell_map),
+                }
                 for entry in self.patterns
             ],
         }
-        if self.format_version == EVERY_MOVE_VERSION:
+        if self.format_version != FORMAT_VERSION:
             content[COST_ATTRIBUTE] = self.cost
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
@@ -158,11 +186,15 @@ def write_header(root: GroupLike, header: Header) -> None:
     root.attrs[PARTITION_ATTRIBUTE] = header.partition.name
     root.attrs[INDEX_ATTRIBUTE] = INDEX_FUNCTION
     root.attrs[ENCODING_ATTRIBUTE] = header.encoding
-    if header.format_version == EVERY_MOVE_VERSION:
+    if header.format_version != FORMAT_VERSION:
         root.attrs[COST_ATTRIBUTE] = header.cost
     for index, entry in enumerate(header.patterns):
         group = root[pattern_group(index)]
         group.attrs[TILES_ATTRIBUTE] = np.array(entry.pattern.tiles, dtype=np.uint8)
+        if entry.use is not None:
+            group.attrs[SAME_AS_ATTRIBUTE] = np.int64(entry.use.index)
+            group.attrs[CELL_MAP_ATTRIBUTE] = np.array(entry.use.cell_map, dtype=np.uint8)
+            continue
         group.attrs[MAXIMUM_ATTRIBUTE] = np.int64(entry.maximum)
         group.attrs[MEAN_ATTRIBUTE] = np.float64(entry.mean)
         group.attrs[UNREACHED_ATTRIBUTE] = np.int64(entry.n_unreached)
@@ -195,14 +227,16 @@ def read_header(root: GroupLike, source: str) -> Header:
 
 def _check_versions(root: GroupLike, source: str) -> None:
     version = int(root.attrs[VERSION_ATTRIBUTE])
-    if version not in (FORMAT_VERSION, EVERY_MOVE_VERSION):
+    if not FORMAT_VERSION <= version <= SHARED_VERSION:
         raise TableFileVersionError(
-            f"{source} is of format version {version}, this program reads versions {FORMAT_VERSION} and "
-            f"{EVERY_MOVE_VERSION}; {'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
+            f"{source} is of format version {version}, this program reads versions {FORMAT_VERSION} to "
+            f"{SHARED_VERSION}; {'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
         )
     known_values: dict[str, tuple[str, ...]] = {INDEX_ATTRIBUTE: (INDEX_FUNCTION,), ENCODING_ATTRIBUTE: ENCODINGS}
     if version == EVERY_MOVE_VERSION:
         known_values |= {ENCODING_ATTRIBUTE: ("bits",), COST_ATTRIBUTE: ("every-move",)}
+    elif version == SHARED_VERSION:
+        known_values |= {COST_ATTRIBUTE: COSTS}
     for attribute, known in known_values.items():
         found = _text(root.attrs[attribute])
         if found not in known:
@@ -217,19 +251,50 @@ def _parse_header(root: GroupLike) -> Header:
     check_table_size(size)
     goal = check_board(_integers(root.attrs[GOAL_ATTRIBUTE]), size)
     encoding: Encoding = "bits" if _text(root.attrs[ENCODING_ATTRIBUTE]) == "bits" else "bytes"
-    cost: Cost = "additive" if int(root.attrs[VERSION_ATTRIBUTE]) == FORMAT_VERSION else "every-move"
+    version = int(root.attrs[VERSION_ATTRIBUTE])
+    cost: Cost = "additive"
+    if version != FORMAT_VERSION and _text(root.attrs[COST_ATTRIBUTE]) == "every-move":
+        cost = "every-move"
+    check_encoding(encoding, cost)
     entries: list[PatternHeader] = []
     while pattern_group(len(entries)) in root:
-        entries.append(_parse_pattern(root[pattern_group(len(entries))], size, encoding, cost))
+        group = root[pattern_group(len(entries))]
+        if version == SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
+            entries.append(_parse_use(group, entries, size, goal, cost))
+        else:
+            entries.append(_parse_pattern(group, size, encoding, cost))
     name = _text(root.attrs[PARTITION_ATTRIBUTE])
     partition = Partition(name, tuple(entry.pattern for entry in entries), size, cost)
     return Header(size, goal, partition, encoding, tuple(entries))
 
 
-def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding, cost: Cost) -> PatternHeader:
+def _parse_use(
+    group: GroupLike, before: Sequence[PatternHeader], size: BoardSize, goal: Board, cost: Cost
+) -> PatternHeader:
+    """A pattern that uses the table of one of those before it."""
+    pattern = _parse_tiles(group, size)
+    index = int(group.attrs[SAME_AS_ATTRIBUTE])
+    use = TableUse(index, tuple(_integers(group.attrs[CELL_MAP_ATTRIBUTE])))
+    if not 0 <= index < len(before):
+        raise ValueError(f"pattern {pattern} uses the table of pattern {index}, which is none of those before it")
+    first = before[index]
+    if first.use is not None:
+        raise ValueError(f"pattern {pattern} uses the table of pattern {first.pattern}, which has none of its own")
+    if not may_share(size, goal, pattern, first.pattern, use.cell_map, cost):
+        raise ValueError(f"pattern {pattern} cannot use the table of pattern {first.pattern} by its cell map")
+    return replace(first, pattern=pattern, use=use)
+
+
+def _parse_tiles(group: GroupLike, size: BoardSize) -> Pattern:
     pattern = Pattern(tuple(_integers(group.attrs[TILES_ATTRIBUTE])))
-    if tuple(sorted(set(pattern.tiles))) != pattern.tiles:
-        raise ValueError(f"tiles of a pattern are not in order: {pattern}")
+    # What the partition would refuse, but nothing is to be looked up before.
+    if not 1 <= pattern.tiles[0] <= pattern.tiles[-1] < size.n_cells:
+        raise ValueError(f"pattern {pattern} has tiles that are not on a {size} board")
+    return pattern
+
+
+def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding, cost: Cost) -> PatternHeader:
+    pattern = _parse_tiles(group, size)
     n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
     n_bytes = count_table_bytes(size, pattern.n_tiles, encoding, cost)
     if group[TABLE_DATASET].shape != (n_bytes,) or group[TABLE_DATASET].dtype != np.uint8:

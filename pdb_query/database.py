@@ -19,6 +19,7 @@ from pdb_core.lookup_kernels import add_up, check_boards, probe_boards
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
+from pdb_core.sharing import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_query.table_file import LoadMode, TableFile, load_table_file
 
@@ -72,7 +73,13 @@ class Database:
         self.path = table_file.path
         self.header: Header = table_file.header
         self._tables: LookupTables | None = lookup_tables(
-            self.size, self.goal, self.header.partition, self.encoding, table_file.memory, table_file.table_start
+            self.size,
+            self.goal,
+            self.header.partition,
+            self.encoding,
+            table_file.memory,
+            table_file.table_start,
+            self.header.uses,
         )
         self._views_of = lru_cache(maxsize=64)(self._make_views)
 
@@ -129,7 +136,7 @@ class Database:
         return self._views_of(self.goal if goal is None else goal)
 
     def _make_views(self, goal: Board) -> SumViews:
-        return sum_views(self.size, self.header.partition, self.mappings(goal))
+        return sum_views(self.size, self.goal, self.header.partition, self.mappings(goal), self.header.uses)
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` where the tables are not for boards of that size."""
@@ -143,7 +150,8 @@ class Database:
         """The table of the pattern at `index` in the partition: uint8[n_bytes], read-only, no copy.
 
         In bytes, entry `PatternIndex.rank(cells)` holds the distance; in bits, docs/format.md says which bit stands for
-        a state. Raises `IndexError`, and `ValueError` where the database is closed.
+        a state. A pattern that uses the table of another has that one, in which its own tiles are to be looked up at
+        `table_cells`. Raises `IndexError`, and `ValueError` where the database is closed.
         """
         entry = self.header.patterns[index]
         tables = self.lookup_tables
@@ -153,6 +161,17 @@ class Database:
     def index(self, index: int) -> PatternIndex:
         """The index function of the pattern at `index`: `rank` and `unrank`. Raises `IndexError`."""
         return PatternIndex(self.size, self.header.patterns[index].pattern.n_tiles)
+
+    def table_cells(self, index: int, cells: Sequence[int]) -> tuple[int, ...]:
+        """What to rank to find the pattern at `index`, its tiles (ascending) on `cells`, in the table it uses.
+
+        The cells themselves, unless that is the table of another pattern. Raises `IndexError`.
+        """
+        entry = self.header.patterns[index]
+        if entry.use is None:
+            return tuple(cells)
+        labels = tiles_stood_for(self.goal, entry.pattern, entry.use.cell_map)
+        return tuple(entry.use.cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
     def probe(self, board: Sequence[int], goal: Board | None = None) -> Probe:
         """What the tables say of one board.
@@ -200,7 +219,7 @@ class Database:
                 check_board(rows[bad[0]].tolist(), self.size)
             except BoardError as error:
                 raise BoardError(f"row {bad[0]}: {error}") from None
-        n_sums, n_patterns = len(views.cell_maps), len(tables.table_start)
+        n_sums, n_patterns = views.view_of_unit.shape
         values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
         scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
         probe_boards(rows, tables, views, scratch[0], scratch[1], values)
@@ -222,8 +241,8 @@ class Database:
 
         Raises `TableFileDamagedError` where they differ. (The header's own digest is checked when the file is opened.)
         """
-        done, total = 0, sum(entry.n_bytes for entry in self.header.patterns)
-        for index, entry in enumerate(self.header.patterns):
+        done, total = 0, sum(entry.n_bytes for entry in self.header.tables.values())
+        for index, entry in self.header.tables.items():
             table = self.table(index)
             digest = hashlib.sha256()
             counts = np.zeros(256, dtype=np.int64)

@@ -28,7 +28,9 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 @dataclass(frozen=True, eq=False)
 class TableFile:
-    """A table file in memory. `memory` is uint8, read-only; table i starts at `table_start[i]` in it."""
+    """A table file in memory. `memory` is uint8, read-only; the table of pattern i starts at `table_start[i]` in it,
+    also where it is that of another pattern.
+    """
 
     path: Path
     header: Header
@@ -101,8 +103,11 @@ def _read_header_and_offsets(path: Path) -> tuple[Header, list[int]]:
         ) from error
     with file:
         header = read_header(file, str(path))
-        offsets = []
+        offsets: list[int] = []
         for index, entry in enumerate(header.patterns):
+            if entry.use is not None:
+                offsets.append(offsets[entry.use.index])
+                continue
             offset = file[pattern_group(index)][TABLE_DATASET].id.get_offset()
             if offset is None:
                 raise TableFileDamagedError(

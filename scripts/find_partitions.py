@@ -74,7 +74,7 @@ def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heurist
     memory.flags.writeable = False
     starts = np.cumsum([0, *map(len, tables)])[:-1].tolist()
     lookup: LookupTables = lookup_tables(SIZE, GOAL, partition, "bits", memory, starts)
-    return Heuristic(lookup, sum_views(SIZE, partition, goal_symmetries(GOAL, SIZE)))
+    return Heuristic(lookup, sum_views(SIZE, GOAL, partition, goal_symmetries(GOAL, SIZE)))
 
 
 def measure(heuristics: list[Heuristic], boards: list[tuple[int, ...]]) -> tuple[float, float, float]:

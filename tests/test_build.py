@@ -175,7 +175,7 @@ def test_missing_folder_is_refused(tmp_path: Path) -> None:
 def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
     plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bytes")
     n_cells = plan.size.n_cells
-    assert plan.n_entries == sum(math.perm(n_cells, p.n_tiles) for p in plan.partition.patterns)
+    assert plan.n_entries == sum(math.perm(n_cells, p.pattern.n_tiles) for p in plan.patterns if p.use is None)
     assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 5000 * len(plan.patterns) + 100_000
     assert plan.memory_bytes > plan.n_entries // len(plan.patterns)
 

@@ -42,7 +42,8 @@ def documented_names() -> list[list[str]]:
 
 @pytest.mark.tiny
 def test_documented_names_are_those_of_the_code() -> None:
-    root, pattern, datasets = documented_names()
+    root, pattern, datasets, shared = documented_names()
+    assert tuple(shared) == schema.SHARED_ATTRIBUTES
     assert tuple(root) == schema.ROOT_ATTRIBUTES
     assert tuple(pattern) == schema.PATTERN_ATTRIBUTES
     assert tuple(datasets) == schema.PATTERN_DATASETS
@@ -53,6 +54,7 @@ def test_documented_values_are_those_of_the_code() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert f"format version {schema.FORMAT_VERSION}" in text.splitlines()[0]
     assert f"version {schema.EVERY_MOVE_VERSION} where every move counts" in text.splitlines()[0]
+    assert f"version {schema.SHARED_VERSION} where patterns share a table" in text.splitlines()[0]
     for value in (schema.FORMAT, INDEX_FUNCTION, *ENCODINGS, "every-move"):
         assert f"`{value}`" in text
     assert f"multiple of {schema.PAGE_BYTES} bytes" in text
@@ -61,9 +63,9 @@ def test_documented_values_are_those_of_the_code() -> None:
 
 @pytest.mark.tiny
 def test_file_holds_what_is_documented_and_nothing_else(table_file: Path) -> None:
-    root, pattern, datasets = documented_names()
+    root, pattern, datasets, _shared = documented_names()
     with h5py.File(table_file, "r") as file:
-        assert set(file.attrs) == set(root) - {schema.COST_ATTRIBUTE}  # that is in version 2 alone
+        assert set(file.attrs) == set(root) - {schema.COST_ATTRIBUTE}  # that is from version 2 on
         assert list(file) == ["pattern_0", "pattern_1", "pattern_2"]
         for group in file.values():
             assert set(group.attrs) == set(pattern)

@@ -77,7 +77,7 @@ def test_truncated_file_is_refused(copy_of_table: Path, keep: int) -> None:
 @pytest.mark.parametrize(
     ("attribute", "value", "match"),
     [
-        ("format_version", np.int64(3), "version 3, this program reads versions 1 and 2; update"),
+        ("format_version", np.int64(4), "version 4, this program reads versions 1 to 3; update"),
         ("format_version", np.int64(0), "version 0.*build the table again"),
         ("index_function", "other", "index function 'other'"),
         ("encoding", "nibbles", "encoding 'nibbles'"),

@@ -92,7 +92,7 @@ def _databases(service: Service) -> dict[str, object]:
                     {"tiles": at.pattern.tiles, "n_entries": sum(at.histogram), "max": len(at.histogram) - 1}
                     for at in header.patterns
                 ],
-                "n_bytes": sum(at.n_bytes for at in header.patterns),
+                "n_bytes": sum(at.n_bytes for at in header.tables.values()),
             }
         )
     return {"databases": described, "default_goals": goals}

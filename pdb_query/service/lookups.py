@@ -57,5 +57,5 @@ def _pattern_tiles(served: Served) -> tuple[tuple[tuple[int, ...], ...], ...]:
             tuple(tile for tile, at in enumerate(patterns) if at == pattern and tile != BLANK)
             for pattern in range(n_patterns)
         )
-        for patterns in views.tile_patterns.tolist()
+        for patterns in views.patterns_of_tiles().tolist()
     )

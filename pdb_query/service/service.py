@@ -66,5 +66,5 @@ class Service:
 
 def _touch(database: Database) -> None:
     """Read a byte of every page of the tables, so that the system brings them into memory."""
-    for index in range(len(database.header.patterns)):
+    for index in database.header.tables:
         np.bitwise_or.reduce(database.table(index)[::_PAGE_BYTES])

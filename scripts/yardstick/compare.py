@@ -107,6 +107,8 @@ def compile_search(compiler: Sequence[str], flags: Sequence[str], tables: layout
 def write_input(path: Path, database: Database, ida_star: SearchFromRoots, boards: Sequence[Board]) -> None:
     """What `read_input` of search.c reads: each array as its size in bytes, int64, and its bytes."""
     tables = ida_star._tables
+    if tables.shares_tables:
+        sys.exit(f"{database.path} has patterns that share a table, which search.c knows nothing of")
     memory = database.lookup_tables.memory
     units = tables.units.reshape(-1, layout.UNIT_FIELDS)[:, _UNIT]
     units[:, _UNIT_TABLE] -= 8 * memory.ctypes.data

@@ -103,15 +103,17 @@ class Nodes(NamedTuple):
 
 
 class UnitPlaces(NamedTuple):
-    """What it takes to find the units of a board: for sum s and cell or tile i, entry s * n_cells + i.
+    """What it takes to find the units of a board: for view v of the sums and cell or tile i, entry v * n_cells + i.
 
-    cells        int64  the cell of the given board that cell i of the sum's board is
-    tile_labels  int64  the label of tile i within its pattern, -1 where the sum leaves it out
+    cells        int64  the cell of the given board that cell i of the view's board is
+    tile_labels  int64  the label of tile i within its pattern, -1 where the view leaves it out
+    sum_of_view  int64[v]
     first_units  int64[s + 1]
     """
 
     cells: Int64s
     tile_labels: Int64s
+    sum_of_view: Int64s
     first_units: Int64s
 
 
@@ -227,9 +229,9 @@ class BestFirst:
         values = [database.probe_batch(cells, self._goal) for database in self._databases]
         h = max([h, *(int(probe.maximum[0]) for probe in values)])
         distances = [
-            probe.values[0, view, list(patterns)]
+            probe.values[0, s, list(patterns)]
             for probe, heuristic in zip(values, self._sums, strict=True)
-            for view, patterns in heuristic.sums()
+            for s, patterns in heuristic.sums()
         ]
         table.values[: self._tables.n_units] = np.concatenate([np.empty(0, dtype=np.uint8), *distances])
         table.add(pack(self._packing, board), 0)
@@ -251,14 +253,19 @@ def _lower_bound(h: int, weights: Weights, largest_key: int) -> int:
 
 def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:
     cells, labels, n_units = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [0]
+    sum_of_view: list[int] = []
     for heuristic in sums:
         views = heuristic.views
-        for view, patterns in heuristic.sums():
-            cells.append(views.given_cells[view])
-            is_placed = np.isin(views.tile_patterns[view], patterns)
-            labels.append(np.where(is_placed, views.tile_labels[view], -1))
+        for s, patterns in heuristic.sums():
+            for view in dict.fromkeys(views.view_of_unit[s, patterns].tolist()):
+                cells.append(views.given_cells[view])
+                is_placed = np.isin(views.tile_patterns[view], patterns)
+                labels.append(np.where(is_placed, views.tile_labels[view], -1))
+                sum_of_view.append(len(n_units) - 1)
             n_units.append(len(patterns))
-    return UnitPlaces(np.concatenate(cells), np.concatenate(labels), np.cumsum(n_units))
+    return UnitPlaces(
+        np.concatenate(cells), np.concatenate(labels), np.array(sum_of_view, dtype=np.int64), np.cumsum(n_units)
+    )
 
 
 def _open_list(n_buckets: int) -> OpenList:

@@ -97,13 +97,14 @@ def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts:
     for unit in range(databases.n_units):
         words[_at(unit)] = 0
         counts[_at(unit)] = 0
-    for s in range(databases.n_sums):
-        first = s * databases.n_cells
+    for view in range(places.sum_of_view.shape[0]):
+        first = view * databases.n_cells
+        tiles = places.sum_of_view[_at(view)] * databases.n_cells
         for cell in range(databases.n_cells):
             tile = np.int64(board[_at(places.cells[_at(first + cell)])])
             if places.tile_labels[_at(first + tile)] < 0:
                 continue
-            unit = databases.unit_of_tile[_at(first + tile)]
+            unit = databases.unit_of_tile[_at(tiles + tile)]
             shift = databases.n_cells + counts[_at(unit)]
             words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
             counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
@@ -122,15 +123,14 @@ def value_child(
     largest = 0
     for s in range(databases.n_sums):
         moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
-        edge_row = (s * databases.n_cells * N_MOVES + edge) * EDGE_FIELDS
-        if moved >= 0:
-            word = move_unit(databases, words[_at(moved)], moved, edge_row)
-        else:  # every move counts, and this is a tile of no pattern
-            moved = ~moved
-            word = words[_at(moved)]
-        address = unit_address(databases, word, moved, databases.edges[_at(edge_row + LEFT_CELL)])
-        before = np.int64(nodes.values[_at(source + moved)])
-        nodes.values[_at(target + moved)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]
+        unit = moved ^ (moved >> 63)
+        edge_row = databases.edges_of_tile[_at(s * databases.n_cells + tile)] + edge * EDGE_FIELDS
+        word = words[_at(unit)]
+        if moved >= 0:  # else every move counts, and this is a tile of no pattern
+            word = move_unit(databases, word, unit, edge_row)
+        address = unit_address(databases, word, unit, databases.edges[_at(edge_row + LEFT_CELL)])
+        before = np.int64(nodes.values[_at(source + unit)])
+        nodes.values[_at(target + unit)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]
     for s in range(databases.n_sums):
         total = 0
         for unit in range(places.first_units[_at(s)], places.first_units[_at(s + 1)]):

@@ -183,15 +183,15 @@ class IdaStar:
         rows = np.array([board], dtype=np.uint8)
         for heuristic in self._heuristics:
             tables, views = heuristic
-            shape = len(views.cell_maps), len(tables.table_start)
+            shape = views.view_of_unit.shape
             masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
             values = np.zeros((1, *shape), dtype=np.uint8)
             probe_boards(rows, tables, views, masks, labels, values)
             distances = values[0].astype(np.int64)
             states = masks | (labels << self.size.n_cells) | (distances << VALUE_SHIFT)
-            for view, patterns in heuristic.sums():
-                words.append(states[view, patterns])
-                sums.append(distances[view, patterns].sum())
+            for s, patterns in heuristic.sums():
+                words.append(states[s, patterns])
+                sums.append(distances[s, patterns].sum())
         return np.concatenate(words), np.array(sums, dtype=np.int64)
 
 

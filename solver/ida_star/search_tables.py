@@ -23,8 +23,8 @@ UNIT_FIELDS = 16
 (
     TABLE, ROW_BITS, ENTRY_SHIFT, LOW, HIGH, BLOCKS, REGIONS, PREFIX, SUFFIX, LABEL_BITS, PREFIX_BITS, N_SUFFIXES,
 ) = range(12)  # fmt: skip
-# A row of `SearchTables.edges`, one for each sum and edge: masks of cells in the board of that sum, and the cell that
-# the tile leaves there.
+# A row of `SearchTables.edges`, one for each edge and each way to map cells: masks of the cells that the edge becomes,
+# and the cell that the tile leaves.
 EDGE_FIELDS = 8
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
 # The blank moves up, left, right or down; children are told by that. Edges are told by blank * N_MOVES + move.
@@ -66,16 +66,18 @@ class SearchTables(NamedTuple):
     first_block   int32          for units in bits, see `layout.Blocks`
     region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
-    edges         int64[s * n_cells * N_MOVES * EDGE_FIELDS]
+    edges         int64[ways * n_cells * N_MOVES * EDGE_FIELDS]   first those of each sum's first unit
     edge_cells    int64[n_cells * N_MOVES]   the cell that the tile comes from; 0 where there is none
     cell_moves    int64[n_cells]       mask of the moves that a blank on the cell can make
     unit_of_tile  int64[s * n_cells]   the unit whose distance a move of the tile changes; where every move counts and
                   the tile is of no pattern, ~unit: nothing moves but the blank
+    edges_of_tile int64[s * n_cells]   where the edges of that unit start in `edges`
     sum_is_bits   int64[s]             whether its tables are bits
     goal          uint8[n_cells]
     successors    int16[states * N_MOVES]    the machine that prunes duplicate moves, see `move_pruning.MoveMachine`
     allowed       uint8[states]        mask of the moves it does not refuse
     words_at, sums_at, children_at, row_size   of a row of `Lanes`
+    shares_tables  whether the units of some sum map cells in different ways, see `pdb_core.sharing`
     """
 
     set_ranks: npt.NDArray[np.int32]
@@ -87,6 +89,7 @@ class SearchTables(NamedTuple):
     edge_cells: Int64s
     cell_moves: Int64s
     unit_of_tile: Int64s
+    edges_of_tile: Int64s
     sum_is_bits: Int64s
     goal: npt.NDArray[np.uint8]
     successors: npt.NDArray[np.int16]
@@ -102,6 +105,7 @@ class SearchTables(NamedTuple):
     n_units: int
     n_lanes: int
     orders_children: int
+    shares_tables: int
 
 
 class Lanes(NamedTuple):
@@ -128,19 +132,20 @@ class Heuristic(NamedTuple):
     views: SumViews
 
     def sums(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The view and the patterns of each sum: all patterns, and where every move counts each by itself.
+        """Each sum of the search, as a sum of the views and its patterns: all of them, and where every move counts each
+        by itself.
 
         There, a pattern that a symmetry takes to one before is left out: its distances are the same. (The fringe is its
         own reflection.)
         """
-        n_views, n_patterns = len(self.views.cell_maps), len(self.tables.table_start)
+        n_sums, n_patterns = self.views.view_of_unit.shape
         if not self.tables.counts_every_move:
-            return [(view, tuple(range(n_patterns))) for view in range(n_views)]
+            return [(s, tuple(range(n_patterns))) for s in range(n_sums)]
         by_tiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
-        for view in range(n_views):
+        for s, pattern_of in enumerate(self.views.patterns_of_tiles()):
             for pattern in range(n_patterns):
-                tiles = tuple(np.flatnonzero(self.views.tile_patterns[view] == pattern).tolist())
-                by_tiles.setdefault(tiles, (view, (pattern,)))
+                tiles = tuple(np.flatnonzero(pattern_of == pattern).tolist())
+                by_tiles.setdefault(tiles, (s, (pattern,)))
         return list(by_tiles.values())
 
 
@@ -161,17 +166,19 @@ def search_tables(
         [np.empty(0, dtype=np.uint8)],
     )
     unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
-    edge_rows = [np.empty((0, EDGE_FIELDS), dtype=np.int64)]
+    ways: list[tuple[int, ...]] = []  # how each unit maps the cells
+    sum_of_unit: list[int] = []
     unit_of_tile = [np.empty(0, dtype=np.int64)]
     sum_is_bits: list[int] = []
     n_units = table_bytes = 0
     for heuristic in heuristics:
         tables, views = heuristic
-        rows, view_edges = _unit_rows(tables, parts), _edge_rows(views, edge_cells)
-        for view, patterns in heuristic.sums():
+        rows, patterns_of_tiles = _unit_rows(tables, parts), views.patterns_of_tiles()
+        for s, patterns in heuristic.sums():
             unit_rows.append(rows[list(patterns)])
-            edge_rows.append(view_edges[view])
-            pattern_of = views.tile_patterns[view]
+            ways += map(tuple, views.cell_maps[views.view_of_unit[s, patterns]].tolist())
+            sum_of_unit += [len(sum_is_bits)] * len(patterns)
+            pattern_of = patterns_of_tiles[s]
             if tables.counts_every_move:
                 unit_of_tile.append(np.where(pattern_of == patterns[0], n_units, ~n_units))
             else:
@@ -179,6 +186,8 @@ def search_tables(
             sum_is_bits.append(tables.is_bits)
             n_units += len(patterns)
         table_bytes += len(tables.memory)
+    unit_of = np.concatenate(unit_of_tile)
+    edges, edges_of_unit, shares_tables = _edges(edge_cells, ways, sum_of_unit)
     n_sums = len(sum_is_bits)
     words_at = BOARD + -(-size.n_cells // 8)
     sums_at = words_at + n_units
@@ -189,10 +198,11 @@ def search_tables(
         first_block=np.concatenate(parts.first_block),
         region_numbers=np.concatenate(parts.region_numbers),
         units=np.concatenate(unit_rows).reshape(-1),
-        edges=np.concatenate(edge_rows).astype(np.int64).reshape(-1),
+        edges=edges,
         edge_cells=edge_cells.reshape(-1),
         cell_moves=cell_moves,
-        unit_of_tile=np.concatenate(unit_of_tile),
+        unit_of_tile=unit_of,
+        edges_of_tile=edges_of_unit[unit_of ^ (unit_of >> 63)],
         sum_is_bits=np.array(sum_is_bits, dtype=np.int64),
         goal=heuristics[0].tables.goal if heuristics else np.zeros(size.n_cells, dtype=np.uint8),
         successors=machine.successors.reshape(-1),
@@ -207,6 +217,7 @@ def search_tables(
         n_sums=n_sums,
         n_units=n_units,
         orders_children=int(orders_children),
+        shares_tables=int(shares_tables),
         n_lanes=_choose_lanes(table_bytes, n_sums),
     )
 
@@ -274,10 +285,29 @@ def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> in
     return start
 
 
-def _edge_rows(views: SumViews, edge_cells: Int64s) -> Int64s:
-    """int64[s, n_cells * N_MOVES, EDGE_FIELDS] for the edges to each cell from those in `edge_cells`."""
-    target = np.repeat(views.cell_maps, N_MOVES, axis=1)
-    source = views.cell_maps[:, edge_cells.reshape(-1)]
+def _edges(
+    edge_cells: Int64s, ways: Sequence[tuple[int, ...]], sum_of_unit: Sequence[int]
+) -> tuple[Int64s, Int64s, bool]:
+    """`SearchTables.edges`, where those of each unit start in it, and `shares_tables`; `ways` is how each unit maps the
+    cells.
+
+    Each sum has the edges of its first unit at its own place, which the kernel finds without asking for the unit. Other
+    units have those of the first that maps cells in the same way: few rows, which stay in the processor's caches.
+    """
+    n_cells = len(edge_cells)
+    of_sums = [ways[sum_of_unit.index(s)] for s in dict.fromkeys(sum_of_unit)]
+    all_ways = of_sums + [way for way in dict.fromkeys(ways) if way not in of_sums]
+    at = [s if way == of_sums[s] else all_ways.index(way) for way, s in zip(ways, sum_of_unit, strict=True)]
+    edges = _edge_rows(np.array(all_ways, dtype=np.int64).reshape(-1, n_cells), edge_cells).reshape(-1)
+    return edges, np.array(at, dtype=np.int64) * (edge_cells.size * EDGE_FIELDS), at != list(sum_of_unit)
+
+
+def _edge_rows(cell_maps: Int64s, edge_cells: Int64s) -> Int64s:
+    """int64[ways, n_cells * N_MOVES, EDGE_FIELDS] for the edges to each cell from those in `edge_cells`, the cells
+    mapped by each of `cell_maps`, int64[ways, n_cells].
+    """
+    target = np.repeat(cell_maps, N_MOVES, axis=1)
+    source = cell_maps[:, edge_cells.reshape(-1)]
     lower, upper = np.minimum(target, source), np.maximum(target, source)
     one = np.int64(1)
     rows = np.zeros((*target.shape, EDGE_FIELDS), dtype=np.int64)
