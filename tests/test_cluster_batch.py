@@ -202,6 +202,39 @@ def test_scheduler_that_goes_away_is_told() -> None:
         list(ClusterBatch(LostClient(), sizes=TINY).solutions(requests(boards, database)))
 
 
+class ForgetfulClient(InlineClient):
+    """Its workers die with their results before these are fetched: they are done again while one waits for them."""
+
+    def map(self, *arguments: Any, **options: Any) -> list[Any]:
+        futures = super().map(*arguments, **options)
+        for future in futures:
+            future.status = self._random.choice(["finished", "lost", "pending"])
+        return futures
+
+
+def test_results_lost_before_they_are_fetched_are_waited_for() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 10, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        answers = list(ClusterBatch(ForgetfulClient(), sizes=TINY).solutions(requests(boards, database)))
+        lengths = [answer.length for answer in answers if isinstance(answer, Solution)]
+        assert lengths == [solver.solve(board).length for board in boards]
+
+
+class FailingClient(InlineClient):
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        assert futures
+        raise RuntimeError("died three times\nand more")
+
+
+def test_task_that_cannot_be_done_is_told() -> None:
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as database,
+        pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: died three times\); "),
+    ):
+        list(ClusterBatch(FailingClient()).solutions(requests([(8, 6, 7, 2, 5, 4, 3, 0, 1)], database)))
+
+
 def test_progress_is_told() -> None:
     boards = solvable_boards(S3, blank_last(S3), 12, 7)
     told: list[tuple[int, int, tuple[tuple[int, Iteration], ...]]] = []

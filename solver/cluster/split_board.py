@@ -26,6 +26,8 @@ class PartSizes:
     lone_board_s          the same where there are fewer boards than threads
     chunk_s               what a task of several boards should take
     part_s, part_nodes    a task of subtrees that takes more returns what is left
+    thread_part_s         the same for each thread of a small cluster, at least `least_part_s`: short tasks balance
+                          better, and few threads do not keep the scheduler busy
     task_nodes            the nodes that a task of subtrees should have
     n_prefixes            the most subtrees that a threshold is split into beforehand, for small and for any clusters:
                           each is some 0.1 ms of the client
@@ -38,6 +40,8 @@ class PartSizes:
     board_nodes: int = 20_000_000
     chunk_s: float = 0.25
     part_s: float = 1.0
+    thread_part_s: float = 0.005
+    least_part_s: float = 0.25
     part_nodes: int = 20_000_000
     task_nodes: int = 2_000_000
     n_prefixes: tuple[int, int] = 512, 4096
@@ -73,7 +77,7 @@ class SplitBoard:
         self._next: Prefixes | None = None
         self.is_over = False
         self.busy_s = 0.0  # that workers have searched
-        self._deal(paused.rest, sizes.part_s)
+        self._deal(paused.rest)
         self._end_of_threshold()
 
     @property
@@ -108,12 +112,13 @@ class SplitBoard:
         self._tasks.cancel(list(self._keys))
         self._keys.clear()
 
-    def _deal(self, paths: Sequence[bytes], seconds: float, n_tasks: int | None = None) -> None:
+    def _deal(self, paths: Sequence[bytes], n_tasks: int | None = None) -> None:
         """Send subtrees to the cluster: in so many tasks of neighbours, or else, where the first are the largest, dealt
         out among a few.
         """
+        sizes, n_threads = self._sizes, self._tasks.n_threads()
         if n_tasks is None:
-            n = min(len(paths), 2 * self._tasks.n_threads())
+            n = min(len(paths), 2 * n_threads)
             groups = [tuple(paths[first::n]) for first in range(n)]
         else:
             n = max(1, -(-len(paths) // n_tasks))
@@ -127,8 +132,8 @@ class SplitBoard:
                     tables=self._tables,
                     board=self._board,
                     threshold=self._threshold,
-                    max_nodes=self._sizes.part_nodes,
-                    max_seconds=seconds,
+                    max_nodes=sizes.part_nodes,
+                    max_seconds=min(sizes.part_s, max(sizes.least_part_s, sizes.thread_part_s * n_threads)),
                 )
             )
 
@@ -141,8 +146,7 @@ class SplitBoard:
         if part.tiles is not None:
             self._end(part.tiles)
             return
-        is_hungry = len(self._keys) < self._tasks.n_threads()
-        self._deal(part.rest, self._sizes.part_s / (4 if is_hungry else 1))
+        self._deal(part.rest)
         self.check_limits()
         if len(self._keys) < 3 * self._tasks.n_threads() and self._next is None and not self.is_over:
             # While the last tasks of this threshold run.
@@ -172,4 +176,4 @@ class SplitBoard:
             if self.check_limits():
                 return
             n_tasks = max(8 * self._tasks.n_threads(), _GROWTH * last.generated // self._sizes.task_nodes)
-            self._deal(prefixes.paths, self._sizes.part_s, n_tasks)
+            self._deal(prefixes.paths, n_tasks)

@@ -85,11 +85,16 @@ class Tasks:
             pass
         futures = [future for future in futures if future.key in self._pending]
         for future in futures:
-            if future.status != "finished":
+            if future.status in ("error", "cancelled"):
                 raise _error_of(future)
-        # Those of a worker that dies now are done again.
+        # Those of a worker that has died since, or dies now, are done again meanwhile.
         with _while_reachable():
-            results = self._client.gather(futures)
+            try:
+                results = self._client.gather(futures)
+            except (PdbError, OSError, concurrent.futures.CancelledError):
+                raise
+            except Exception as error:
+                raise _failed(error) from error
         for future, result in zip(futures, results, strict=True):
             # What was handled before may have cancelled this one.
             if future.key in self._pending:
@@ -114,6 +119,10 @@ def _error_of(future: Any) -> PdbError:
         error = future.exception()
         if isinstance(error, PdbError):
             return error
-        why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-        return ClusterError(f"a task failed on the cluster ({why}); the workers' logs may tell more")
+        return _failed(error)
     return ClusterError(_UNREACHABLE)
+
+
+def _failed(error: BaseException) -> ClusterError:
+    why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    return ClusterError(f"a task failed on the cluster ({why}); the workers' logs may tell more")
