@@ -4,11 +4,13 @@ The first line tells the method and the tables; each of the others is what is kn
 are only ever added; a last line that was cut short is taken off. docs/cluster.md describes the file.
 """
 
+import contextlib
 import fcntl
 import json
 import os
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -52,9 +54,10 @@ class SolveLog:
         self._answers: dict[tuple[Board, Board], Solution] = {}
         self._file = self._open()
         try:
-            self._read({"log": _KIND, "version": _VERSION} | json.loads(json.dumps(method)))
+            with self._writing():
+                self._read({"log": _KIND, "version": _VERSION} | json.loads(json.dumps(method)))
         except BaseException:
-            self._file.close()
+            self._close()
             raise
         self._synced_at = time.monotonic()
 
@@ -63,8 +66,11 @@ class SolveLog:
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
-            os.fsync(self._file.fileno())
-            self._file.close()
+            try:
+                with self._writing():
+                    os.fsync(self._file.fileno())
+            finally:
+                self._close()
 
     def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Solution | None":
         """What the log says of a board, replayed. Raises `InputError` where that is no solution."""
@@ -79,11 +85,11 @@ class SolveLog:
         return solution
 
     def add(self, solution: "Solution") -> None:
-        """Add a board that is solved; one that was given up is not."""
+        """Add a board that is solved; one that was given up is not. Raises `OutputError`, where the disk is full."""
         if solution.length is None:
             return
         line = json.dumps(asdict(solution), separators=(",", ":")).encode() + b"\n"
-        with self._lock:
+        with self._lock, self._writing():
             self._file.write(line)
             self._file.flush()
             if time.monotonic() - self._synced_at >= _SYNC_S:
@@ -91,18 +97,34 @@ class SolveLog:
                 self._synced_at = time.monotonic()
 
     def _open(self) -> BinaryIO:
-        try:
+        # A device or a pipe neither keeps what is written nor ends when it is read.
+        if self._path.exists() and not (self._path.is_file() or self._path.is_dir()):
+            raise self._foreign()
+        with self._writing():
             file = self._path.open("a+b")
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                raise OutputError(
+                    f"the log {self._path} is in use by another pdb solve; wait for it, or name another with --log"
+                ) from None
+            except OSError:
+                file.close()
+                raise
+        return file
+
+    def _close(self) -> None:
+        # What could not be written is tried once more by the file, and was told before.
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise OutputError(f"cannot write the log {self._path}: {error.strerror}; name another with --log") from None
-        try:
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.close()
-            raise OutputError(
-                f"the log {self._path} is in use by another pdb solve; wait for it, or name another with --log"
-            ) from None
-        return file
 
     def _read(self, header: dict[str, Any]) -> None:
         self._file.seek(0)

@@ -1,6 +1,9 @@
 """The log of finished boards, by itself and locally."""
 
+import errno
+import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +104,24 @@ def test_log_in_use_is_refused(tmp_path: Path) -> None:
 def test_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot write the log"):
         SolveLog(tmp_path / "missing" / "log", METHOD)
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/null"), tmp_path / "pipe"):
+        with pytest.raises(InputError, match="is not a log of pdb solve"):
+            SolveLog(path, METHOD)
+
+
+def test_full_disk_is_told(tmp_path: Path, solutions: list[Solution], monkeypatch: pytest.MonkeyPatch) -> None:
+    class FullDisk(io.BytesIO):
+        def fileno(self) -> int:
+            return 0
+
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with SolveLog(tmp_path / "log", METHOD) as log, monkeypatch.context() as patch:
+        patch.setattr(log, "_file", FullDisk())
+        with pytest.raises(OutputError, match=r"cannot write the log .*: No space left on device; name another"):
+            log.add(solutions[0])
 
 
 def test_command_takes_finished_boards_from_its_log(small_table: str, tmp_path: Path) -> None:
