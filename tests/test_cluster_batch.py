@@ -1,14 +1,14 @@
 """Boards in parts as on a cluster, without one: every order of the results, every size of the parts."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.errors import ClusterError, UnsolvableError
+from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableError
 from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
@@ -167,6 +167,23 @@ def test_early_answer_cancels_the_rest() -> None:
         client = InlineClient()
         list(ClusterBatch(client, sizes=replace(TINY, part_nodes=1)).solutions(requests(boards, database)))
     assert client.cancelled
+
+
+def test_boards_before_one_that_cannot_be_read_are_answered() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 5, 7)
+
+    def read(database: Database) -> Iterator[Request]:
+        yield from requests(boards, database)
+        raise InputError("line 6 is no board")
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        no_board = [*requests(boards, database), Request((0,), database.goal, (database,))]
+        for source, error in ((read(database), InputError), (iter(no_board), BoardError)):
+            answers = ClusterBatch(InlineClient()).solutions(source)
+            found = [next(answers) for _ in boards]
+            assert [answer.board for answer in found if isinstance(answer, Solution)] == boards
+            with pytest.raises(error):
+                next(answers)
 
 
 def test_leaving_early_cancels_what_is_pending() -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pdb_core.errors import UnsolvableError
+from pdb_core.errors import PdbError, UnsolvableError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
@@ -118,6 +118,7 @@ class ClusterBatch:
         self._n_taken = self._n_done = self._n_board_tasks = 0
         self._n_searched, self._search_s, self._split_s = 0, 0.0, 0.0
         self._reads_on = True
+        self._unreadable: PdbError | None = None
         self._generated = 0
         self._start = time.perf_counter()
 
@@ -125,7 +126,8 @@ class ClusterBatch:
         """The answers, in the order of the boards. Leaving the iteration early, by an error or Ctrl-C, cancels what is
         pending.
 
-        Raises `BoardError`, `GoalError`, `WrongAnswerError` should an answer fail its replay, and `ClusterError`, where
+        Raises what `requests` raises, `BoardError` and `GoalError`, after the answers to the boards before; also
+        `WrongAnswerError` should an answer fail its replay, and `ClusterError`, where
         a worker lacks the tables for instance.
         """
         source = iter(requests)
@@ -139,6 +141,8 @@ class ClusterBatch:
                     yield self._answers.pop(n_yielded)
                     n_yielded += 1
                 if self._tasks.n_pending == 0 and n_yielded == self._n_taken and not self._reads_on:
+                    if self._unreadable is not None:
+                        raise self._unreadable
                     return
                 # Workers get their first boards while others are read.
                 self._tasks.work(0.0 if self._reads_on else _WAIT_S)
@@ -151,17 +155,22 @@ class ClusterBatch:
     def _take(self, source: Iterator[Request], n_yielded: int) -> None:
         """Read boards ahead."""
         for _ in range(_READ):
-            self._reads_on = len(self._to_send) < _MOST_READ and self._n_taken - n_yielded < _MOST_WAITING
+            has_room = len(self._to_send) < _MOST_READ and self._n_taken - n_yielded < _MOST_WAITING
+            self._reads_on = has_room and self._unreadable is None
             if not self._reads_on:
                 return
-            request = next(source, None)
-            if request is None:
-                self._reads_on = False
+            try:
+                request = next(source, None)
+                if request is None:
+                    self._reads_on = False
+                    return
+                database = request.databases[0]
+                board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
+                mapping = database.mappings(goal)[0]
+            except PdbError as error:
+                self._unreadable, self._reads_on = error, False
                 return
             number = self._n_taken
-            database = request.databases[0]
-            board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
-            mapping = database.mappings(goal)[0]
             self._n_taken += 1
             try:
                 check_solvable(board, goal, database.size)
