@@ -13,6 +13,7 @@ from distributed import Client
 
 from pdb_build import BuildPlan, BuildProgress, plan_build
 from pdb_build.cluster import build_on_cluster
+from pdb_build.cluster.build import _Build
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError, DiskFullError
 from pdb_core.pattern import parse_partition
@@ -176,6 +177,28 @@ def test_worker_killed_in_a_task_is_made_good(client: Client, tmp_path: Path) ->
         build_on_cluster(plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, progress=kill_all)
     assert len(killed) == N_WORKERS
     same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
+
+
+class LostFuture:
+    """A search that was done when last looked at, and was lost with its worker since."""
+
+    key, status = "lost", "lost"
+
+
+class ForgetfulClient:
+    def who_has(self, _futures: list[Any]) -> dict[str, tuple[str, ...]]:
+        return {"lost": ()}
+
+
+def test_table_lost_before_it_is_fetched_is_searched_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    plan: Any = plan_of(tmp_path / "never.h5", SMALL, "3x3")
+    unused: Any = None
+    forgetful: Any = ForgetfulClient()
+    lost: Any = LostFuture()
+    build = _Build(plan, forgetful, unused, unused, unused, said.append)
+    assert not build._merge(0, lost)
+    assert "is searched again" in said[0]
 
 
 def test_worker_killed_in_a_search_of_shards_is_made_good(client: Client, tmp_path: Path) -> None:

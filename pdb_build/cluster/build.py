@@ -178,7 +178,8 @@ class _Build:
                     "out of memory: give --shards to share it out"
                 ) from error
             raise error
-        if future.status in ("cancelled", "lost"):
+        # One that was lost with its worker since is searched again: nobody holds it.
+        if future.status == "cancelled":
             raise ClusterError(f"the scheduler no longer knows of pattern {pattern}: it was restarted; build again")
         try:
             found, part = fetch_search(self._client, future, self._folder)
