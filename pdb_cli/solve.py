@@ -1,7 +1,8 @@
 """`pdb solve`: shortest solutions."""
 
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -174,7 +175,9 @@ def solve(
         batch = Batch(databases, solvers, goal, time_limit, max_nodes, all_solutions, listing, word, kept)
         if on_cluster:
             client = stack.enter_context(cluster_client(scheduler, local_cluster))
-            records = batch.cluster_records(client, asked, plain=plain, load=load, worker_folder=worker_db)
+            # Closed before the client is, which has to take the tasks back.
+            answers = batch.cluster_records(client, asked, plain=plain, load=load, worker_folder=worker_db)
+            records: Iterator[dict[str, Any]] = stack.enter_context(closing(answers))
         else:
             records = batch.records(asked, n_threads)
         write_answers(records, output, out, columns=COLUMNS, text=solutions_text, names=names)

@@ -1,7 +1,7 @@
 """Boards solved one after another or several at a time, and the record of each."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ class Batch:
 
     def cluster_records(
         self, client: Any, instances: "Iterable[Instance]", *, plain: bool, load: str, worker_folder: Path | None
-    ) -> Iterator[dict[str, Any]]:
+    ) -> Generator[dict[str, Any], None, None]:
         """The answers in the order of the boards, by a Dask cluster."""
         outcomes = cluster_outcomes(
             client,

@@ -204,6 +204,22 @@ def test_ctrl_c_stops_a_cluster_of_its_own() -> None:
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "worker processes to end", 10)
 
 
+def test_reader_that_has_seen_enough_ends_the_command_quietly(cluster: Any, small_table: str, tmp_path: Path) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 600, 2)
+    (tmp_path / "boards.txt").write_text("".join(f"{format_board(board)}\n" for board in boards))
+    process = start(
+        "solve", "--db", small_table, "--instances", str(tmp_path / "boards.txt"), "--format", "ndjson",
+        "--scheduler", cluster.scheduler_address,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 141
+    assert len(told.splitlines()) == 1, told
+
+
 def children(pid: int) -> list[int]:
     """The processes that a process has started, and those that they have."""
     found = []
