@@ -74,12 +74,13 @@ def test_tables_of_large_boards_are_refused() -> None:
         lambda: count_regions_of(size, np.array([1], dtype=np.int64)),
         lambda: pattern_blocks(size, 1),
         lambda: GraphSolver(size, blank_last(size)),
-        lambda: explore_space(size, blank_last(size)),
         lambda: heuristic_tables(("manhattan",), size, blank_last(size)),
     ]
     for refusal in refusals:
         with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; pdb solve --any"):
             refusal()
+    with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; all boards are counted up to"):
+        explore_space(size, blank_last(size))
 
 
 @pytest.mark.parametrize(
@@ -89,10 +90,13 @@ def test_tables_of_large_boards_are_refused() -> None:
         ["build", "1,2/3,4", "--size", "32x2"],
         ["solve", BOARD_7X7],
         ["query", BOARD_7X7],
-        ["study", "heuristics", "7x7"],
     ],
     ids=lambda arguments: " ".join(arguments)[:20],
 )
 def test_commands_that_need_tables_name_the_way_for_larger_boards(arguments: list[str], tmp_path: Path) -> None:
     result: subprocess.CompletedProcess[str] = pdb(*arguments, cwd=tmp_path)
     refused(result, 2, r"go to boards of 6x6, this board is .*; pdb solve --any finds a good solution")
+
+
+def test_study_of_heuristics_on_larger_boards_asks_for_a_smaller_size() -> None:
+    refused(pdb("study", "heuristics", "7x7"), 2, "go to boards of 6x6, this board is 7x7; choose a smaller size")

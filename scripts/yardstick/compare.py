@@ -82,9 +82,9 @@ class SearchFromRoots(IdaStar):
 
     def look_up(self, boards: Sequence[Board]) -> None:
         """Look up `boards`, the only ones that are to be searched."""
-        self._roots = {board: super(SearchFromRoots, self)._root(board) for board in boards}
+        self._roots = {board: super(SearchFromRoots, self).words_and_sums(board) for board in boards}
 
-    def _root(self, board: Board) -> tuple[Any, Any]:
+    def words_and_sums(self, board: Board) -> tuple[Any, Any]:
         return self._roots[board]
 
 
@@ -106,14 +106,14 @@ def compile_search(compiler: Sequence[str], flags: Sequence[str], tables: layout
 
 def write_input(path: Path, database: Database, ida_star: SearchFromRoots, boards: Sequence[Board]) -> None:
     """What `read_input` of search.c reads: each array as its size in bytes, int64, and its bytes."""
-    tables = ida_star._tables
+    tables = ida_star.tables
     if tables.shares_tables:
         sys.exit(f"{database.path} has patterns that share a table, which search.c knows nothing of")
     memory = database.lookup_tables.memory
     units = tables.units.reshape(-1, layout.UNIT_FIELDS)[:, _UNIT]
     units[:, _UNIT_TABLE] -= 8 * memory.ctypes.data
     units[:, _UNIT_IS_BITS] = units[:, _UNIT_IS_BITS] >= 0
-    roots = [ida_star._root(board) for board in boards]
+    roots = [ida_star.words_and_sums(board) for board in boards]
     with path.open("wb") as file:
         _write_array(file, [tables.n_lanes, tables.orders_children], np.int64)
         _write_array(file, memory, np.uint8)
@@ -221,13 +221,13 @@ def compare(
     ida_star = SearchFromRoots(database.size, heuristics, move_machine(DEFAULT_LENGTH), orders_children=True)
     if n_lanes is not None:
         ida_star.set_lanes(n_lanes)
-    n_lanes = ida_star._tables.n_lanes
+    n_lanes = ida_star.tables.n_lanes
     ida_star.look_up(boards)
     numba_runs: list[Run] = []
     c_runs: dict[str, list[Run]] = {mode: [] for mode in MODES}
     with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
         program, input_file = Path(folder) / "search", Path(folder) / "input"
-        compile_search(compiler, flags, ida_star._tables, program)
+        compile_search(compiler, flags, ida_star.tables, program)
         write_input(input_file, database, ida_star, boards)
         ida_star.search(boards[0])  # loads or compiles the kernels
         for _ in range(n_rounds):
