@@ -46,7 +46,12 @@ def test_bits_of_every_small_board_change_by_one_with_a_move(partition: str, siz
 
 
 @pytest.mark.parametrize(
-    ("partition", "size"), [("1,2,5/3,4,6/7,8", "3x3"), ("1,2,3,4,5,6/7,8", "3x3"), ("1,2,3,6,7/4,5,8,9", "5x2")]
+    ("partition", "size"),
+    [
+        ("1,2,5/3,4,6/7,8", "3x3"),
+        ("1,2,3,4,5,6/7,8", "3x3"),
+        pytest.param("1,2,3,6,7/4,5,8,9", "5x2", marks=pytest.mark.slow),
+    ],
 )
 def test_bits_of_every_board_change_by_one_with_a_move(partition: str, size: str) -> None:
     assert_bits_are_consistent(partition, parse_size(size))

@@ -43,7 +43,7 @@ def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, in
     [
         ("hardest80", "78", "bits"),
         ("korf100", "78", "bits"),
-        ("worst-for-78", "78", "bits"),
+        pytest.param("worst-for-78", "78", "bits", marks=pytest.mark.slow),
         ("classic", "78", "bits"),
         ("hardest80", "78", "bytes"),
         ("korf100", "78", "bytes"),
