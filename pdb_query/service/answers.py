@@ -41,8 +41,8 @@ class SumAnswer(BaseModel):
     patterns: list[list[int]]
 
 
-class LookupAnswer(BaseModel):
-    """What the tables say of a board. `h`, the largest sum, is null where it cannot be solved, and `why` says why."""
+class BoardAnswer(BaseModel):
+    """What every answer about a board begins with; `why` says why it cannot be solved."""
 
     db: str
     size: str
@@ -50,6 +50,11 @@ class LookupAnswer(BaseModel):
     goal: BoardList
     solvable: bool
     why: str | None = None
+
+
+class LookupAnswer(BoardAnswer):
+    """What the tables say of a board. `h`, the largest sum, is null where it cannot be solved, and `why` says why."""
+
     h: int | None
     sums: list[SumAnswer]
 
@@ -92,15 +97,9 @@ class MoveAnswer(BaseModel):
     distance: int | None
 
 
-class MovesAnswer(BaseModel):
+class MovesAnswer(BoardAnswer):
     """Every legal move, best first. Distances are null where they were not found within the limits."""
 
-    db: str
-    size: str
-    board: BoardList
-    goal: BoardList
-    solvable: bool
-    why: str | None = None
     h: int | None
     distance: int | None
     moves: list[MoveAnswer]
@@ -115,15 +114,9 @@ class Threshold(BaseModel):
     seconds: float
 
 
-class SolveAnswer(BaseModel):
+class SolveAnswer(BoardAnswer):
     """A shortest solution. `length` is null where a limit was reached first; `lower_bound` is then proved."""
 
-    db: str
-    size: str
-    board: BoardList
-    goal: BoardList
-    solvable: bool
-    why: str | None = None
     length: int | None
     moves: list[int] | None
     optimal: bool
