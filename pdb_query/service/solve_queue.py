@@ -16,6 +16,7 @@ Outcome = TypeVar("Outcome")
 
 # Searching threads give way to those that answer lookups, where the system knows of threads' niceness (Linux).
 _NICENESS = 10
+_STOPPING = "this server is being stopped; ask again in a moment"
 
 
 class GivenUpError(Exception):
@@ -84,7 +85,7 @@ class SolveQueue:
     def check_stopping(self) -> None:
         """Raise `BusyError` where the server stops and the time of grace is over."""
         if self._stop_at is not None and time.monotonic() >= self._stop_at:
-            raise BusyError("this server is being stopped; ask again in a moment")
+            raise BusyError(_STOPPING)
 
     def close(self) -> None:
         """Let the threads go."""
@@ -126,7 +127,7 @@ class SolveQueue:
 
     def _refuse_when_stopping(self) -> None:
         if self._stop_at is not None:
-            raise BusyError("this server is being stopped; ask again in a moment")
+            raise BusyError(_STOPPING)
 
 
 def _step_back() -> None:
