@@ -46,8 +46,11 @@ class InlineClient:
     def nthreads(self) -> dict[str, int]:
         return {"here": 2}
 
-    def map(self, function: Callable[..., Any], arguments: Sequence[Any], *, pure: bool, **same: Any) -> list[Any]:
+    def map(
+        self, function: Callable[..., Any], arguments: Sequence[Any], *, pure: bool, priority: int, **same: Any
+    ) -> list[Any]:
         assert not pure
+        assert priority in (0, 1)
         futures = []
         for argument in arguments:
             self.n_tasks += 1

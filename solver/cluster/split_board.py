@@ -1,12 +1,17 @@
-"""A board that is too hard for one task: its thresholds, each split into subtrees that any worker may search."""
+"""A board that is too hard for one task: its thresholds, each split into subtrees that any worker may search.
 
+While the last tasks of a threshold run, those of the next are begun: no worker waits for the slowest. What they find
+counts once the threshold before has ended without a solution, and is thrown away if it ends with one.
+"""
+
+import functools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pdb_core.puzzle import Board
 from pdb_query import Database
-from solver.cluster.prefixes import Prefixes, prefixes_of
+from solver.cluster.prefixes import prefixes_of
 from solver.cluster.tasks import Tasks
 from solver.cluster.worker import WorkerTables, search_part
 from solver.ida_star.ida_star import SearchResult
@@ -49,6 +54,24 @@ class PartSizes:
     prefix_nodes: int = 20_000
 
 
+@dataclass
+class _Threshold:
+    """A threshold under way: when it was begun, or has begun to count, by `time.perf_counter`; the nodes so far; the
+    keys of its tasks; and a solution as soon as one is found.
+    """
+
+    bound: int
+    start: float
+    generated: int
+    expanded: int
+    tiles: tuple[int, ...] | None = None
+    keys: set[str] = field(default_factory=set)
+
+    @property
+    def iteration(self) -> Iteration:
+        return Iteration(self.bound, self.generated, self.expanded, time.perf_counter() - self.start)
+
+
 class SplitBoard:
     """Searches one board, in the terms of the tables, by tasks; it begins where a search of it was paused."""
 
@@ -69,34 +92,32 @@ class SplitBoard:
         *finished, begun = paused.iterations
         self._finished = list(finished)
         self._start = time.perf_counter() - paused.seconds
-        self._keys: set[str] = set()
-        self._tiles: tuple[int, ...] | None = None
-        self._threshold = begun.threshold
-        self._generated, self._expanded = begun.generated, begun.expanded
-        self._threshold_start = time.perf_counter() - begun.seconds
-        self._next: Prefixes | None = None
+        self._current = _Threshold(
+            begun.threshold, time.perf_counter() - begun.seconds, begun.generated, begun.expanded
+        )
+        self._next: _Threshold | None = None
         self.is_over = False
         self.busy_s = 0.0  # that workers have searched
-        self._deal(paused.rest)
-        self._end_of_threshold()
+        self._deal_out(self._current, paused.rest)
+        self._go_on()
 
     @property
     def iteration(self) -> Iteration:
         """Where the threshold stands."""
-        seconds = time.perf_counter() - self._threshold_start
-        return Iteration(self._threshold, self._generated, self._expanded, seconds)
+        return self._current.iteration
 
     @property
     def generated(self) -> int:
-        """Nodes of all thresholds."""
-        return self._generated + sum(iteration.generated for iteration in self._finished)
+        """Nodes of all thresholds, up to the one that counts now."""
+        return self._current.generated + sum(iteration.generated for iteration in self._finished)
 
     @property
     def result(self) -> SearchResult:
         """What was found: once it is over."""
-        n_solutions = 0 if self._tiles is None else 1
+        tiles = self._current.tiles
         iterations = (*self._finished, self.iteration)
-        return SearchResult(self._tiles, n_solutions, False, self._h, iterations, time.perf_counter() - self._start)
+        seconds = time.perf_counter() - self._start
+        return SearchResult(tiles, 0 if tiles is None else 1, False, self._h, iterations, seconds)
 
     def check_limits(self) -> bool:
         """To be called now and then: ends the search where a limit is reached. Whether it is over."""
@@ -106,74 +127,84 @@ class SplitBoard:
             self._end()
         return self.is_over
 
-    def _end(self, tiles: tuple[int, ...] | None = None) -> None:
-        self._tiles = tiles
+    def _end(self) -> None:
         self.is_over = True
-        self._tasks.cancel(list(self._keys))
-        self._keys.clear()
+        self._cancel(self._current)
+        if self._next is not None:
+            self._cancel(self._next)
 
-    def _deal(self, paths: Sequence[bytes], n_tasks: int | None = None) -> None:
-        """Send subtrees to the cluster: in so many tasks of neighbours, or else, where the first are the largest, dealt
-        out among a few.
-        """
-        sizes, n_threads = self._sizes, self._tasks.n_threads()
-        if n_tasks is None:
-            n = min(len(paths), 2 * n_threads)
-            groups = [tuple(paths[first::n]) for first in range(n)]
-        else:
-            n = max(1, -(-len(paths) // n_tasks))
-            groups = [tuple(paths[first : first + n]) for first in range(0, len(paths), n)]
-        if groups:
-            self._keys |= set(
-                self._tasks.submit(
-                    search_part,
-                    groups,
-                    self._take,
-                    tables=self._tables,
-                    board=self._board,
-                    threshold=self._threshold,
-                    max_nodes=sizes.part_nodes,
-                    max_seconds=min(sizes.part_s, max(sizes.least_part_s, sizes.thread_part_s * n_threads)),
-                )
+    def _cancel(self, threshold: _Threshold) -> None:
+        self._tasks.cancel(list(threshold.keys))
+        threshold.keys.clear()
+
+    def _deal_out(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
+        """Send subtrees of which the first are the largest to the cluster: dealt out among a few tasks."""
+        n = min(len(paths), 2 * self._tasks.n_threads())
+        self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
+
+    def _deal_in_order(self, threshold: _Threshold, paths: Sequence[bytes], n_tasks: int) -> None:
+        """Send subtrees of which the first are the best to the cluster: in so many tasks of neighbours."""
+        n = max(1, -(-len(paths) // n_tasks))
+        self._send(threshold, [tuple(paths[first : first + n]) for first in range(0, len(paths), n)])
+
+    def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]]) -> None:
+        if not groups:
+            return
+        sizes = self._sizes
+        threshold.keys |= set(
+            self._tasks.submit(
+                search_part,
+                groups,
+                functools.partial(self._take, threshold),
+                # What is left of this threshold before all of the next, and of other boards, however late it is sent.
+                priority=1 if threshold is self._current else 0,
+                tables=self._tables,
+                board=self._board,
+                threshold=threshold.bound,
+                max_nodes=sizes.part_nodes,
+                max_seconds=min(sizes.part_s, max(sizes.least_part_s, sizes.thread_part_s * self._tasks.n_threads())),
             )
+        )
 
-    def _take(self, key: str, part: SubtreesResult) -> None:
+    def _take(self, threshold: _Threshold, key: str, part: SubtreesResult) -> None:
         """A task is done."""
-        self._keys.discard(key)
-        self._generated += part.generated
-        self._expanded += part.expanded
+        threshold.keys.discard(key)
+        threshold.generated += part.generated
+        threshold.expanded += part.expanded
         self.busy_s += part.seconds
         if part.tiles is not None:
-            self._end(part.tiles)
-            return
-        self._deal(part.rest)
-        self.check_limits()
-        if len(self._keys) < 3 * self._tasks.n_threads() and self._next is None and not self.is_over:
-            # While the last tasks of this threshold run.
-            self._next = self._prefixes(self._threshold + 2, self._generated)
-        self._end_of_threshold()
+            threshold.tiles = part.tiles
+            self._cancel(threshold)
+        else:
+            self._deal_out(threshold, part.rest)
+        self._go_on()
 
-    def _prefixes(self, threshold: int, n_before: int) -> Prefixes:
-        """The upper part of a threshold, where the one before has so many nodes."""
+    def _go_on(self) -> None:
+        """End the search, or begin the next threshold, where it is time to."""
+        while not self.is_over and not self.check_limits():
+            current = self._current
+            if current.tiles is not None:
+                self._end()
+                return
+            if self._next is None and len(current.keys) < 3 * self._tasks.n_threads():
+                self._next = self._begin_after(current)
+            if current.keys or self._next is None:
+                return
+            self._finished.append(current.iteration)
+            self._current, self._next = self._next, None
+            # So that the seconds of all thresholds are those of the search.
+            self._current.start = time.perf_counter()
+
+    def _begin_after(self, last: _Threshold) -> _Threshold:
+        """The threshold after `last`, its upper part searched and its subtrees sent."""
+        bound, sizes, n_threads = last.bound + 2, self._sizes, self._tasks.n_threads()
         # The same on all small clusters: when the answer is met depends on the order of the subtrees.
-        least, most = self._sizes.n_prefixes
-        most = min(most, max(least, self._sizes.thread_prefixes * self._tasks.n_threads()))
-        n_wanted = min(most, max(64, _GROWTH * n_before // self._sizes.prefix_nodes))
-        return prefixes_of(self._board, threshold, n_wanted, self._databases, self._machine)
-
-    def _end_of_threshold(self) -> None:
-        """Begin the next threshold where all of this one was searched."""
-        while not self._keys and not self.is_over:
-            last = self.iteration
-            self._finished.append(last)
-            self._threshold += 2
-            self._threshold_start = time.perf_counter()
-            prefixes, self._next = self._next or self._prefixes(self._threshold, last.generated), None
-            self._generated, self._expanded = prefixes.generated, prefixes.expanded
-            if prefixes.tiles is not None:
-                self._end(prefixes.tiles)
-                return
-            if self.check_limits():
-                return
-            n_tasks = max(8 * self._tasks.n_threads(), _GROWTH * last.generated // self._sizes.task_nodes)
-            self._deal(prefixes.paths, n_tasks)
+        least, most = sizes.n_prefixes
+        most = min(most, max(least, sizes.thread_prefixes * n_threads))
+        n_wanted = min(most, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
+        prefixes = prefixes_of(self._board, bound, n_wanted, self._databases, self._machine)
+        begun = _Threshold(bound, time.perf_counter(), prefixes.generated, prefixes.expanded, prefixes.tiles)
+        if prefixes.tiles is None:
+            n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)
+            self._deal_in_order(begun, prefixes.paths, n_tasks)
+        return begun

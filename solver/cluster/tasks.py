@@ -45,14 +45,16 @@ class Tasks:
         function: Callable[..., Any],
         arguments: Sequence[Any],
         handle: Callable[[str, Any], None],
+        *,
+        priority: int = 0,
         **same: object,
     ) -> list[str]:
         """Send a task for each of the `arguments`, with the `same` for all; returns their keys. `handle` is called with
-        the key and the result of each, by `work`.
+        the key and the result of each, by `work`. Tasks of higher priority are done first, of equal those sent first.
         """
         # Never taken for a task that was done before: what is returned depends on the time it had.
         with _while_reachable():
-            futures = self._client.map(function, arguments, pure=False, **same)
+            futures = self._client.map(function, arguments, pure=False, priority=priority, **same)
         for future in futures:
             self._pending[future.key] = future, handle
             future.add_done_callback(self._done.put)
