@@ -56,7 +56,9 @@ MemoryLimitOption = Annotated[
 
 @dataclass(frozen=True)
 class Method:
-    """How boards are to be solved. `heuristics` are those beside the databases."""
+    """How boards are to be solved. `heuristics` are those beside the databases, which are asked about reflections too
+    where `reflects`.
+    """
 
     search: str
     uses_databases: bool
@@ -64,6 +66,7 @@ class Method:
     weight: float
     memory_limit_bytes: int | None
     plain: bool
+    reflects: bool = True
 
     @property
     def keeps_nodes(self) -> bool:
@@ -84,6 +87,7 @@ def parse_method(
     memory_limit: str | None = None,
     *,
     plain: bool = False,
+    reflects: bool = True,
     finds_all: bool = False,
 ) -> Method:
     """The method of these options. Raises `InputError` where they do not go together."""
@@ -116,6 +120,7 @@ def parse_method(
         weight=_DEFAULT_WEIGHT if weight is None else weight,
         memory_limit_bytes=None if memory_limit is None else parse_bytes(memory_limit),
         plain=plain,
+        reflects=reflects,
     )
 
 
@@ -181,7 +186,9 @@ class Solvers:
         databases = self._databases.databases_for(size, goal)
         with self._lock:
             if databases not in self._of_databases:
-                self._of_databases[databases] = Solver(*databases, plain=self._method.plain)
+                self._of_databases[databases] = Solver(
+                    *databases, plain=self._method.plain, reflects=self._method.reflects
+                )
             return self._of_databases[databases]
 
     def _heuristic_solver(self, size: "BoardSize", goal: "Board") -> "HeuristicSolver":

@@ -81,6 +81,9 @@ def compare(
     ] = None,
     memory_limit: MemoryLimitOption = None,
     plain: Annotated[bool, typer.Option("--plain", help="The textbook's IDA*, as of pdb solve.")] = False,
+    no_reflection: Annotated[
+        bool, typer.Option("--no-reflection", help="Ask the tables about each board alone, not its reflections.")
+    ] = False,
     threads: ThreadsOption = 1,
     plot: PlotOption = None,
     output: FormatOption = Format.text,
@@ -99,6 +102,7 @@ def compare(
             weight if name == "weighted-a-star" else None,
             memory_limit if name != IDA_STAR else None,
             plain=plain and name == IDA_STAR,
+            reflects=not (no_reflection and one == DATABASES and name == IDA_STAR),
         )
         for name in dict.fromkeys(search or (IDA_STAR,))
         for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if SEARCHES.get(name, True) else (DATABASES,))
@@ -156,7 +160,7 @@ def _row(method: Method, answers: Sequence[Record]) -> dict[str, Any]:
     seconds = sum(answer["seconds"] for answer in solved)
     error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
     return {
-        "heuristic": method.heuristic,
+        "heuristic": method.heuristic if method.reflects else f"{method.heuristic} (no reflection)",
         "search": method.search + (" (plain)" if method.plain else ""),
         "boards": len(answers),
         "unsolvable": sum(not answer["solvable"] for answer in answers),

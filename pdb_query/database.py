@@ -131,12 +131,13 @@ class Database:
         """
         return mappings_between(self.goal if goal is None else goal, self.goal, self.size)
 
-    def views(self, goal: Board | None = None) -> SumViews:
-        """The same as kernels take it. Raises `GoalError`."""
-        return self._views_of(self.goal if goal is None else goal)
+    def views(self, goal: Board | None = None, *, reflects: bool = True) -> SumViews:
+        """The same as kernels take it; of the first way alone where `reflects` is False. Raises `GoalError`."""
+        return self._views_of(self.goal if goal is None else goal, reflects)
 
-    def _make_views(self, goal: Board) -> SumViews:
-        return sum_views(self.size, self.goal, self.header.partition, self.mappings(goal), self.header.uses)
+    def _make_views(self, goal: Board, reflects: bool) -> SumViews:
+        mappings = self.mappings(goal)[: None if reflects else 1]
+        return sum_views(self.size, self.goal, self.header.partition, mappings, self.header.uses)
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` where the tables are not for boards of that size."""

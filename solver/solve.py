@@ -38,7 +38,8 @@ class Solver:
     of one board size, and serve the goal of the first.
 
     It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
-    that is the textbook's IDA*, for node counts to be compared with published ones.
+    that is the textbook's IDA*, for node counts to be compared with published ones. Where `reflects` is False the tables
+    are asked about the board alone, not about its reflections: as in published rows of one sum.
 
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
@@ -46,7 +47,7 @@ class Solver:
     (15,)
     """
 
-    def __init__(self, *databases: Database, plain: bool = False) -> None:
+    def __init__(self, *databases: Database, plain: bool = False, reflects: bool = True) -> None:
         """Raises `TableMismatchError` where the databases are of different sizes, `GoalError` where one cannot serve
         the goal of the first.
         """
@@ -59,7 +60,7 @@ class Solver:
         self._lock = Lock()
         self._all_star: IdaStar | None = None
         self._heuristics = heuristics = [
-            Heuristic(other.lookup_tables, other.views(database.goal)) for other in databases
+            Heuristic(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
         ]
         self._ida_star = IdaStar(database.size, heuristics, machine, orders_children=not plain)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
