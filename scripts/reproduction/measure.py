@@ -1,0 +1,134 @@
+"""Measures rows: builds what they need, solves the boards, keeps what was found."""
+
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pdb_build import build_database, plan_build
+from pdb_core.jit import program_version
+from pdb_core.pattern import parse_partition
+from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
+from pdb_query import open_database
+from scripts.reproduction.rows import Row
+from solver import HeuristicSolver, Solution, Solver
+from solver.solve import in_parallel
+
+SIZE = BoardSize(4, 4)
+GOAL = blank_last(SIZE)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Means over `n_boards` random boards, and their standard errors. Seconds are of one thread; of all nodes, the
+    hardest boards, one in twenty, have `hardest_share`.
+    """
+
+    name: str
+    n_boards: int
+    mean_length: float
+    mean_h: float
+    mean_h_error: float
+    nodes: float
+    nodes_error: float
+    hardest_share: float
+    mean_seconds: float
+    table_bytes: int
+
+    @property
+    def nodes_per_s(self) -> float:
+        return self.nodes / self.mean_seconds
+
+
+class Record:
+    """Rows measured before, in a file, a line of JSON each: a run that was stopped goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def find(self, row: Row, n_boards: int, seed: int) -> Measured | None:
+        """The row, where this version of the program has measured it with these boards."""
+        if not self._path.exists():
+            return None
+        wanted = _key(row, n_boards, seed)
+        lines = map(json.loads, self._path.read_text(encoding="utf-8").splitlines())
+        return next((Measured(**line["measured"]) for line in lines if line["key"] == wanted), None)
+
+    def add(self, row: Row, n_boards: int, seed: int, measured: Measured) -> None:
+        line = {"key": _key(row, n_boards, seed), "measured": asdict(measured)}
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _key(row: Row, n_boards: int, seed: int) -> list[object]:
+    asked = [list(map(list, row.databases)), row.heuristic, row.reflects, row.plain]
+    return [row.name, *asked, n_boards, seed, program_version()[0]]
+
+
+def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int) -> Measured:
+    """Solve the boards of a row, on so many threads, a board on each; tables are built in `folder`, once."""
+    boards: list[Board] = [tuple(board.tolist()) for board in random_boards(SIZE, GOAL, n_boards, seed)]
+    with ExitStack() as stack:
+        databases = [
+            stack.enter_context(open_database(_built(name, encoding, folder), load="huge"))
+            for name, encoding in row.databases
+        ]
+        solver: Solver | HeuristicSolver
+        if row.heuristic is not None:
+            solver = HeuristicSolver(SIZE, GOAL, [row.heuristic], plain=row.plain)
+        else:
+            solver = Solver(*databases, plain=row.plain, reflects=row.reflects)
+        solutions = list(_watched(_solutions(solver, boards, n_threads), row.name, n_boards))
+        table_bytes = sum(entry.n_bytes for database in databases for entry in database.header.tables.values())
+    generated = [solution.generated for solution in solutions]
+    h = [solution.h for solution in solutions]
+    lengths = [solution.length for solution in solutions if solution.length is not None]
+    if len(lengths) != n_boards:
+        raise AssertionError(f"{row.name}: {n_boards - len(lengths)} boards were not solved")
+    return Measured(
+        name=row.name,
+        n_boards=n_boards,
+        mean_length=statistics.mean(lengths),
+        mean_h=statistics.mean(h),
+        mean_h_error=_error(h),
+        nodes=statistics.mean(generated),
+        nodes_error=_error(generated),
+        hardest_share=sum(sorted(generated)[-max(1, n_boards // 20) :]) / sum(generated),
+        mean_seconds=statistics.mean(solution.seconds for solution in solutions),
+        table_bytes=table_bytes,
+    )
+
+
+def _solutions(solver: Solver | HeuristicSolver, boards: Sequence[Board], n_threads: int) -> Iterator[Solution]:
+    # Without a crew: the seconds and nodes of a board are those of one thread.
+    return in_parallel(boards, lambda board, report, _: solver.solve(board, report=report), n_threads=n_threads)
+
+
+def _error(values: Sequence[float]) -> float:
+    """The standard error of the mean."""
+    return statistics.stdev(values) / math.sqrt(len(values))
+
+
+def _built(name: str, encoding: str, folder: Path) -> Path:
+    path = folder / f"{name}-{encoding}.h5"
+    if not path.exists():
+        print(f"building {path}", file=sys.stderr, flush=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        partition = parse_partition(name, SIZE)
+        build_database(plan_build(SIZE, GOAL, partition, path, encoding=encoding))  # type: ignore[arg-type]
+    return path
+
+
+def _watched(solutions: Iterator[Solution], name: str, n_boards: int) -> Iterator[Solution]:
+    """The same, with a line on stderr every ten seconds."""
+    last = time.monotonic()
+    for n_done, solution in enumerate(solutions, start=1):
+        if time.monotonic() - last > 10:
+            last = time.monotonic()
+            print(f"{name}: {n_done} of {n_boards} boards", file=sys.stderr, flush=True)
+        yield solution

@@ -1,0 +1,109 @@
+"""docs/results.md, written from what was measured."""
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+import numba
+import numpy as np
+
+from pdb_core import __version__
+from scripts.reproduction.measure import Measured
+from scripts.reproduction.rows import DUAL, Row
+
+_HEAD = """\
+# Results
+
+Published tables of the 15-puzzle beside this project's, over random boards of its own: `scripts/reproduce` builds the
+tables, solves the boards and writes this page.
+
+Measured with tile-pdb {version}, Python {python}, NumPy {numpy}, Numba {numba}, on {machine}, {n_threads} boards at a
+time, a thread each. The boards are the first of `random_boards` with seed {seed}; their shortest solutions have
+{length:.2f} moves on average. After +- is the standard error of the mean: nodes differ by some orders of magnitude from
+board to board, so that two samples of 1000 boards differ too. Published means are over 1000 other boards.
+
+## As published
+
+Textbook IDA* (`--plain`), tables in bytes: the least distance over all places of the blank.
+
+![Mean nodes as published and here](images/results-published.svg)
+
+| heuristic | published mean h | here | published nodes | here | boards | nodes/s | ms a board |
+|---|---|---|---|---|---|---|---|
+"""
+
+_AFTER_PUBLISHED = """
+- Sources: Korf and Felner, *Disjoint pattern database heuristics*, Artificial Intelligence 134 (2002); Felner, Korf and
+  Hanan, *Additive pattern database heuristics*, JAIR 22 (2004); Felner, Zahavi, Schaeffer and Holte, *Dual lookups in
+  pattern databases*, IJCAI 2005.
+- Nodes are those generated, without the root.
+- 5-5-5: another partition into fives than the published one, hence another mean h.
+- Dual lookups are not built: [heuristics](heuristics.md) says why, and the steps below what is done instead.
+- A few boards weigh much: of the nodes with {hardest_name}, {hardest:.0%} come from the hardest boards, one in twenty.
+
+## From there to fewer nodes
+
+Each row adds one thing to the row before it, but for the last two, which add their table to 78.
+
+![Mean nodes and milliseconds from step to step](images/results-steps.svg)
+
+| step | tables | mean h | mean nodes | nodes/s | ms a board | what is new |
+|---|---|---|---|---|---|---|
+"""
+
+
+def page(
+    published: Sequence[tuple[Row, Measured]], steps: Sequence[tuple[Row, Measured]], *, seed: int, n_threads: int
+) -> str:
+    """The whole page. `steps` begins with the last published row."""
+    text = _HEAD.format(
+        version=__version__,
+        python=platform.python_version(),
+        numpy=np.__version__,
+        numba=numba.__version__,
+        machine=_machine(),
+        n_threads=n_threads,
+        seed=seed,
+        length=steps[-1][1].mean_length,
+    )
+    for row, measured in published:
+        assert row.published is not None
+        text += (
+            f"| {row.name} | {row.published.mean_h:.2f} | {_mean_h(measured)} | {row.published.nodes:,} | "
+            f"{_nodes(measured)} | {measured.n_boards:,} | {_speed(measured)} |\n"
+        )
+    text += f"| 7-8, reflection and duals | {DUAL.mean_h:.2f} | - | {DUAL.nodes:,} | - | | | |\n"
+    first_row, first_measured = published[0]
+    text += _AFTER_PUBLISHED.format(hardest_name=first_row.name, hardest=first_measured.hardest_share)
+    for row, measured in steps:
+        name = row.name if row.published else f"**{row.name}**"
+        size = f"{measured.table_bytes / 1e6:,.0f} MB"
+        note = row.note or "the last row above"
+        text += f"| {name} | {size} | {_mean_h(measured)} | {_nodes(measured)} | {_speed(measured)} | {note} |\n"
+    first, last = steps[0][1], min((measured for _, measured in steps), key=lambda each: each.nodes)
+    return text + (
+        f"\nThe fewest nodes are {first.nodes / last.nodes:.1f} times fewer than those of 7-8 with its reflection, and "
+        f"{published[0][1].nodes / last.nodes:,.0f} times fewer than those of Manhattan distance.\n"
+    )
+
+
+def _mean_h(measured: Measured) -> str:
+    return f"{measured.mean_h:.2f} +- {measured.mean_h_error:.2f}"
+
+
+def _nodes(measured: Measured) -> str:
+    return f"{measured.nodes:,.0f} +- {measured.nodes_error:,.0f}"
+
+
+def _speed(measured: Measured) -> str:
+    return f"{measured.nodes_per_s / 1e6:.1f} million | {measured.mean_seconds * 1000:,.2f}"
+
+
+def _machine() -> str:
+    n_cores, memory = len(os.sched_getaffinity(0)), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return f"a {platform.machine()} machine with {n_cores} cores and {memory / 2**30:.0f} GB of memory"
+
+
+def write_page(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8")
