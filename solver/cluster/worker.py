@@ -5,6 +5,7 @@ A worker maps its own copy of the tables and keeps what it has opened. What a ta
 alone, but for where it was cut short: one that runs again, because its worker died, does no harm.
 """
 
+import gc
 import threading
 import time
 from collections.abc import Sequence
@@ -38,22 +39,39 @@ class WorkerTables:
     version: tuple[str, str]
 
 
+# The last ones used come last. One that is dropped is unmapped as soon as no thread searches with it any more.
 _opened: dict[WorkerTables, Solver] = {}
+_MOST_OPENED = 4
 _lock = threading.Lock()
 
 
 def solver_for(tables: WorkerTables) -> Solver:
-    """The solver with those tables; opened, compared with the digests and verified once in a process.
+    """The solver with those tables; opened, compared with the digests and verified once in a process, or again where
+    others were asked for since. What was opened of a file that has been built anew is dropped.
 
     Raises `ClusterError`, which names the worker.
     """
     with _lock:
-        if tables not in _opened:
+        solver = _opened.pop(tables, None)
+        if solver is None:
+            _make_room(tables)
             try:
-                _opened[tables] = _open(tables)
+                solver = _open(tables)
             except PdbError as error:
                 raise ClusterError(f"the worker at {_own_address()} cannot search: {error}") from None
-        return _opened[tables]
+        _opened[tables] = solver
+        return solver
+
+
+def _make_room(tables: WorkerTables) -> None:
+    """Drop what `tables` take the place of."""
+    dropped = [old for old in _opened if old.paths == tables.paths and old.digests != tables.digests]
+    n_others = len(_opened) - len(dropped)
+    dropped += [old for old in _opened if old not in dropped][: max(0, n_others - _MOST_OPENED + 1)]
+    for old in dropped:
+        del _opened[old]
+    if dropped:
+        gc.collect()  # a database and its cache of views know each other
 
 
 def _open(tables: WorkerTables) -> Solver:
