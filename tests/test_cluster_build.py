@@ -252,6 +252,25 @@ def test_full_disk_of_a_worker_ends_the_build(client: Client, tmp_path: Path, n_
     assert list(tmp_path.iterdir()) == []
 
 
+def _fail() -> None:
+    from pdb_build.cluster import tasks
+
+    def fail(*_arguments: Any) -> None:
+        raise RuntimeError("nobody knows why\nand more")
+
+    tasks.real, tasks.write_part = tasks.write_part, fail  # type: ignore[attr-defined, assignment]
+
+
+@pytest.mark.parametrize("n_shards", [None, 2])
+def test_unknown_error_of_a_worker_is_told(client: Client, tmp_path: Path, n_shards: int | None) -> None:
+    with (
+        on_workers(client, _fail, _empty_the_disk),
+        pytest.raises(ClusterError, match=r"the search of pattern .*\(RuntimeError: nobody knows why\); the workers'"),
+    ):
+        build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=n_shards)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_folder_that_is_no_longer_seen_is_done_without(client: Client, tmp_path: Path) -> None:
     def remove(_progress: BuildProgress) -> None:
         for path in tmp_path.glob("*.partial/*"):

@@ -1,5 +1,6 @@
 """What a build on a cluster takes: which patterns are shared out, what is refused."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,3 +99,37 @@ def test_folders_of_two_builds_do_not_disturb_each_other(tmp_path: Path) -> None
         assert one.token.is_seen()
         assert not other.token.is_seen()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_build_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, folder = tmp_path / "x.h5", tmp_path / "x.h5.partial"
+    others = [tmp_path / ".x.h5.7.partial", tmp_path / ".y.h5.8.partial", folder / "checkpoint"]
+    said: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: 8)
+        dead = PartsFolder(out)
+        dead.__enter__()
+        patch.setattr("platform.node", lambda: "elsewhere")
+        elsewhere = PartsFolder(out)
+        elsewhere.__enter__()
+    with PartsFolder(out, said.append) as alive:
+        alive.token.path("part").touch()
+        assert len(said) == 1
+        assert "another build of" in said[0]
+        for left in (dead, elsewhere):
+            left.token.path("part").touch()
+            assert left._locked is not None
+            left._locked.close()  # as the system does for a process that is killed
+        for path in (tmp_path / ".x.h5.8.partial", *others):
+            path.touch()
+        with PartsFolder(out, said.append) as now:
+            assert sorted(folder.iterdir()) == sorted(
+                [
+                    folder / "checkpoint",
+                    now.token.path("token"),
+                    *(of.token.path(name) for of in (alive, elsewhere) for name in ("token", "part")),
+                ]
+            )
+            assert sorted(tmp_path.glob(".*")) == sorted(others[:2])
+        assert "removed what a build of" in said[1]
+        assert "killed on another machine" in said[2]

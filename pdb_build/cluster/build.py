@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pdb_build.build import BuildProgress, BuildResult
+from pdb_build.cluster.failures import failed, while_reachable
 from pdb_build.cluster.fetch import WorkerGoneError, fetch_search
 from pdb_build.cluster.parts import Part, PartsFolder
 from pdb_build.cluster.plan import PatternTask, check_disk, plan_tasks
@@ -31,7 +32,7 @@ from pdb_build.plan import BuildPlan
 from pdb_build.report import report_path, write_report
 from pdb_build.search import PatternTable
 from pdb_build.writer import TableFileWriter
-from pdb_core.errors import ClusterError, MemoryLimitError
+from pdb_core.errors import ClusterError, MemoryLimitError, PdbError
 from pdb_core.resources import peak_memory
 
 if TYPE_CHECKING:
@@ -70,11 +71,13 @@ def build_on_cluster(
     """
     tasks = check_cluster_plan(plan, client, n_shards=n_shards)
     start = time.perf_counter()
+    say = say or (lambda _: None)
     with (
         TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses) as writer,
-        PartsFolder(plan.out) as folder,
+        PartsFolder(plan.out, say) as folder,
+        while_reachable(),
     ):
-        build = _Build(plan, client, writer, folder, progress or (lambda _: None), say or (lambda _: None))
+        build = _Build(plan, client, writer, folder, progress or (lambda _: None), say)
         for task in tasks:
             if task.n_shards:
                 build.in_shards(task, n_shards, halo_bytes)
@@ -127,7 +130,7 @@ class _Build:
     def whole(self, tasks: list[PatternTask]) -> None:
         """Search patterns, each on one worker, all at once; write each as it comes."""
         plan, client = self._plan, self._client
-        topic = f"tile-pdb-build-{self._folder.token.text}"
+        topic = f"tile-pdb-build-{self._folder.token.text[:16]}"
         events: SimpleQueue[tuple[int, int, int, int]] = SimpleQueue()
         futures: dict[int, Future] = {}
         restricted: dict[int, set[str]] = {}
@@ -146,24 +149,19 @@ class _Build:
                 futures[task.index] = client.submit(
                     search, request, workers=sorted(restricted[task.index]) or None, pure=False
                 )
+            had_workers = True
             while futures:
                 self._show_events(events)
-                self._check_workers(restricted[index] for index in futures)
+                present = set(client.nthreads())
+                if bool(present) != had_workers:
+                    had_workers = bool(present)
+                    self._say("workers came, going on" if present else "all workers are gone; waiting for workers ...")
+                _check_workers(present, (restricted[index] for index in futures))
                 for index, future in list(futures.items()):
                     if future.done() and self._merge(index, future):
                         del futures[index]
                 time.sleep(0 if any(future.done() for future in futures.values()) else _POLL_S)
             self._show_events(events)
-
-    def _check_workers(self, restricted: Iterable[set[str]]) -> None:
-        """Raise `ClusterError` where only workers that are gone have room for a pattern."""
-        present = set(self._client.nthreads())
-        for addresses in restricted:
-            if addresses and not addresses & present:
-                raise ClusterError(
-                    f"the workers that have the memory for a pattern are gone, {sorted(addresses)[0]} among them; "
-                    "start them again and build again, or give --shards to share the pattern out"
-                )
 
     def _merge(self, index: int, future: "Future") -> bool:
         """Write what a task found; False where it has to be found again."""
@@ -177,7 +175,9 @@ class _Build:
                     f"several workers died while they searched pattern {pattern}; see their logs, most often they ran "
                     "out of memory: give --shards to share it out"
                 ) from error
-            raise error
+            if isinstance(error, PdbError):
+                raise error
+            raise failed(f"the search of pattern {pattern} failed on a worker", error) from error
         # One that was lost with its worker since is searched again: nobody holds it.
         if future.status == "cancelled":
             raise ClusterError(f"the scheduler no longer knows of pattern {pattern}: it was restarted; build again")
@@ -216,3 +216,13 @@ class _Build:
                 if time.monotonic() > end:
                     raise
                 time.sleep(_POLL_S)
+
+
+def _check_workers(present: set[str], restricted: Iterable[set[str]]) -> None:
+    """Raise `ClusterError` where only workers that are gone have room for a pattern."""
+    for addresses in restricted:
+        if addresses and not addresses & present:
+            raise ClusterError(
+                f"the workers that have the memory for a pattern are gone, {sorted(addresses)[0]} among them; "
+                "start them again and build again, or give --shards to share the pattern out"
+            )

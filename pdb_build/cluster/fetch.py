@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pdb_build.cluster.failures import failed
 from pdb_build.cluster.parts import PIECE_BYTES, Part, PartsFolder, write_part
 from pdb_build.cluster.tasks import Found, describe, piece
 from pdb_build.search import Table
+from pdb_core.errors import PdbError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -47,5 +49,7 @@ def _run(client: "Client", address: str, function: Any, *arguments: Any) -> Any:
         return client.run(function, *arguments, workers=[address])[address]
     except Exception as error:
         if address in client.nthreads() and not isinstance(error, KeyError | OSError):
-            raise
+            if isinstance(error, PdbError):
+                raise
+            raise failed(f"the worker at {address} could not hand its table over", error) from error
         raise WorkerGoneError(f"the worker at {address} is gone: {error}") from error

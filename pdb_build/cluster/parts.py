@@ -5,14 +5,18 @@ others are fetched, piece by piece, and written there by the client. So neither 
 none.
 """
 
+import fcntl
 import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -55,27 +59,71 @@ class Part:
 
 class PartsFolder:
     """The folder of a build. Leaving the context removes what is this build's, and the folder if nothing else is in
-    it.
+    it. What a build left there that was killed is removed before.
+
+    The token's file is locked for as long as the build runs: a token that is not, of a build on this machine, is of one
+    that was killed.
     """
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
+    def __init__(self, out: Path, say: Callable[[str], None] | None = None) -> None:
+        """`say` is called with a sentence about what was found there."""
+        self._out, self._say = out, say or (lambda _: None)
         self._folder = out.absolute().with_name(f"{out.name}.partial")
-        self.token = Token(str(self._folder), secrets.token_hex(16))
+        self.token = Token(str(self._folder), f"{secrets.token_hex(16)} {_machine()} {os.getpid()}")
+        self._locked: IO[str] | None = None
 
     def __enter__(self) -> "PartsFolder":
         with writing_errors(self._out):
             self._folder.mkdir(exist_ok=True)
-            self.token.path("token").write_text(self.token.text, encoding="ascii")
+            self._locked = self._lock_token()
+        self._remove_dead()
         return self
 
     def __exit__(self, *_: object) -> None:
         # Twice, as a worker that has not heard of the end yet may just have begun a file.
         for _attempt in range(2):
             with suppress(OSError):
-                for path in self._folder.glob(f"{self.token.text[:16]}.*"):
-                    path.unlink(missing_ok=True)
+                self._remove(self.token.text)
                 self._folder.rmdir()
+        if self._locked is not None:
+            self._locked.close()
+
+    def _lock_token(self) -> IO[str]:
+        file = self.token.path("token").open("w", encoding="ascii")
+        # Locked before it says whose it is. Without locks nobody can take this build for a dead one.
+        with suppress(OSError):
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        file.write(self.token.text)
+        file.flush()
+        return file
+
+    def _remove(self, text: str) -> None:
+        """Remove what is of the build with that token."""
+        for path in self._folder.glob(f"{text[:16]}.*"):
+            path.unlink(missing_ok=True)
+
+    def _remove_dead(self) -> None:
+        """Remove what builds left that were killed; say so, and what is left of others."""
+        n_removed = n_left = 0
+        for path in self._folder.glob("*.token"):
+            if path == self.token.path("token"):
+                continue
+            dead = _dead_build(path)
+            if dead is None:
+                n_left += 1
+                continue
+            with suppress(OSError):
+                if dead.process != os.getpid():  # else the writer has seen to it
+                    self._out.with_name(f".{self._out.name}.{dead.process}.partial").unlink(missing_ok=True)
+                self._remove(dead.text)
+                n_removed += 1
+        if n_removed:
+            self._say(f"removed what a build of {self._out} had left that was killed")
+        if n_left:
+            self._say(
+                f"another build of {self._out} is under way, or was killed on another machine; if it was, "
+                f"{self._folder} can be removed after this build"
+            )
 
     def join(self, parts: list[Part]) -> Table:
         """Map the parts, in that order, as one table; their files are no longer needed.
@@ -107,6 +155,28 @@ class PartsFolder:
                 f"what was read of {self._folder / part.name} is not what a worker wrote: the shared storage or its "
                 "cache is faulty; build again at another place"
             )
+
+
+class _DeadBuild(NamedTuple):
+    text: str
+    process: int
+
+
+def _dead_build(token_file: Path) -> _DeadBuild | None:
+    """The build of a token, where it was on this machine and no longer runs."""
+    try:
+        with token_file.open("r+", encoding="ascii") as file:
+            words = file.read(1000).split(" ")
+            if len(words) != 3 or words[1] != _machine() or not words[2].isdigit():
+                return None
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (OSError, ValueError):
+        return None
+    return _DeadBuild(" ".join(words), int(words[2]))
+
+
+def _machine() -> str:
+    return re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
 
 
 def write_part(token: Token, pieces: Iterator[Table], n_bytes: int) -> Part:

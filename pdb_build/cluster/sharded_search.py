@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pdb_build.cluster import tasks
+from pdb_build.cluster.failures import failed
 from pdb_build.cluster.fetch import WorkerGoneError, fetch_part
 from pdb_build.cluster.parts import Part, PartsFolder
 from pdb_build.cluster.shard import Advance, ShardedPattern, ShardLostError, ShardSize
@@ -26,7 +27,7 @@ from pdb_build.cluster.shard_plan import layout_bytes
 from pdb_build.cluster.workers import Worker
 from pdb_build.search import PatternTable, Progress
 from pdb_core.encoding import UNREACHED, count_entries
-from pdb_core.errors import ClusterError, LimitReachedError, MemoryLimitError
+from pdb_core.errors import ClusterError, LimitReachedError, MemoryLimitError, PdbError
 from pdb_core.layout import count_blocks
 from pdb_core.messages import format_bytes
 
@@ -258,6 +259,12 @@ class _Attempt:
             except (ShardLostError, KilledWorker, CancelledError) as error:
                 self._check_workers()
                 raise _WorkersLostError(str(error)) from error
+            except PdbError:
+                raise
+            except Exception as error:
+                self._check_workers()
+                what = f"the search of pattern {self._pattern.pattern} failed in a shard at depth {self.depth}"
+                raise failed(what, error) from error
 
     def _check_workers(self) -> None:
         present = self._client.nthreads()

@@ -5,6 +5,7 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from pdb_build.cluster.failures import while_reachable
 from pdb_core.errors import ClusterError
 from pdb_core.resources import available_memory
 
@@ -25,7 +26,8 @@ class Worker:
 def ask_workers(client: "Client") -> tuple[Worker, ...]:
     """All workers, in the order of their addresses. Raises `ClusterError` where there is none."""
     # One that is just going fails: what comes back in place of its answer is left out.
-    answers = client.run(_offer, on_error="return")
+    with while_reachable():
+        answers = client.run(_offer, on_error="return")
     found = {address: answer for address, answer in answers.items() if isinstance(answer, _Offer)}
     if not found:
         raise ClusterError("the cluster has no workers; start some with dask worker, and build again")
