@@ -7,7 +7,9 @@ import contextlib
 import logging
 import signal
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,10 +38,11 @@ LocalClusterOption = Annotated[
     ),
 ]
 
-# How long a scheduler may take to answer, a cluster to have a worker, and one of our own to end, in seconds.
+# How long a scheduler may take to answer, and a cluster of our own to end; how often workers are looked for: in
+# seconds.
 _CONNECT_S = 8
-_WORKERS_S = 30
 _CLOSE_S = 5
+_POLL_S = 0.2
 # Ctrl-C on a terminal reaches all processes: the command answers it, and tells the workers.
 _WORKER_PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
 
@@ -55,13 +58,13 @@ def check_cluster_options(scheduler: str | None, local_cluster: int | None) -> N
 @contextlib.contextmanager
 def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterator[Client]":
     """A client of the cluster that was asked for, its workers checked to be of this version; the dashboard's address on
-    stderr.
+    stderr. Where there are no workers, this waits for the first.
 
     When the context is left, by an error or Ctrl-C too, everything that this client still waits for is cancelled; a
     cluster of our own is stopped.
 
-    Raises `InputError` where the package is missing, `ClusterError` where the scheduler does not answer, has no
-    workers, or its workers run another version.
+    Raises `InputError` where the package is missing, `ClusterError` where the scheduler does not answer, or its
+    workers run another version.
     """
     distributed = _import_distributed()
     with contextlib.ExitStack() as stack:
@@ -71,6 +74,8 @@ def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterato
             cluster = start_local_cluster(local_cluster)
             stack.callback(_quietly, lambda: cluster.close(timeout=_CLOSE_S))
         try:
+            if scheduler is not None:
+                _check_address(scheduler)
             client = distributed.Client(
                 cluster, timeout=_CONNECT_S, set_as_default=False, name="tile-pdb", direct_to_workers=False
             )
@@ -81,10 +86,19 @@ def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterato
                 "address as it is shown there, such as tcp://host:8786"
             ) from None
         stack.callback(_quietly, lambda: client.close(timeout=_CLOSE_S))
+        wait_for_workers(client)
         n_threads = check_workers(client)
         where = scheduler if local_cluster is None else "a cluster of this command's own"
         message(f"pdb: {plural(n_threads, 'thread')} on {where}; dashboard {client.dashboard_link}")
         yield client
+
+
+def _check_address(address: str) -> None:
+    """Raise `ValueError` for what is no address: a client that fails at one never ends quietly."""
+    from distributed.comm import get_address_host_port, parse_address
+
+    if parse_address(address)[0] not in ("inproc", "ucx"):  # they have neither host nor port
+        get_address_host_port(address)
 
 
 def start_local_cluster(n_workers: int) -> Any:
@@ -103,15 +117,24 @@ def start_local_cluster(n_workers: int) -> Any:
     )
 
 
+def wait_for_workers(client: "Client") -> None:
+    """Wait until there is one, and say so on stderr: they may stand in a queue. Raises `ClusterError` where the
+    scheduler goes away meanwhile.
+    """
+    address = client.scheduler.address
+    try:
+        was_told = False
+        while not client.nthreads():
+            if not was_told:
+                message(f"pdb: waiting for workers ... (dask worker {address} starts some)")
+            was_told = True
+            time.sleep(_POLL_S)
+    except (OSError, CancelledError):
+        raise ClusterError(f"the scheduler at {address} cannot be reached any more; start the command again") from None
+
+
 def check_workers(client: "Client") -> int:
     """The number of threads of all workers, which must run what the client runs. Raises `ClusterError`."""
-    try:
-        client.wait_for_workers(1, timeout=_WORKERS_S)
-    except TimeoutError:
-        raise ClusterError(
-            f"the scheduler at {client.scheduler.address} has had no workers for {_WORKERS_S} s; start some with "
-            f"dask worker {client.scheduler.address}"
-        ) from None
     expected = worker_version()
     # What a worker fails with comes back as an object in place of its answer.
     versions = client.run(worker_version, on_error="return")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -96,7 +96,9 @@ def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
     return None if tables.width == tables.height else tables
 
 
-def boards_asked_for(boards: list[str] | None, instances: str | None, size: "BoardSize | None") -> "Iterator[Instance]":
+def boards_asked_for(
+    boards: list[str] | None, instances: str | None, size: "BoardSize | None", *, stdin: TextIO | None = None
+) -> "Iterator[Instance]":
     """The boards of the command line, then those of the instance set. Raises `BoardError`, `InstanceError`."""
     from pdb_core.puzzle import parse_board
     from pdb_query import Instance, read_instances
@@ -108,7 +110,7 @@ def boards_asked_for(boards: list[str] | None, instances: str | None, size: "Boa
     for number, (board, board_size) in enumerate(parsed, start=1):
         yield Instance(str(number), board, board_size, None, None)
     if instances is not None:
-        yield from read_instances(instances, size)
+        yield from read_instances(instances, size, stdin=stdin)
 
 
 def parse_encoding(encoding: str) -> "Encoding":

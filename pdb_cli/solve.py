@@ -27,6 +27,7 @@ from pdb_cli.options import (
     size_hint,
 )
 from pdb_cli.output import Format, command, message, prepare
+from pdb_cli.read_ahead import as_they_come, unbuffered_input
 from pdb_cli.solve_batch import COLUMNS, Batch
 from pdb_cli.solve_cluster import WorkerDatabaseOption
 from pdb_cli.solve_log import LogOption, SolveLog
@@ -139,7 +140,12 @@ def solve(
     check_cluster_options(scheduler, local_cluster)
     on_cluster = scheduler is not None or local_cluster is not None
     if on_cluster:
-        _refuse_on_cluster(method, {"--all": all_solutions, "--threads": threads})
+        _refuse_on_cluster(
+            method,
+            "--local-cluster" if scheduler is None else "--scheduler",
+            counts_all=all_solutions,
+            has_threads=threads is not None,
+        )
     if worker_db is not None and scheduler is None:
         raise typer.BadParameter("goes with --scheduler", param_hint="--worker-db")
     if log is not None and list_solutions:
@@ -157,7 +163,8 @@ def solve(
     if not boards and not files and instances is None:
         instances = _default_instances(db)
     hint = size_hint(db, size)
-    asked = chain(boards_of_files(files, hint, names), boards_asked_for(boards, instances, hint))
+    stdin = unbuffered_input() if on_cluster and instances == "-" else None
+    asked = chain(boards_of_files(files, hint, names), boards_asked_for(boards, instances, hint, stdin=stdin))
     if any_size:
         solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return
@@ -176,7 +183,8 @@ def solve(
         if on_cluster:
             client = stack.enter_context(cluster_client(scheduler, local_cluster))
             # Closed before the client is, which has to take the tasks back.
-            answers = batch.cluster_records(client, asked, plain=plain, load=load, worker_folder=worker_db)
+            come = asked if instances != "-" else as_they_come(asked)
+            answers = batch.cluster_records(client, come, plain=plain, load=load, worker_folder=worker_db)
             records: Iterator[dict[str, Any]] = stack.enter_context(closing(answers))
         else:
             records = batch.records(asked, n_threads)
@@ -186,13 +194,21 @@ def solve(
         raise batch.worst
 
 
-def _refuse_on_cluster(method: Method, options: dict[str, object]) -> None:
-    """Raise a usage error for what a cluster does not do."""
-    for name, value in options.items():
-        if value:
-            raise typer.BadParameter("does not go with a cluster", param_hint=name)
-    if method.keeps_nodes or method.heuristics:
-        raise InputError("on a cluster boards are solved by IDA* with tables; leave out --search and --heuristic")
+def _refuse_on_cluster(method: Method, option: str, *, counts_all: bool, has_threads: bool) -> None:
+    """Raise `InputError` for what a cluster does not do; `option` asked for it."""
+    here = f"leave out {option} to do it on this machine, with all its cores"
+    if counts_all:
+        raise InputError(f"a cluster finds one shortest solution, --all counts every one; {here}")
+    if method.keeps_nodes:
+        raise InputError(
+            f"a cluster searches by IDA*, and --search {method.search} keeps its boards in the memory of one machine; "
+            f"{here}, or leave out --search"
+        )
+    if method.heuristics:
+        raise InputError(f"a cluster asks tables, not --heuristic {method.heuristic}; {here}, or leave out --heuristic")
+    if has_threads:
+        how = "give N of --local-cluster" if option == "--local-cluster" else "set it by dask worker --nthreads"
+        raise InputError(f"--threads is for this machine, and how many a cluster has is its own affair; {how}")
 
 
 def _logged_method(method: Method, databases: OpenDatabases, all_solutions: bool) -> dict[str, Any]:

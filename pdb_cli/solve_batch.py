@@ -60,7 +60,7 @@ class Batch:
             yield self._record(instance, goal, outcome)
 
     def cluster_records(
-        self, client: Any, instances: "Iterable[Instance]", *, plain: bool, load: str, worker_folder: Path | None
+        self, client: Any, instances: "Iterable[Instance | None]", *, plain: bool, load: str, worker_folder: Path | None
     ) -> Generator[dict[str, Any], None, None]:
         """The answers in the order of the boards, by a Dask cluster."""
         outcomes = cluster_outcomes(
@@ -86,21 +86,29 @@ class Batch:
         self, instance: "Instance", report: "Callable[[Iteration], None]", crew: "Crew | None"
     ) -> "tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]":
         goal = self._databases.goal_of(instance, self._goal)
+        if self._log is None:
+            return instance, goal, self._search(instance, goal, report, crew)
+        # A board that comes twice at the same time is searched once.
+        with self._log.held(instance.board, goal):
+            known = self._log.answer(instance.board, goal, instance.size)
+            if known is not None:
+                return instance, goal, known
+            found = self._search(instance, goal, report, crew)
+            if not isinstance(found, PdbError):
+                self._log.add(found)
+            return instance, goal, found
+
+    def _search(
+        self, instance: "Instance", goal: "Board", report: "Callable[[Iteration], None]", crew: "Crew | None"
+    ) -> "Solution | UnsolvableError | MemoryLimitError":
         size, limits = instance.size, self._limits()
-        known = None if self._log is None else self._log.answer(instance.board, goal, size)
-        if known is not None:
-            return instance, goal, known
         try:
             if not self._all:
-                solution = self._solvers.solve(instance.board, size, goal, limits, report, crew)
-            else:
-                listed = None if self._listing is None else self._listing.of(instance.id)
-                solution = self._solvers.solve_all(instance.board, size, goal, listed, limits, report, crew)
+                return self._solvers.solve(instance.board, size, goal, limits, report, crew)
+            listed = None if self._listing is None else self._listing.of(instance.id)
+            return self._solvers.solve_all(instance.board, size, goal, listed, limits, report, crew)
         except (UnsolvableError, MemoryLimitError) as error:
-            return instance, goal, error
-        if self._log is not None:
-            self._log.add(solution)
-        return instance, goal, solution
+            return error
 
     def _record(
         self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"

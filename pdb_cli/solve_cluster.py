@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_cli.databases import OpenDatabases
-from pdb_cli.output import ProgressLine, count, message
+from pdb_cli.output import ProgressLine, count, message, plural
 from pdb_cli.solve_log import SolveLog
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _RATE_S, _LOG_S = 1.0, 5.0
 
 def cluster_outcomes(
     client: Any,
-    instances: "Iterable[Instance]",
+    instances: "Iterable[Instance | None]",
     databases: OpenDatabases,
     goal_of: "Callable[[Instance], Board]",
     log: SolveLog | None,
@@ -47,26 +47,25 @@ def cluster_outcomes(
     load: str,
     worker_folder: Path | None,
 ) -> "Iterator[Outcome]":
-    """Each board, its goal and its answer, in their order; those in the log are not searched."""
+    """Each board, its goal and its answer, in their order; those in the log are not searched. None among `instances`:
+    the next is not known yet.
+    """
     from solver.cluster.batch import ClusterBatch, Request
 
-    taken: deque[tuple[Instance, Board, Solution | None]] = deque()
+    taken: deque[tuple[Instance, Board]] = deque()
     ids: list[str] = []
 
-    def requests() -> "Iterator[Request]":
+    def requests() -> "Iterator[Request | None]":
         for instance in instances:
+            if instance is None:
+                yield None
+                continue
             goal = goal_of(instance)
             known = None if log is None else log.answer(instance.board, goal, instance.size)
-            taken.append((instance, goal, known))
-            if known is None:
-                ids.append(instance.id)
-                yield Request(instance.board, goal, databases.databases_for(instance.size, goal))
-
-    def known_before() -> "Iterator[Outcome]":
-        while taken and taken[0][2] is not None:
-            instance, goal, known = taken.popleft()
-            assert known is not None
-            yield instance, goal, known
+            of_board = () if known is not None else databases.databases_for(instance.size, goal)
+            taken.append((instance, goal))
+            ids.append(instance.id)
+            yield Request(instance.board, goal, of_board, known)
 
     display = ClusterDisplay(ids)
     batch = ClusterBatch(
@@ -75,15 +74,14 @@ def cluster_outcomes(
         plain=plain,
         load=load,  # type: ignore[arg-type]
         worker_folder=worker_folder,
+        each_once=log is not None,
         report=display.show,
         finished=None if log is None else lambda _number, solution: log.add(solution),
     )
     for answer in batch.solutions(requests()):
         display.clear()
-        yield from known_before()
-        instance, goal, _ = taken.popleft()
+        instance, goal = taken.popleft()
         yield instance, goal, answer
-    yield from known_before()
 
 
 class ClusterDisplay:
@@ -96,20 +94,28 @@ class ClusterDisplay:
         self._rate = 0.0
         self._measured_s = self._logged_s = 0.0
         self._measured_nodes = 0
+        self._had_workers = True
 
     def show(self, progress: "ClusterProgress") -> None:
         passed = progress.seconds - self._measured_s
         if passed >= _RATE_S:
             self._rate = (progress.generated - self._measured_nodes) / passed
             self._measured_s, self._measured_nodes = progress.seconds, progress.generated
+        self._tell_of_workers(progress.n_threads)
         text = self._text(progress)
         self._line.show(text)
-        if not sys.stderr.isatty() and progress.seconds - self._logged_s >= _LOG_S:
+        if not sys.stderr.isatty() and progress.n_threads and progress.seconds - self._logged_s >= _LOG_S:
             self._logged_s = progress.seconds
             message(f"pdb: {text}")
 
     def clear(self) -> None:
         self._line.clear()
+
+    def _tell_of_workers(self, n_threads: int) -> None:
+        if (n_threads > 0) != self._had_workers:
+            self._had_workers = n_threads > 0
+            came = f"pdb: {plural(n_threads, 'thread')} again, going on"
+            self._line.log(came if self._had_workers else "pdb: all workers are gone; waiting for workers ...")
 
     def _text(self, progress: "ClusterProgress") -> str:
         boards = "".join(
@@ -117,6 +123,6 @@ class ClusterDisplay:
             for number, at in progress.iterations
         )
         return (
-            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {progress.n_threads} threads, "
+            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {plural(progress.n_threads, 'thread')}, "
             f"{self._rate / 1e6:.1f} million/s{boards}"
         )

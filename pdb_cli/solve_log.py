@@ -11,9 +11,10 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar
 
 import typer
 
@@ -35,6 +36,8 @@ LogOption = Annotated[
     ),
 ]
 
+_Record = TypeVar("_Record")
+
 _KIND, _VERSION = "tile-pdb solve log", 1
 # Lines reach the system at once, the disk within this time while boards are solved: it takes some milliseconds.
 _SYNC_S = 1.0
@@ -51,7 +54,9 @@ class SolveLog:
         """
         self._path = path
         self._lock = threading.Lock()
-        self._answers: dict[tuple[Board, Board], Solution] = {}
+        # Where the line of each board begins, and its length: a log may have more boards than fit into memory.
+        self._places: dict[tuple[bytes, bytes], tuple[int, int]] = {}
+        self._held: dict[tuple[bytes, bytes], _Holding] = {}
         self._file = self._open()
         try:
             with self._writing():
@@ -74,15 +79,38 @@ class SolveLog:
 
     def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Solution | None":
         """What the log says of a board, replayed. Raises `InputError` where that is no solution."""
-        from solver import replay
+        from solver.solution import check_solution
 
-        solution = self._answers.get((board, goal))
-        if solution is not None:
-            try:
-                replay(board, solution.tiles or (), goal, size)
-            except WrongAnswerError as error:
-                raise InputError(f"the log {self._path} is damaged: {error}; name another with --log") from None
+        with self._lock:
+            place = self._places.get(_key(board, goal))
+            if place is None:
+                return None
+            with self._writing():
+                line = os.pread(self._file.fileno(), place[1], place[0])
+        try:
+            solution = _solution(json.loads(line))
+            check_solution(board, solution.tiles or (), goal, size)
+        except WrongAnswerError as error:
+            raise InputError(f"the log {self._path} is damaged: {error}; name another with --log") from None
+        except (ValueError, TypeError, KeyError):
+            raise InputError(f"the log {self._path} was changed meanwhile; leave it alone, and start again") from None
         return solution
+
+    @contextlib.contextmanager
+    def held(self, board: "Board", goal: "Board") -> Iterator[None]:
+        """While a board is held, who else wants to hold it waits: the answer is then in the log."""
+        key = _key(board, goal)
+        with self._lock:
+            holding = self._held.setdefault(key, _Holding())
+            holding.n += 1
+        try:
+            with holding.lock:
+                yield
+        finally:
+            with self._lock:
+                holding.n -= 1
+                if holding.n == 0:
+                    del self._held[key]
 
     def add(self, solution: "Solution") -> None:
         """Add a board that is solved; one that was given up is not. Raises `OutputError`, where the disk is full."""
@@ -92,6 +120,7 @@ class SolveLog:
         with self._lock, self._writing():
             self._file.write(line)
             self._file.flush()
+            self._places[_key(solution.board, solution.goal)] = self._file.tell() - len(line), len(line)
             if time.monotonic() - self._synced_at >= _SYNC_S:
                 os.fsync(self._file.fileno())
                 self._synced_at = time.monotonic()
@@ -141,16 +170,19 @@ class SolveLog:
             self._file.flush()
             os.fsync(self._file.fileno())
             return
+        at = len(lines[0]) + 1
         for number, line in enumerate(lines[1:], start=2):
             try:
                 solution = _solution(json.loads(line))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError) as error:
+                why = f": {error}" if isinstance(error, _ContradictionError) else ""
                 raise InputError(
-                    f"line {number} of the log {self._path} is damaged; take the line out, or name another log"
+                    f"line {number} of the log {self._path} is damaged{why}; take the line out, or name another log"
                 ) from None
-            self._answers[solution.board, solution.goal] = solution
-        if self._answers:
-            message(f"pdb: {plural(len(self._answers), 'finished board')} in {self._path}")
+            self._places[_key(solution.board, solution.goal)] = at, len(line)
+            at += len(line) + 1
+        if self._places:
+            message(f"pdb: {plural(len(self._places), 'finished board')} in {self._path}")
 
     def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
         try:
@@ -175,10 +207,52 @@ def _shown(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-def _solution(fields: dict[str, Any]) -> "Solution":
+class _Holding:
+    """Who holds a board, or waits for it: so many."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n = 0
+
+
+class _ContradictionError(ValueError):
+    """A line says two things."""
+
+
+def _key(board: "Board", goal: "Board") -> tuple[bytes, bytes]:
+    return bytes(board), bytes(goal)
+
+
+def _solution(values: dict[str, Any]) -> "Solution":
     """A solution as it was written. Raises `ValueError`, `TypeError`, `KeyError`."""
     from solver import Iteration, Solution
 
-    lists = {name: tuple(int(n) for n in fields[name]) for name in ("board", "goal", "tiles")}
-    iterations = tuple(Iteration(**iteration) for iteration in fields["iterations"])
-    return Solution(**(fields | lists | {"iterations": iterations}))
+    lists = {name: tuple(int(n) for n in values[name]) for name in ("board", "goal", "tiles")}
+    iterations = tuple(_of_kinds(Iteration(**iteration)) for iteration in values["iterations"])
+    solution = _of_kinds(Solution(**(values | lists | {"iterations": iterations})))
+    n_cells, tiles = len(solution.board), solution.tiles or ()
+    if sorted(solution.board) != list(range(n_cells)) or sorted(solution.goal) != list(range(n_cells)):
+        raise ValueError
+    if not all(0 < tile < n_cells for tile in tiles):
+        raise _ContradictionError(f"its moves are not of tiles from 1 to {n_cells - 1}")
+    if solution.length != len(tiles):
+        raise _ContradictionError(f"its length is {solution.length}, and it has {plural(len(tiles), 'move')}")
+    if solution.lower_bound > solution.length:
+        raise _ContradictionError(f"its length is {solution.length}, its lower bound {solution.lower_bound}")
+    return solution
+
+
+# JSON has one kind of number; True is one too.
+_KINDS: dict[object, Any] = {
+    bool: bool, str: str, int: int, int | None: (int, NoneType), float: (float, int),
+    float | None: (float, int, NoneType),
+}  # fmt: skip
+
+
+def _of_kinds(record: _Record) -> _Record:
+    """A record whose fields are of the kinds that it declares. Raises `TypeError`."""
+    for field in fields(record):  # type: ignore[arg-type]
+        value, kinds = getattr(record, field.name), _KINDS.get(field.type, object)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds not in (bool, object)):
+            raise TypeError
+    return record

@@ -1,13 +1,14 @@
 """The client of a Dask cluster: started, connected to, refused."""
 
 import os
+from typing import Any, cast
 
 import pytest
 import typer
 from distributed import Client
 
 from pdb_cli import cluster as cli_cluster
-from pdb_cli.cluster import check_cluster_options, check_workers, cluster_client, worker_version
+from pdb_cli.cluster import check_cluster_options, check_workers, cluster_client, wait_for_workers, worker_version
 from pdb_cli.solve_cluster import ClusterDisplay
 from pdb_core.errors import ClusterError
 from solver import Iteration
@@ -49,6 +50,38 @@ def test_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
+@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", ""])
+def test_address_that_is_none_is_told(address: str) -> None:
+    with pytest.raises(ClusterError, match="name its address as it is shown there"), cluster_client(address, None):
+        pass
+
+
+class EmptyClient:
+    """Of a cluster whose first worker comes after a while, or whose scheduler goes away before."""
+
+    def __init__(self, *n_workers: int) -> None:
+        self._n_workers = list(n_workers)
+        self.scheduler = self
+        self.address = "tcp://here:8786"
+
+    def nthreads(self) -> dict[str, int]:
+        if not self._n_workers:
+            raise OSError("gone")
+        return dict.fromkeys(map(str, range(self._n_workers.pop(0))), 1)
+
+
+def test_first_worker_is_waited_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cli_cluster, "_POLL_S", 0)
+    wait_for_workers(cast(Any, EmptyClient(2)))
+    assert capsys.readouterr().err == ""
+    wait_for_workers(cast(Any, EmptyClient(0, 0, 0, 1)))
+    with pytest.raises(ClusterError, match="the scheduler at tcp://here:8786 cannot be reached any more"):
+        wait_for_workers(cast(Any, EmptyClient(0, 0)))
+    assert capsys.readouterr().err.splitlines() == 2 * [
+        "pdb: waiting for workers ... (dask worker tcp://here:8786 starts some)"
+    ]
+
+
 def test_scheduler_and_local_cluster_are_not_given_together() -> None:
     with pytest.raises(typer.BadParameter, match="goes without --scheduler"):
         check_cluster_options("tcp://127.0.0.1:9", 2)
@@ -71,4 +104,15 @@ def test_progress_of_a_batch_is_logged_now_and_then(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err.splitlines() == [
         "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
         "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
+    ]
+
+
+def test_workers_that_are_gone_are_waited_for_and_told(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ClusterDisplay(["a"])
+    for seconds, n_threads in enumerate((2, 0, 0, 0, 0, 0, 0, 0, 1, 1)):
+        display.show(ClusterProgress(0, 1, 0, seconds, seconds, n_threads, ()))
+    assert capsys.readouterr().err.splitlines() == [
+        "pdb: all workers are gone; waiting for workers ...",
+        "pdb: 1 thread again, going on",
+        "pdb: 0 of 1 boards, 1 thread, 0.0 million/s",
     ]

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from solver.cluster import worker
 from solver.cluster.batch import ClusterBatch, Request
 from solver.cluster.prefixes import prefixes_of
 from solver.cluster.split_board import PartSizes
+from solver.cluster.tasks import Tasks
 from solver.cluster.worker import WorkerTables, solver_for
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine, move_machine
 from tests.solving import S3, database_for, node_counts, solvable_boards
@@ -189,6 +191,75 @@ def test_boards_before_one_that_cannot_be_read_are_answered() -> None:
                 next(answers)
 
 
+def test_boards_that_wait_for_answers_are_answered() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 5, 7)
+    answered: list[Board] = []
+
+    def ask(database: Database) -> Iterator[Request | None]:
+        for n, request in enumerate(requests(boards, database)):
+            while len(answered) < n:
+                yield None
+            yield request
+        while len(answered) < len(boards):
+            yield None
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        for answer in ClusterBatch(InlineClient()).solutions(ask(database)):
+            assert isinstance(answer, Solution)
+            answered.append(answer.board)
+    assert answered == boards
+
+
+def test_answers_that_are_known_come_in_their_turn_without_a_search() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 3, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        known = [Request(board, database.goal, (), Solver(database).solve(board)) for board in boards]
+        n_taken = 0
+
+        def ask() -> Iterator[Request | None]:
+            yield from known[:2]
+            while n_taken < 2:
+                yield None
+            yield requests(boards[:1], database)[0]
+            yield known[2]
+
+        client = InlineClient()
+        told: list[int] = []
+        answers = ClusterBatch(client, report=lambda at: told.append(at.n_taken)).solutions(ask())
+        for request in (*known[:2], known[0], known[2]):
+            answer = next(answers)
+            assert isinstance(answer, Solution)
+            assert answer.board == request.board
+            assert (answer is request.answer) == (n_taken != 2)
+            n_taken += 1
+        assert client.n_tasks == 1
+        assert told[-1] == 4
+
+
+@pytest.mark.parametrize("each_once", [False, True])
+def test_board_that_comes_twice_is_searched_once_if_asked_so(each_once: bool) -> None:
+    twice = [board for board in solvable_boards(S3, blank_last(S3), 6, 7) for _ in range(2)]
+    numbers: list[int] = []
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        batch = ClusterBatch(
+            InlineClient(), sizes=TINY, each_once=each_once, finished=lambda number, _: numbers.append(number)
+        )
+        answers = list(batch.solutions(requests(twice, database)))
+    assert [answer.board for answer in answers if isinstance(answer, Solution)] == twice
+    assert sorted(numbers) == list(range(0, 12, 2 if each_once else 1))
+    assert all(one is other for one, other in zip(answers[::2], answers[1::2], strict=True)) == each_once
+
+
+class WorkerlessClient(InlineClient):
+    def nthreads(self) -> dict[str, int]:
+        return {}
+
+
+def test_cluster_without_workers_has_no_threads() -> None:
+    tasks = Tasks(WorkerlessClient())
+    assert (tasks.n_present(), tasks.n_threads()) == (0, 1)
+
+
 def test_leaving_early_cancels_what_is_pending() -> None:
     boards = solvable_boards(S3, blank_last(S3), 40, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
@@ -306,3 +377,26 @@ def test_worker_refuses_a_damaged_table(monkeypatch: pytest.MonkeyPatch, tmp_pat
         copy.write_bytes(content)
         with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged: the table of pattern"):
             solver_for(tables_of(database, paths=(str(copy),)))
+
+
+def test_worker_keeps_few_tables_and_none_of_a_file_built_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    opened: dict[WorkerTables, Any] = {}
+    monkeypatch.setattr(worker, "_opened", opened)
+    paths = [tmp_path / f"{n}.h5" for n in range(6)]
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as one, database_for("8", "3x3") as other:
+        for path in paths:
+            path.write_bytes(one.path.read_bytes())
+            solver_for(tables_of(one, paths=(str(path),)))
+            solver_for(tables_of(one, paths=(str(paths[0]),)))  # in use
+        assert mapped_in(tmp_path) == {paths[0], *paths[3:]}
+        (tmp_path / "new").write_bytes(other.path.read_bytes())
+        (tmp_path / "new").replace(paths[0])
+        solver_for(tables_of(other, paths=(str(paths[0]),)))
+        assert mapped_in(tmp_path) == {paths[0], *paths[3:]}
+        assert len(opened) == 4
+
+
+def mapped_in(folder: Path) -> set[Path]:
+    """The files of a folder that this process maps."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return {Path(line[line.index(str(folder)) :]) for line in lines if str(folder) in line}

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from distributed import Client
+from typer.testing import CliRunner
 
+from pdb_cli.main import app
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board, blank_last, format_board
 from pdb_query import Database
@@ -148,10 +150,20 @@ def test_command_gives_up_at_its_limit(cluster: Any) -> None:
     assert "given up" in result.stdout
 
 
-def test_options_that_a_cluster_does_not_take_are_refused(small_table: str) -> None:
-    for option in (["--all"], ["--threads", "2"], ["--search", "a-star"], ["--any"]):
-        result = pdb("solve", "--db", small_table, "1 2 3/4 5 6/7 0 8", "--local-cluster", "1", *option)
-        assert result.returncode == 2, option
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--all"], "finds one shortest solution, --all counts every one; leave out --scheduler to do it on this"),
+        (["--threads", "2"], "set it by dask worker --nthreads"),
+        (["--search", "a-star"], "--search a-star keeps its boards .* leave out --scheduler .*, or leave out --search"),
+        (["--heuristic", "manhattan"], "not --heuristic manhattan; leave out --scheduler .* or leave out --heuristic"),
+    ],
+)
+def test_options_that_a_cluster_does_not_take_are_refused(options: list[str], match: str) -> None:
+    result = CliRunner().invoke(app, ["solve", "1 2 3/4 5 6/7 0 8", "--scheduler", "tcp://127.0.0.1:9", *options])
+    assert result.exit_code == 2
+    (told,) = result.stderr.splitlines()
+    assert re.search(match, told), told
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:

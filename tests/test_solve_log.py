@@ -4,6 +4,8 @@ import errno
 import io
 import json
 import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -87,13 +89,62 @@ def test_damaged_lines_and_wrong_answers_are_told(tmp_path: Path, solutions: lis
         with pytest.raises(InputError, match=r"line 2 of the log .* is damaged"):
             SolveLog(tmp_path / "log", METHOD)
     fields = json.loads(lines[1])
-    fields["tiles"] = fields["tiles"][1:]
+    tiles, n = fields["tiles"], fields["length"]
+    for changes, match in (
+        ({"length": n + 2}, f"is damaged: its length is {n + 2}, and it has {n} moves; take the line out"),
+        ({"length": None}, f"its length is None, and it has {n} moves"),
+        ({"tiles": [9, *tiles[1:]]}, "its moves are not of tiles from 1 to 8"),
+        ({"tiles": [-1, *tiles[1:]]}, "its moves are not of tiles from 1 to 8"),
+        ({"lower_bound": n + 1}, f"its length is {n}, its lower bound {n + 1}"),
+        ({"generated": "7"}, "is damaged; take"),
+        ({"generated": True}, "is damaged; take"),
+        ({"iterations": [{"threshold": 1, "generated": 1, "expanded": 1, "seconds": "0"}]}, "is damaged; take"),
+        ({"board": [1, 1, *fields["board"][2:]]}, "is damaged; take"),
+        ({"board": [300, *fields["board"][1:]]}, "is damaged; take"),
+    ):
+        (tmp_path / "log").write_bytes(lines[0] + json.dumps(fields | changes).encode() + b"\n")
+        with pytest.raises(InputError, match=match):
+            SolveLog(tmp_path / "log", METHOD)
+    fields |= {"tiles": tiles[1:], "length": n - 1, "lower_bound": n - 1}
     (tmp_path / "log").write_bytes(lines[0] + json.dumps(fields).encode() + b"\n")
     with (
         SolveLog(tmp_path / "log", METHOD) as log,
         pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the solution"),
     ):
         log.answer(solutions[0].board, solutions[0].goal, S3)
+
+
+def test_answer_is_in_the_log_at_once(tmp_path: Path, solutions: list[Solution]) -> None:
+    write(tmp_path / "log", solutions[:1])
+    with SolveLog(tmp_path / "log", METHOD) as log:
+        for solution in solutions[1:]:
+            log.add(solution)
+        assert [log.answer(solution.board, solution.goal, S3) for solution in solutions] == solutions
+        os.truncate(tmp_path / "log", 400)
+        with pytest.raises(InputError, match="was changed meanwhile"):
+            log.answer(solutions[-1].board, solutions[-1].goal, S3)
+
+
+def test_board_that_is_held_is_waited_for(tmp_path: Path, solutions: list[Solution]) -> None:
+    board, goal = solutions[0].board, solutions[0].goal
+    found: list[Solution | None] = []
+    with SolveLog(tmp_path / "log", METHOD) as log:
+
+        def ask() -> None:
+            with log.held(board, goal):
+                found.append(log.answer(board, goal, S3))
+
+        thread = threading.Thread(target=ask)
+        with log.held(board, goal):
+            thread.start()
+            with log.held(solutions[1].board, goal):  # another one
+                pass
+            time.sleep(0.01)
+            assert found == []
+            log.add(solutions[0])
+        thread.join(10)
+        assert not log._held
+    assert found == [solutions[0]]
 
 
 def test_log_in_use_is_refused(tmp_path: Path) -> None:
@@ -126,9 +177,11 @@ def test_full_disk_is_told(tmp_path: Path, solutions: list[Solution], monkeypatc
 
 def test_command_takes_finished_boards_from_its_log(small_table: str, tmp_path: Path) -> None:
     log = str(tmp_path / "log")
-    first = pdb("solve", "--db", small_table, BOARD, UNSOLVABLE, "--log", log, "--format", "ndjson")
-    second = pdb("solve", "--db", small_table, BOARD, UNSOLVABLE, "--log", log, "--format", "ndjson")
+    command = ["solve", "--db", small_table, BOARD, BOARD, UNSOLVABLE, "--log", log, "--format", "ndjson"]
+    first, second = pdb(*command, "--threads", "2"), pdb(*command)
+    one, same, _ = (json.loads(line) for line in first.stdout.splitlines())
+    assert one | {"id": "2"} == same  # searched once: seconds too
     assert (first.returncode, second.returncode) == (3, 3), first.stderr
-    assert second.stdout == first.stdout  # seconds too
+    assert second.stdout == first.stdout
     assert "1 finished board in" in second.stderr
     refused(pdb("solve", "--db", small_table, BOARD, "--plain", "--log", log), 2, "plain False, not True")

@@ -38,16 +38,20 @@ _FIRST_CHUNK, _LARGEST_CHUNK = 8, 512
 # Hard boards that are split at the same time: while one ends a threshold, the other has work.
 _MOST_SPLIT = 2
 _TASKS_A_THREAD = 3
-_WAIT_S = 0.1
+# For results, at most; and where the next board may come at any time.
+_WAIT_S, _WAIT_FOR_BOARDS_S = 0.1, 0.01
 
 
 @dataclass(frozen=True)
 class Request:
-    """A board to be solved, by the largest of the sums of some databases, as `Solver` takes them."""
+    """A board to be solved, by the largest of the sums of some databases, as `Solver` takes them; or one whose `answer`
+    is known, which is handed over in its turn.
+    """
 
     board: Board
     goal: Board
     databases: tuple[Database, ...]
+    answer: Solution | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class ClusterProgress:
     n_done, n_taken     boards with an answer, and all that were begun
     generated, seconds  nodes by the whole cluster, since the batch began
     busy_s              that workers have searched, together
-    n_threads           of the cluster
+    n_threads           of the cluster, 0 while it has no workers
     iterations          the hard boards that are being split: their numbers, from 0, and their thresholds
     """
 
@@ -97,14 +101,16 @@ class ClusterBatch:
         load: Literal["map", "copy", "huge"] = "map",
         worker_folder: Path | None = None,
         sizes: PartSizes | None = None,
+        each_once: bool = False,
         report: Callable[[ClusterProgress], None] | None = None,
         finished: Callable[[int, Solution], None] | None = None,
     ) -> None:
         """`client` is a `distributed.Client`. Workers look for the table files where the client has them, or in
         `worker_folder`.
 
-        `report` is called every fraction of a second; `finished` with each solution as soon as it is there, in any
-        order.
+        `each_once`: a board that comes again while it is searched gets the same answer, and is not searched twice.
+        `report` is called every fraction of a second while boards are under way; `finished` with the number of each
+        board that was searched, from 0, and its solution, as soon as it is there, in any order.
         """
         self._tasks = Tasks(client)
         self._limits, self._sizes = limits or Limits(), sizes or PartSizes()
@@ -117,14 +123,19 @@ class ClusterBatch:
         self._answers: dict[int, Solution | UnsolvableError] = {}
         self._n_taken = self._n_done = self._n_board_tasks = 0
         self._n_searched, self._search_s, self._split_s = 0, 0.0, 0.0
-        self._reads_on = True
+        self._each_once = each_once
+        self._same: dict[Request, list[int]] = {}
+        self._reads_on, self._none_yet = True, False
         self._unreadable: PdbError | None = None
         self._generated = 0
         self._start = time.perf_counter()
 
-    def solutions(self, requests: Iterable[Request]) -> Iterator[Solution | UnsolvableError]:
+    def solutions(self, requests: Iterable[Request | None]) -> Iterator[Solution | UnsolvableError]:
         """The answers, in the order of the boards. Leaving the iteration early, by an error or Ctrl-C, cancels what is
         pending.
+
+        Requests are read ahead. Where they come from somebody who may wait for answers, their iterator must not: None
+        says that there is none yet.
 
         Raises what `requests` raises, `BoardError` and `GoalError`, after the answers to the boards before; also
         `WrongAnswerError` should an answer fail its replay, and `ClusterError`, where
@@ -144,41 +155,62 @@ class ClusterBatch:
                     if self._unreadable is not None:
                         raise self._unreadable
                     return
-                # Workers get their first boards while others are read.
-                self._tasks.work(0.0 if self._reads_on else _WAIT_S)
+                self._tasks.work(self._wait_s())
                 self._look_at_split_boards()
-                if self._report is not None:
+                if self._report is not None and n_yielded < self._n_taken:
                     self._report(self._progress())
         finally:
             self._tasks.cancel_all()
 
-    def _take(self, source: Iterator[Request], n_yielded: int) -> None:
+    def _take(self, source: Iterator[Request | None], n_yielded: int) -> None:
         """Read boards ahead."""
+        self._none_yet = False
         for _ in range(_READ):
             has_room = len(self._to_send) < _MOST_READ and self._n_taken - n_yielded < _MOST_WAITING
             self._reads_on = has_room and self._unreadable is None
             if not self._reads_on:
                 return
             try:
-                request = next(source, None)
+                request = next(source)
                 if request is None:
-                    self._reads_on = False
+                    self._none_yet = True
                     return
-                database = request.databases[0]
-                board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
-                mapping = database.mappings(goal)[0]
+                self._begin(request)
+            except StopIteration:
+                self._reads_on = False
+                return
             except PdbError as error:
                 self._unreadable, self._reads_on = error, False
                 return
-            number = self._n_taken
+
+    def _begin(self, request: Request) -> None:
+        """Answer a request, or have it sent. Raises `BoardError`, `GoalError`."""
+        number = self._n_taken
+        if request.answer is not None:
             self._n_taken += 1
-            try:
-                check_solvable(board, goal, database.size)
-            except UnsolvableError as error:
-                self._n_done += 1
-                self._answers[number] = error
-                continue
-            self._to_send.append(_Job(number, request, mapping, mapping.apply(board)))
+            self._set_answer(number, request.answer)
+            return
+        database = request.databases[0]
+        board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
+        mapping = database.mappings(goal)[0]
+        self._n_taken += 1
+        try:
+            check_solvable(board, goal, database.size)
+        except UnsolvableError as error:
+            self._set_answer(number, error)
+            return
+        if self._each_once:
+            if request in self._same:
+                self._same[request].append(number)
+                return
+            self._same[request] = []
+        self._to_send.append(_Job(number, request, mapping, mapping.apply(board)))
+
+    def _wait_s(self) -> float:
+        if self._none_yet:
+            return _WAIT_FOR_BOARDS_S
+        # Workers get their first boards while others are read.
+        return 0.0 if self._reads_on else _WAIT_S
 
     def _send_boards(self) -> None:
         while self._to_send and self._n_board_tasks < _TASKS_A_THREAD * self._tasks.n_threads():
@@ -247,10 +279,14 @@ class ClusterBatch:
         request = job.request
         solution = solution_of(request.board, request.goal, request.databases[0].size, result, tiles)
         self._generated += solution.generated
-        self._n_done += 1
-        self._answers[job.number] = solution
+        for number in (job.number, *self._same.pop(request, ())):
+            self._set_answer(number, solution)
         if self._finished is not None:
             self._finished(job.number, solution)
+
+    def _set_answer(self, number: int, answer: Solution | UnsolvableError) -> None:
+        self._n_done += 1
+        self._answers[number] = answer
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
         if databases not in self._tables_of:
@@ -271,7 +307,7 @@ class ClusterBatch:
             generated=self._generated + sum(board.generated for _, board in self._split.values()),
             seconds=time.perf_counter() - self._start,
             busy_s=self._search_s + self._split_s + sum(board.busy_s for _, board in self._split.values()),
-            n_threads=self._tasks.n_threads(),
+            n_threads=self._tasks.n_present(),
             iterations=tuple((number, board.iteration) for number, (_, board) in self._split.items()),
         )
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from pdb_core.errors import ClusterError, PdbError
 
-# How long the number of threads that the cluster has is believed, in seconds: workers come and go.
-_THREADS_S = 5.0
+# How long the number of threads that the cluster has is believed, in seconds: workers come and go; and where it has
+# none.
+_THREADS_S, _NO_THREADS_S = 5.0, 0.5
 
 
 class Tasks:
@@ -32,13 +33,17 @@ class Tasks:
     def n_pending(self) -> int:
         return len(self._pending)
 
-    def n_threads(self) -> int:
-        """The threads of all workers, at least 1: those that died are replaced."""
-        if time.monotonic() - self._counted_at > _THREADS_S:
+    def n_present(self) -> int:
+        """The threads of all workers, as it was some seconds ago."""
+        if time.monotonic() - self._counted_at > (_THREADS_S if self._n_threads else _NO_THREADS_S):
             with _while_reachable():
-                self._n_threads = max(1, sum(self._client.nthreads().values()))
+                self._n_threads = sum(self._client.nthreads().values())
             self._counted_at = time.monotonic()
         return self._n_threads
+
+    def n_threads(self) -> int:
+        """What to plan with: the threads of all workers, at least 1, since those that died are replaced."""
+        return max(1, self.n_present())
 
     def submit(
         self,

@@ -1,0 +1,68 @@
+"""Boards read as they come."""
+
+import io
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from pdb_cli.read_ahead import as_they_come, unbuffered_input
+from pdb_core.errors import InstanceError
+from pdb_query import Instance, read_instances
+
+pytestmark = pytest.mark.tiny
+
+
+def next_one(items: Iterator[Instance | None]) -> Instance:
+    end = time.monotonic() + 20
+    while (item := next(items)) is None:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    return item
+
+
+def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as asking:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        boards = as_they_come(read_instances("-", None, stdin=unbuffered_input()))
+        assert next(boards) is None
+        asking.write(b"1 2 3 4 5 6 7 0 8\n1 2 3 4 ")
+        assert next_one(boards).board == (1, 2, 3, 4, 5, 6, 7, 0, 8)
+        assert next(boards) is None
+        asking.write(b"5 6 0 7 8\n\xff\xfe\n")
+        assert next_one(boards).id == "2"
+        with pytest.raises(InstanceError, match="standard input line 3 is not text in UTF-8"):
+            next_one(boards)
+
+
+def test_items_come_in_order_to_their_end() -> None:
+    assert [n for n in as_they_come(range(10_000)) if n is not None] == list(range(10_000))
+
+
+def test_thread_ends_when_nobody_reads_on() -> None:
+    seen: list[int] = []
+
+    def count() -> Iterator[int]:
+        for n in range(10**9):
+            seen.append(n)
+            yield n
+
+    items = as_they_come(count())
+    while next(items) is None:
+        pass
+    items.close()  # type: ignore[attr-defined]
+    time.sleep(0.05)
+    n_seen = len(seen)
+    time.sleep(0.05)
+    assert len(seen) == n_seen
+
+
+def test_input_that_is_no_file_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO("1 2 3 4 5 6 7 0 8")
+    monkeypatch.setattr(sys, "stdin", text)
+    assert unbuffered_input() is text
+    monkeypatch.setattr(sys, "stdin", None)
+    assert unbuffered_input() is None
