@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,31 @@ def children(pid: int) -> list[int]:
             if parent == pid:
                 found += [int(folder.name), *children(int(folder.name))]
     return found
+
+
+def test_boards_typed_one_by_one_are_answered_one_by_one(cluster: Any, small_table: str, tmp_path: Path) -> None:
+    boards = [format_board(board) for board in solvable_boards(S3, blank_last(S3), 2, 2)]
+    command = ["solve", "--db", small_table, "--instances", "-", "--format", "ndjson", "--log", str(tmp_path / "log")]
+    process = subprocess.Popen(
+        [*PROGRAM, *command, "--scheduler", cluster.scheduler_address],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    stop = threading.Timer(60, process.kill)
+    stop.start()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        for board in (*boards, boards[0]):  # the last from the log
+            process.stdin.write(f"{board}\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["solvable"]
+        # While the next one is awaited.
+        _, told = end(process, signal.SIGINT, 30)
+    finally:
+        stop.cancel()
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "pdb: interrupted"
+    assert len((tmp_path / "log").read_bytes().splitlines()) == 3
 
 
 def test_killed_batch_goes_on_from_its_log(cluster: Any, tmp_path: Path) -> None:
