@@ -38,8 +38,8 @@ class Solver:
     of one board size, and serve the goal of the first.
 
     It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
-    that is the textbook's IDA*, for node counts to be compared with published ones. Where `reflects` is False the tables
-    are asked about the board alone, not about its reflections: as in published rows of one sum.
+    that is the textbook's IDA*, for node counts to be compared with published ones. Where `reflects` is False the
+    tables are asked about the board alone, not about its reflections: as in published rows of one sum.
 
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
