@@ -1,7 +1,7 @@
 """The table file: names, versions, and what its header says. docs/format.md is the contract; a test compares the two.
 
 Written and read here, so that builder and reader cannot differ. The functions take objects that look like h5py's
-groups; this package opens no files.
+groups, or are; this package opens no files.
 """
 
 import hashlib
@@ -14,16 +14,27 @@ from typing import Any, Protocol
 import numpy as np
 
 from pdb_core.cost import COSTS, Cost
-from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, check_encoding, count_entries, count_table_bytes
+from pdb_core.encoding import (
+    ENCODINGS,
+    UNREACHED,
+    Encoding,
+    block_bytes,
+    check_encoding,
+    count_entries,
+    count_table_bytes,
+)
 from pdb_core.errors import (
     InputError,
+    MemoryLimitError,
     TableFileDamagedError,
     TableFileForeignError,
     TableFileVersionError,
 )
+from pdb_core.messages import format_bytes
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
+from pdb_core.resources import available_memory
 from pdb_core.sharing import TableUse, may_share, own_tables
 
 FORMAT = "tile-pdb"
@@ -70,6 +81,10 @@ SHARED_ATTRIBUTES = (TILES_ATTRIBUTE, SAME_AS_ATTRIBUTE, CELL_MAP_ATTRIBUTE)
 TABLE_DATASET = "table"
 HISTOGRAM_DATASET = "histogram"
 PATTERN_DATASETS = (TABLE_DATASET, HISTOGRAM_DATASET)
+
+_MAX_NAME_LENGTH = 200
+# Of a cell set's mask, its first block, and the masks of two blank regions; see `layout.Blocks`.
+_BYTES_OF_A_CELL_SET = 8 + 4 + 2 * 8
 
 
 class GroupLike(Protocol):
@@ -206,7 +221,8 @@ def read_header(root: GroupLike, source: str) -> Header:
     """Read and check a header; `source` names the file in messages.
 
     Raises `TableFileForeignError` where this is no table file, `TableFileVersionError` where it is one this program
-    cannot read, `TableFileDamagedError` where the header contradicts itself or its digest.
+    cannot read, `TableFileDamagedError` where the header contradicts itself or its digest, `MemoryLimitError` where
+    what a lookup needs beside the tables has no room.
     """
     if FORMAT_ATTRIBUTE not in root.attrs or _text(root.attrs[FORMAT_ATTRIBUTE]) != FORMAT:
         raise TableFileForeignError(
@@ -216,7 +232,7 @@ def read_header(root: GroupLike, source: str) -> Header:
         _check_versions(root, source)
         header = _parse_header(root)
         stated = _text(root.attrs[HEADER_DIGEST_ATTRIBUTE])
-    except (InputError, KeyError, TypeError, ValueError, OverflowError, OSError, RuntimeError, AttributeError) as error:
+    except (InputError, KeyError, TypeError, ValueError, ArithmeticError, OSError, AttributeError) as error:
         raise TableFileDamagedError(
             f"{source} is damaged, its header cannot be read ({error}); build it again"
         ) from error
@@ -256,14 +272,19 @@ def _parse_header(root: GroupLike) -> Header:
     if version != FORMAT_VERSION and _text(root.attrs[COST_ATTRIBUTE]) == "every-move":
         cost = "every-move"
     check_encoding(encoding, cost)
+    name = _text(root.attrs[PARTITION_ATTRIBUTE])
+    # It goes to terminals: 35 tiles written out have 93 characters.
+    if not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
+        raise ValueError(f"{name[:60]!r} is no name of a partition")
     entries: list[PatternHeader] = []
     while pattern_group(len(entries)) in root:
+        if len(entries) == size.n_cells - 1:
+            raise ValueError(f"more patterns than a {size} board has tiles")
         group = root[pattern_group(len(entries))]
         if version == SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
             entries.append(_parse_use(group, entries, size, goal, cost))
         else:
             entries.append(_parse_pattern(group, size, encoding, cost))
-    name = _text(root.attrs[PARTITION_ATTRIBUTE])
     partition = Partition(name, tuple(entry.pattern for entry in entries), size, cost)
     return Header(size, goal, partition, encoding, tuple(entries))
 
@@ -295,6 +316,8 @@ def _parse_tiles(group: GroupLike, size: BoardSize) -> Pattern:
 
 def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding, cost: Cost) -> PatternHeader:
     pattern = _parse_tiles(group, size)
+    if encoding == "bits":
+        _check_before_counting(pattern, group[TABLE_DATASET].shape, size)
     n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
     n_bytes = count_table_bytes(size, pattern.n_tiles, encoding, cost)
     if group[TABLE_DATASET].shape != (n_bytes,) or group[TABLE_DATASET].dtype != np.uint8:
@@ -309,13 +332,30 @@ def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding, cost: 
         int(group.attrs[UNREACHED_ATTRIBUTE]),
         _text(group.attrs[DIGEST_ATTRIBUTE]),
     )
-    if sum(entry.histogram) + entry.n_unreached != n_entries:
+    if entry.n_unreached < 0 or sum(entry.histogram) + entry.n_unreached != n_entries:
         raise ValueError(f"the histogram of pattern {pattern} does not add up to {n_entries} entries")
     if int(group.attrs[MAXIMUM_ATTRIBUTE]) != entry.maximum or not math.isclose(
         float(group.attrs[MEAN_ATTRIBUTE]), entry.mean, rel_tol=1e-12
     ):
         raise ValueError(f"maximum or mean of pattern {pattern} do not agree with its histogram")
     return entry
+
+
+def _check_before_counting(pattern: Pattern, shape: tuple[int, ...], size: BoardSize) -> None:
+    """Raise `ValueError` where a table of bits cannot have that shape, `MemoryLimitError` where its blocks would not
+    fit: they are counted one by one, and those of a large board are many.
+    """
+    n_sets = math.comb(size.n_cells, pattern.n_tiles)
+    least = n_sets * block_bytes(pattern.n_tiles)
+    # A cell set has one blank region at least, and no more than free cells.
+    if len(shape) != 1 or not least <= shape[0] <= least * (size.n_cells - pattern.n_tiles):
+        raise ValueError(f"the table of pattern {pattern} has the shape {shape}, which none of bits has")
+    needed, available = n_sets * (size.n_cells + _BYTES_OF_A_CELL_SET), available_memory()
+    if needed > available:
+        raise MemoryLimitError(
+            f"opening the table of pattern {pattern} needs {format_bytes(needed)} of memory, {format_bytes(available)} "
+            "are available; open it on a larger machine"
+        )
 
 
 def _integers(values: Iterable[Any]) -> list[int]:

@@ -3,27 +3,29 @@
 import errno
 import mmap
 import os
-from contextlib import suppress
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-import h5py
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import (
+    MemoryLimitError,
     TableFileDamagedError,
     TableFileError,
     TableFileForeignError,
     TableFileMissingError,
 )
-from pdb_core.schema import TABLE_DATASET, Header, pattern_group, read_header
+from pdb_core.messages import format_bytes
+from pdb_core.schema import PAGE_BYTES, TABLE_DATASET, Header, pattern_group, read_header
+from pdb_query.hdf5_file import MAX_STRUCTURE_BYTES, SIGNATURE, Group, StructureError, read_root
 
 LoadMode = Literal["map", "copy", "huge"]
 LOAD_MODES: tuple[LoadMode, ...] = get_args(LoadMode)
-
-_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,8 @@ class TableFile:
 
 def read_table_header(path: Path) -> Header:
     """What a table file says of itself, without loading it. Raises the same as `load_table_file`."""
-    return _read_header_and_offsets(path)[0]
+    with _opened(path) as descriptor:
+        return _read_header_and_offsets(descriptor, path)[0]
 
 
 def load_table_file(path: Path, load: LoadMode) -> TableFile:
@@ -50,26 +53,37 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
     reads all of it into memory of this process, `huge` into memory of huge pages, where the system grants them: the
     processor then knows where the table lies with fewer look-ups of its own.
 
-    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`, and
-    `ValueError` for another `load`.
+    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
+    `TableFileError` where the system cannot read it, `MemoryLimitError`, and `ValueError` for another `load`.
     """
     if load not in LOAD_MODES:
         raise ValueError(f"load must be one of {', '.join(LOAD_MODES)}, not {load!r}")
-    header, offsets = _read_header_and_offsets(path)
-    with path.open("rb") as file:
-        n_bytes = os.fstat(file.fileno()).st_size
-        for offset, entry in zip(offsets, header.patterns, strict=True):
-            if offset + entry.n_bytes > n_bytes:
-                raise TableFileDamagedError(
-                    f"{path} is truncated: {n_bytes} bytes where there should be more; build it again"
-                )
-        if load == "map":
-            memory = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint8)
-        else:
-            memory = _private_memory(n_bytes, huge=load == "huge")
-            _read_into(file.fileno(), memory, path)
-            memory.flags.writeable = False
+    # One descriptor from the first byte to the last: a file that is replaced meanwhile is read whole, or the other is.
+    with _opened(path) as descriptor:
+        header, offsets = _read_header_and_offsets(descriptor, path)
+        n_bytes = os.fstat(descriptor).st_size
+        try:
+            if load == "map":
+                memory = np.frombuffer(mmap.mmap(descriptor, n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
+            else:
+                memory = _private_memory(n_bytes, huge=load == "huge")
+                _read_into(descriptor, memory, path)
+                memory.flags.writeable = False
+        except MemoryError:
+            raise _no_room(path, n_bytes, load) from None
+        except OSError as error:
+            if error.errno == errno.ENOMEM:
+                raise _no_room(path, n_bytes, load) from error
+            raise TableFileError(f"{path} cannot be read: {error.strerror}; copy it to another disk") from error
     return TableFile(path, header, memory, tuple(offsets))
+
+
+def _no_room(path: Path, n_bytes: int, load: LoadMode) -> MemoryLimitError:
+    if load == "map":
+        problem = "more than this process may address; raise its limit (ulimit -v)"
+    else:
+        problem = "more than the memory at hand; use the load mode map, which shares the file's pages"
+    return MemoryLimitError(f"{path} cannot be opened: its {format_bytes(n_bytes)} are {problem}")
 
 
 def _private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
@@ -92,40 +106,54 @@ def _read_into(descriptor: int, memory: npt.NDArray[np.uint8], path: Path) -> No
         done += n_read
 
 
-def _read_header_and_offsets(path: Path) -> tuple[Header, list[int]]:
-    _check_signature(path)
-    try:
-        # No locking: finished files are never changed, and locks fail on some network file systems.
-        file = h5py.File(path, "r", locking=False)
-    except OSError as error:
-        raise TableFileDamagedError(
-            f"{path} is damaged or truncated, HDF5 cannot open it ({error}); build it again"
-        ) from error
-    with file:
-        header = read_header(file, str(path))
-        offsets: list[int] = []
-        for index, entry in enumerate(header.patterns):
-            if entry.use is not None:
-                offsets.append(offsets[entry.use.index])
-                continue
-            offset = file[pattern_group(index)][TABLE_DATASET].id.get_offset()
-            if offset is None:
-                raise TableFileDamagedError(
-                    f"{path} was rewritten by another program: the table of pattern {entry.pattern} is not "
-                    "contiguous; build it again"
-                )
-            offsets.append(int(offset))
+def _read_header_and_offsets(descriptor: int, path: Path) -> tuple[Header, list[int]]:
+    root = _read_root(descriptor, path)
+    header = read_header(root, str(path))
+    offsets: list[int] = []
+    for index, entry in enumerate(header.patterns):
+        group: Any = root[pattern_group(index)]
+        offsets.append(group[TABLE_DATASET].offset if entry.use is None else offsets[entry.use.index])
+    # A copy takes as much memory as the file is long, and a file may say that it is long and have nothing in it.
+    n_table_bytes = sum(entry.n_bytes for entry in header.tables.values())
+    rest = os.fstat(descriptor).st_size - n_table_bytes
+    if rest > MAX_STRUCTURE_BYTES + PAGE_BYTES * len(offsets):
+        raise TableFileDamagedError(f"{path} is damaged, {rest} of its bytes belong to no table; build it again")
     return header, offsets
 
 
-def _check_signature(path: Path) -> None:
+def _read_root(descriptor: int, path: Path) -> Group:
     try:
-        with path.open("rb") as file:
-            start = file.read(len(_HDF5_SIGNATURE))
+        root = read_root(descriptor)
+    except (StructureError, OSError) as error:
+        raise TableFileDamagedError(f"{path} is damaged or truncated ({error}); build it again") from error
+    if root is None:
+        raise TableFileForeignError(
+            f"{path} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build"
+        )
+    return root
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    """The descriptor of a plain file that begins as a table file does."""
+    advice = "name a table file made with pdb build"
+    try:
+        # A pipe would wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except FileNotFoundError:
         raise TableFileMissingError(f"there is no table file {path}; make one with pdb build") from None
     except OSError as error:
-        what = "is a folder" if error.errno == errno.EISDIR else f"cannot be read: {error.strerror}"
-        raise TableFileError(f"{path} {what}; name a table file made with pdb build") from error
-    if start != _HDF5_SIGNATURE:
-        raise TableFileForeignError(f"{path} is not a table file of tile-pdb; make one with pdb build")
+        raise TableFileError(f"{path} cannot be read: {error.strerror}; {advice}") from error
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise TableFileError(f"{path} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'}; {advice}")
+        try:
+            start = os.pread(descriptor, len(SIGNATURE), 0)
+        except OSError as error:
+            raise TableFileError(f"{path} cannot be read: {error.strerror}; {advice}") from error
+        if start != SIGNATURE:
+            raise TableFileForeignError(f"{path} is not a table file of tile-pdb; make one with pdb build")
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Programs that break things on purpose and count what comes of it; tests run them."""
