@@ -77,10 +77,10 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
     """The table file that is used where none is named, in the user's cache folder; built there the first time.
 
     The default for 4x4 is 663, for 5x5 55554, for 3x3 the complete table, for others a partition that builds quickly.
-    Raises what a build raises.
+    Raises what a build raises; where the folder cannot be written, what to do about that.
     """
     from pdb_build import build_database, plan_build
-    from pdb_core.errors import TableFileError
+    from pdb_core.errors import DiskFullError, OutputError, TableFileError
     from pdb_core.jit import cache_home
     from pdb_core.pattern import parse_partition
     from pdb_core.puzzle import BLANK, blank_last
@@ -99,6 +99,13 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
     except TableFileError:
         pass
     message(f"pdb: no --db given: building {partition.name} for {size} once, in {path}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    build_database(plan_build(size, goal, partition, path))
+    instead = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        build_database(plan_build(size, goal, partition, path))
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}; {instead}") from error
+    except (OutputError, DiskFullError) as error:
+        # The advice is that of pdb build: the command at hand has no --out for it.
+        raise type(error)(f"{str(error).split(';')[0]}; {instead}") from error
     return path

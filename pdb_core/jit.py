@@ -9,8 +9,10 @@ import hashlib
 import os
 import re
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -69,9 +71,11 @@ def program_version() -> tuple[str, str]:
 def _writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        # numba tries the same when it compiles, and where it fails keeps its files next to ours without a word.
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
-    return os.access(folder, os.W_OK | os.X_OK)
+    return True
 
 
 def cache_home() -> Path:
@@ -131,7 +135,46 @@ def _compiled(function: Function, *, counts_references: bool) -> Function:
         compiled = numba.njit(cache=_cache_folder is not None, nogil=True, **options)(function)
     finally:
         _settings.CACHE_DIR = before
+    if _cache_folder is not None:
+        _forgive_cache(compiled, _cache_folder)
     return cast(Function, compiled)
+
+
+def _forgive_cache(compiled: Any, folder: Path) -> None:
+    """Let a cache that is full or damaged cost the time of a compilation, and nothing else."""
+    cache = compiled._cache
+    load, save = cache.load_overload, cache.save_overload
+
+    def load_overload(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except Exception as error:  # what unpickling half a file raises may be anything
+            _warn_of_cache(f"{folder} is damaged ({type(error).__name__}: {error}): kernels are compiled again")
+            with suppress(OSError):
+                cache.flush()
+            return None
+
+    def save_overload(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            _warn_of_cache(
+                f"cannot write {folder} ({error.strerror}): kernels are compiled anew in every run; make room, or set "
+                "TILE_PDB_CACHE to a folder that can be written"
+            )
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
+
+
+_has_warned_of_cache = False
+
+
+def _warn_of_cache(text: str) -> None:
+    """Once a run: there are a hundred kernels."""
+    global _has_warned_of_cache
+    if not _has_warned_of_cache:
+        _has_warned_of_cache = True
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 class _CompilationListener(event.Listener):

@@ -62,6 +62,9 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
     with _opened(path) as descriptor:
         header, offsets = _read_header_and_offsets(descriptor, path)
         n_bytes = os.fstat(descriptor).st_size
+        ends = (offset + entry.n_bytes for offset, entry in zip(offsets, header.patterns, strict=True))
+        if n_bytes < max(ends):  # kernels look at no bounds
+            raise _became_shorter(path)
         try:
             if load == "map":
                 memory = np.frombuffer(mmap.mmap(descriptor, n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
@@ -69,6 +72,8 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
                 memory = _private_memory(n_bytes, huge=load == "huge")
                 _read_into(descriptor, memory, path)
                 memory.flags.writeable = False
+        except ValueError:  # of mmap
+            raise _became_shorter(path) from None
         except MemoryError:
             raise _no_room(path, n_bytes, load) from None
         except OSError as error:
@@ -76,6 +81,10 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
                 raise _no_room(path, n_bytes, load) from error
             raise TableFileError(f"{path} cannot be read: {error.strerror}; copy it to another disk") from error
     return TableFile(path, header, memory, tuple(offsets))
+
+
+def _became_shorter(path: Path) -> TableFileDamagedError:
+    return TableFileDamagedError(f"{path} became shorter while it was read; build it again")
 
 
 def _no_room(path: Path, n_bytes: int, load: LoadMode) -> MemoryLimitError:
@@ -102,7 +111,7 @@ def _read_into(descriptor: int, memory: npt.NDArray[np.uint8], path: Path) -> No
     while done < len(view):
         n_read = os.preadv(descriptor, [view[done : done + (1 << 30)]], done)
         if n_read == 0:
-            raise TableFileDamagedError(f"{path} became shorter while it was read; build it again")
+            raise _became_shorter(path)
         done += n_read
 
 

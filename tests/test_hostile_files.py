@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 import pytest
 
+from pdb_build import build_database, plan_build
 from pdb_core import schema
 from pdb_core.errors import (
     MemoryLimitError,
@@ -25,9 +26,11 @@ from pdb_core.errors import (
     TableFileError,
     TableFileForeignError,
 )
+from pdb_core.pattern import parse_partition
+from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import open_database, read_table_header
 from pdb_query.hdf5_file import MAX_STRUCTURE_BYTES
-from pdb_query.table_file import LOAD_MODES, load_table_file
+from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
 from tests.faults.corrupt_file import OUTCOMES
 from tests.tables import table_file
 
@@ -305,3 +308,80 @@ def test_file_larger_than_the_address_space_is_refused(load: str) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     assert "\n" not in str(caught.value)
+
+
+# A file that is replaced while it is read.
+
+
+def build(path: Path, partition: str) -> None:
+    size = BoardSize(3, 3)
+    build_database(plan_build(size, blank_last(size), parse_partition(partition, size), path))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_path: Path, load: LoadMode) -> None:
+    path = tmp_path / "a.h5"
+    build(path, PARTITION)
+    board = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+    with open_database(path, load=load) as before:
+        old = before.probe(board)
+        build(path, "8")
+        assert before.probe(board) == old
+        before.verify()
+        with open_database(path, load=load) as after:
+            assert after.header.partition.name == "8"
+            assert after.probe(board).maximum == 31 > old.maximum
+        path.unlink()
+        assert before.probe(board) == old
+
+
+@pytest.mark.tiny
+def test_file_replaced_while_it_is_opened_is_one_or_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every read: the header of one file must not be taken for that of the other."""
+    files = [table_file(PARTITION, "3x3", encoding="bits"), table_file("1,2,3,4/5,6,7,8", "3x3", encoding="bits")]
+    path, new, reads = tmp_path / "a.h5", tmp_path / "new.h5", 0
+    real = os.pread
+
+    def pread(descriptor: int, length: int, offset: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        new.write_bytes(files[reads % 2].read_bytes())
+        new.replace(path)
+        return real(descriptor, length, offset)
+
+    path.write_bytes(files[0].read_bytes())
+    monkeypatch.setattr(os, "pread", pread)
+    for load in LOAD_MODES:
+        reads = 0
+        with open_database(path, load=load) as database:
+            database.verify()
+        assert reads > 20
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+def test_file_cut_while_it_is_opened_is_refused(
+    copy_of_table: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each read, and behind the last one."""
+    content, real, reads, last = copy_of_table.read_bytes(), os.pread, 0, 0
+
+    def pread(descriptor: int, length: int, offset: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        data = real(descriptor, length, offset)
+        if reads == last:
+            os.truncate(copy_of_table, 600)
+        return data
+
+    monkeypatch.setattr(os, "pread", pread)
+    open_database(copy_of_table, load=load).close()
+    n_reads = reads
+    while last < n_reads:
+        last += 1
+        copy_of_table.write_bytes(content)
+        reads = 0
+        with pytest.raises(TableFileDamagedError, match=r"became shorter|truncated|beyond its end"):
+            open_database(copy_of_table, load=load)
+    assert n_reads > 20

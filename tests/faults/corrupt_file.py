@@ -47,7 +47,7 @@ SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
     ("1,2/3,4", "3x3", "bits", "every-move"),
 )
 # Far longer than any file here may take; what is still silent then hangs.
-_PATIENCE_S = 10.0
+_PATIENCE_S = 20.0
 # Beyond what a child has when it starts: a file of some kilobytes needs no more.
 _MEMORY_BYTES = 256_000_000
 OUTCOMES = ("refused", "found", "harmless", "lost")
@@ -115,8 +115,9 @@ def _misdirected(content: bytearray, rng: random.Random, _places: list[int]) -> 
     """One address of the file's structure set to another one: loops, and structures read as others."""
     aligned = [at for at in range(0, len(content) - 7, 8) if int.from_bytes(content[at : at + 8], "little") > 0]
     addresses = [at for at in aligned if int.from_bytes(content[at : at + 8], "little") < len(content)]
-    target, source = rng.choice(addresses), rng.choice(addresses)
-    content[target : target + 8] = content[source : source + 8]
+    if addresses:  # a file that was cut before may have none left
+        target, source = rng.choice(addresses), rng.choice(addresses)
+        content[target : target + 8] = content[source : source + 8]
 
 
 def _cut(content: bytearray, rng: random.Random, places: list[int]) -> None:
