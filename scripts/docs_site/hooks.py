@@ -1,0 +1,81 @@
+"""What mkdocs is told beside mkdocs.yml: pages that are made of other files and of the code, and their links.
+
+The pages of docs/ link to each other, and to README.md and deploy/README.md, as they lie in the repository, so that
+they can be read there too. On the site some of these files have other names.
+"""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+from api_pages import PACKAGES, package_page
+from command_page import command_page
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent.parent
+# Page of the site -> file of the repository.
+ELSEWHERE = {
+    "index.md": "README.md",
+    "deploy.md": "deploy/README.md",
+    "instances.md": "data/README.md",
+    "changes.md": "CHANGELOG.md",
+}
+_LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """The decisions close the part `How it works` of the navigation."""
+    assert config.nav is not None
+    (explanation,) = (entry["How it works"] for entry in config.nav if "How it works" in entry)
+    numbered = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+    explanation.append({"Decisions": ["decisions/index.md", *numbered]})
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not files of docs/."""
+    made = {page: (ROOT / source).read_text(encoding="utf-8") for page, source in ELSEWHERE.items()}
+    made["cli.md"] = command_page()
+    made["decisions/index.md"] = decisions_page()
+    for package in PACKAGES:
+        made[f"api/{package}.md"] = package_page(package)
+    for page, text in made.items():
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
+    """Links as they are on the site."""
+    return links_of_site(markdown, page.file.src_uri)
+
+
+def links_of_site(markdown: str, page: str) -> str:
+    """The text with each link to a file of the repository turned into one to its page."""
+    folder = (ROOT / ELSEWHERE.get(page, f"docs/{page}")).parent
+
+    def translated(match: re.Match[str]) -> str:
+        target = match[1]
+        if "://" in target:
+            return target
+        source = Path(os.path.normpath(folder / target)).relative_to(ROOT).as_posix()
+        for name, other in ELSEWHERE.items():
+            if source == other:
+                source = f"docs/{name}"
+        if (ROOT / source).is_dir():
+            source += "/index.md"
+        if not source.startswith("docs/"):
+            return target  # mkdocs will say that it leads nowhere
+        return os.path.relpath(source.removeprefix("docs/"), PurePosixPath(page).parent)
+
+    return _LINK.sub(translated, markdown)
+
+
+def decisions_page() -> str:
+    """A list of the decision records."""
+    lines = ["# Decisions", "", "What was chosen, what was tried and rejected, with the figures.", ""]
+    for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
+        title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        lines.append(f"- [{title}]({path.name})")
+    return "\n".join(lines) + "\n"
