@@ -3,8 +3,6 @@
 import doctest
 import importlib
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -53,35 +51,6 @@ def test_links_lead_somewhere() -> None:
                 assert (path.parent / target).exists(), f"{path}: {target}"
 
 
-def test_readme_commands_run_and_print_what_is_shown(tmp_path: Path) -> None:
-    """The console block of the first screen; figures of time may differ."""
-    block = re.search(r"```console\n(.*?)```", page("README.md"), re.DOTALL)
-    assert block is not None
-    shown: list[tuple[str, list[str]]] = []
-    for line in block[1].splitlines():
-        if line.startswith("$ "):
-            shown.append((line[2:], []))
-        elif line:
-            shown[-1][1].append(line)
-    assert len(shown) == 2
-    python = f'"{sys.executable}" -c "from pdb_cli.main import run; run()"'
-    for command, expected in shown:
-        assert command.startswith("pdb ")
-        result = subprocess.run(
-            f"{python} {command[4:]}", shell=True, cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        assert [untimed(line) for line in result.stdout.splitlines()] == [untimed(line) for line in expected]
-
-
-def untimed(line: str) -> str:
-    """Without what differs from run to run: times, and, where threads share a board, which of the shortest solutions
-    is found first, after how many nodes.
-    """
-    if re.fullmatch(r"  (\d+ ?)+", line):
-        return f"  {len(line.split())} tiles"
-    return re.sub(r"[\d,]+ nodes", "N nodes", re.sub(r"\d+\.\d\d s", "T s", line))
-
-
 @pytest.mark.parametrize(
     "module",
     [
@@ -102,14 +71,3 @@ def test_examples_in_docstrings_run(module: str, tmp_path: Path, monkeypatch: py
     result = doctest.testmod(importlib.import_module(module))
     assert result.attempted > 0
     assert result.failed == 0
-
-
-def test_readme_python_runs(tmp_path: Path) -> None:
-    code = re.search(r"```python\n(.*?)```", page("README.md"), re.DOTALL)
-    assert code is not None
-    (tmp_path / "663.h5").symlink_to(table_file("663", "4x4"))
-    result = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True, check=True)
-    sums, tiles, values = result.stdout.splitlines()
-    assert re.fullmatch(r"\(\d+, \d+\)", sums)
-    assert tiles == "(12,)"
-    assert values == "[2]"
