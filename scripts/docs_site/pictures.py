@@ -18,8 +18,8 @@ from tests.browsing import browser, visiting  # noqa: E402
 from tests.service import serving  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
-BOARD = "#board=15,14,13,12/11,10,9,8/7,6,5,4/3,1,2,0"
-STEP = 24
+BOARD = "#board=5,1,9,3/11,13,6,8/14,10,4,15/0,12,7,2"
+STEP = 12
 TWO = "1,2,3,4/5,6,7,8"
 PROGRAM = [sys.executable, "-c", "from pdb_cli.main import run; run()"]
 
