@@ -76,7 +76,7 @@ def signature(node: ast.FunctionDef, name: str | None = None) -> list[str]:
     decorators = {ast.unparse(item) for item in node.decorator_list}
     arguments = [text for text in argument_texts(node.args) if text not in ("self", "cls")]
     result = f" -> {ast.unparse(node.returns)}" if node.returns is not None and name is None else ""
-    if "property" in decorators:
+    if decorators & {"property", "cached_property"}:
         return [f"{node.name}{result.replace(' ->', ':')}"]
     line = f"{name or node.name}({', '.join(arguments)}){result}"
     if len(line) <= _WIDTH:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from api_pages import PACKAGES, package_page
 from command_page import command_page
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -22,15 +23,17 @@ ELSEWHERE = {
     "instances.md": "data/README.md",
     "changes.md": "CHANGELOG.md",
 }
+_FOREIGN = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=.?(?:https?:)?//[^>]*>")
 _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """The decisions close the part `How it works` of the navigation."""
+    """What was measured, and the decisions, close the part `How it works` of the navigation."""
     assert config.nav is not None
     (explanation,) = (entry["How it works"] for entry in config.nav if "How it works" in entry)
     numbered = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
-    explanation.append({"Decisions": ["decisions/index.md", *numbered]})
+    measured = [name for name in ("results.md", "reliability.md") if (ROOT / "docs" / name).exists()]
+    explanation += [*measured, {"Decisions": ["decisions/index.md", *numbered]}]
     return config
 
 
@@ -49,6 +52,14 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
     """Links as they are on the site."""
     return links_of_site(markdown, page.file.src_uri)
+
+
+def on_post_page(output: str, page: Page, **_others: object) -> str:
+    """Nothing is loaded from other hosts: the site is read on machines that reach none."""
+    foreign = _FOREIGN.search(output)
+    if foreign:
+        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {foreign[0]}")
+    return output
 
 
 def links_of_site(markdown: str, page: str) -> str:
