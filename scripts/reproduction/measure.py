@@ -10,27 +10,35 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from pdb_build import build_database, plan_build
 from pdb_core.jit import program_version
+from pdb_core.lookup import Int64s
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
-from pdb_query import open_database
+from pdb_query import Database, open_database
 from scripts.reproduction.rows import Row
 from solver import HeuristicSolver, Solution, Solver
 from solver.solve import in_parallel
+from solver.study.heuristics import heuristic_values
 
 SIZE = BoardSize(4, 4)
+_H_BOARDS_A_BOARD = 100
+_BOARDS_AT_A_TIME = 10_000
 GOAL = blank_last(SIZE)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Means over `n_boards` random boards, and their standard errors. Seconds are of one thread; of all nodes, the
-    hardest boards, one in twenty, have `hardest_share`.
+    """Means over `n_boards` random boards, of h over `n_h_boards`, and their standard errors. Seconds are of one
+    thread; of all nodes, the hardest boards, one in twenty, have `hardest_share`.
     """
 
     name: str
     n_boards: int
+    n_h_boards: int
     mean_length: float
     mean_h: float
     mean_h_error: float
@@ -72,7 +80,9 @@ def _key(row: Row, n_boards: int, seed: int) -> list[object]:
 
 def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int) -> Measured:
     """Solve the boards of a row, on so many threads, a board on each; tables are built in `folder`, once."""
-    boards: list[Board] = [tuple(board.tolist()) for board in random_boards(SIZE, GOAL, n_boards, seed)]
+    # h costs next to nothing: of many more boards its mean is known better. The first of them are solved.
+    h_boards = random_boards(SIZE, GOAL, n_boards * _H_BOARDS_A_BOARD, seed)
+    boards: list[Board] = [tuple(board.tolist()) for board in h_boards[:n_boards]]
     with ExitStack() as stack:
         databases = [
             stack.enter_context(open_database(_built(name, encoding, folder), load="huge"))
@@ -80,22 +90,26 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
         ]
         solver: Solver | HeuristicSolver
         if row.heuristic is not None:
+            h = heuristic_values(h_boards, SIZE, GOAL, [row.heuristic])[:, 0]
             solver = HeuristicSolver(SIZE, GOAL, [row.heuristic], plain=row.plain)
         else:
+            h = _largest_sums(databases, h_boards, reflects=row.reflects)
             solver = Solver(*databases, plain=row.plain, reflects=row.reflects)
         solutions = list(_watched(_solutions(solver, boards, n_threads), row.name, n_boards))
         table_bytes = sum(entry.n_bytes for database in databases for entry in database.header.tables.values())
     generated = [solution.generated for solution in solutions]
-    h = [solution.h for solution in solutions]
     lengths = [solution.length for solution in solutions if solution.length is not None]
     if len(lengths) != n_boards:
         raise AssertionError(f"{row.name}: {n_boards - len(lengths)} boards were not solved")
+    if [solution.h for solution in solutions] != h[:n_boards].tolist():
+        raise AssertionError(f"{row.name}: the search begins with another h than the tables say")
     return Measured(
         name=row.name,
         n_boards=n_boards,
+        n_h_boards=len(h_boards),
         mean_length=statistics.mean(lengths),
-        mean_h=statistics.mean(h),
-        mean_h_error=_error(h),
+        mean_h=float(h.mean()),
+        mean_h_error=_error(h.tolist()),
         nodes=statistics.mean(generated),
         nodes_error=_error(generated),
         hardest_share=sum(sorted(generated)[-max(1, n_boards // 20) :]) / sum(generated),
@@ -107,6 +121,17 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
 def _solutions(solver: Solver | HeuristicSolver, boards: Sequence[Board], n_threads: int) -> Iterator[Solution]:
     # Without a crew: the seconds and nodes of a board are those of one thread.
     return in_parallel(boards, lambda board, report, _: solver.solve(board, report=report), n_threads=n_threads)
+
+
+def _largest_sums(databases: Sequence[Database], boards: npt.NDArray[np.uint8], *, reflects: bool) -> Int64s:
+    """The largest of the databases' own sums, and of the reflected ones where `reflects`: int64[m]."""
+    largest = np.zeros(len(boards), dtype=np.int64)
+    for database in databases:
+        for start in range(0, len(boards), _BOARDS_AT_A_TIME):
+            batch = database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME])
+            here = largest[start : start + _BOARDS_AT_A_TIME]
+            np.maximum(here, batch.maximum if reflects else batch.sums[:, 0], out=here)
+    return largest
 
 
 def _error(values: Sequence[float]) -> float:

@@ -10,6 +10,7 @@ from scripts.reproduction.rows import Row
 
 def draw_published(rows: Sequence[tuple[Row, Measured]], path: Path) -> None:
     """Mean nodes as published and here, on a logarithmic scale; bars are two standard errors."""
+    rows = [(row, measured) for row, measured in rows if row.published]
     with drawn(path, width=8, height=3.8) as axes:
         places = range(len(rows))
         axes.errorbar(

@@ -66,7 +66,10 @@ PUBLISHED_ROWS = (
         published=Published(38.79, 40_224_625, KORF_FELNER),
     ),
     Row("5-5-5", _bytes("555"), reflects=False, plain=True, published=Published(41.56, 3_090_405, KORF_FELNER)),
-    Row("6-6-3", _bytes("663"), reflects=False, plain=True, published=Published(42.92, 617_555, KORF_FELNER)),
+    Row("5-5-5 and reflection", _bytes("555"), plain=True),
+    # Which rows ask the reflection is not published; the mean of h tells, see the page.
+    Row("6-6-3", _bytes("663"), reflects=False, plain=True),
+    Row("6-6-3 and reflection", _bytes("663"), plain=True, published=Published(42.92, 617_555, KORF_FELNER)),
     Row("7-8", _bytes("78"), reflects=False, plain=True, published=Published(44.75, 136_289, FELNER_KORF_HANAN)),
     Row("7-8 and reflection", _bytes("78"), plain=True, published=Published(45.63, 36_710, KORF_FELNER)),
 )
