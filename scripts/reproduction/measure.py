@@ -81,7 +81,7 @@ def _key(row: Row, n_boards: int, seed: int) -> list[object]:
 def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int) -> Measured:
     """Solve the boards of a row, on so many threads, a board on each; tables are built in `folder`, once."""
     # h costs next to nothing: of many more boards its mean is known better. The first of them are solved.
-    h_boards = random_boards(SIZE, GOAL, n_boards * _H_BOARDS_A_BOARD, seed)
+    h_boards = random_boards(SIZE, GOAL, n_boards * _H_BOARDS_A_BOARD, seed).astype(np.uint8)
     boards: list[Board] = [tuple(board.tolist()) for board in h_boards[:n_boards]]
     with ExitStack() as stack:
         databases = [

@@ -20,8 +20,8 @@ tables, solves the boards and writes this page.
 
 Measured with tile-pdb {version}, Python {python}, NumPy {numpy}, Numba {numba}, on {machine},
 {n_threads} boards at a time, a thread each. The boards are the first of `random_boards` with seed {seed}; their
-shortest solutions have {length:.2f} moves on average. h is the mean over a hundred times as many boards, for it needs no
-search. After +- is the standard error of the mean: nodes differ by some orders of magnitude from board to board, so
+shortest solutions have {length:.2f} moves on average. h is the mean over a hundred times as many boards, for it needs
+no search. After +- is the standard error of the mean: nodes differ by some orders of magnitude from board to board, so
 that two samples of 1000 boards differ too. Published means are over 1000 other boards.
 
 ## As published
