@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from tests.fork_server import fork_server
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and what they start too.
 PROGRAM = [
     sys.executable,
@@ -23,7 +25,19 @@ UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 def pdb(
     *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command; whatever happens, no traceback."""
+    """Run the command; whatever happens, no traceback. Its process is forked where that can make no difference."""
+    whole = os.environ | environment
+    if not fork_server().can_run(whole):
+        return started_pdb(*arguments, stdin=stdin, cwd=cwd, **environment)
+    result = fork_server().run(list(arguments), stdin=stdin, cwd=cwd, environment=whole)
+    assert "Traceback" not in result.stderr, result.stderr
+    return result
+
+
+def started_pdb(
+    *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user's shell starts it, with the time that takes; whatever happens, no traceback."""
     result = subprocess.run(
         [*PROGRAM, *arguments],
         input=stdin,

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 
 from pdb_core.jit import cache_home
+from tests import tables
 from tests.tables import table_file
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
@@ -28,6 +29,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (left_out if is_slow or needs_jit else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
+
+
+@pytest.fixture(scope="session", autouse=True)
+def place_of_tables(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tables that several tests share are among pytest's own folders."""
+    tables.parent = tmp_path_factory.getbasetemp()
 
 
 @pytest.fixture(scope="session")

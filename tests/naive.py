@@ -4,7 +4,9 @@ import heapq
 import itertools
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 
 from pdb_core.puzzle import Board, BoardSize
 
@@ -30,7 +32,8 @@ def naive_moves(board: Board, size: BoardSize) -> list[tuple[int, Board]]:
     return result
 
 
-def naive_distances(size: BoardSize, goal: Board) -> dict[Board, int]:
+@lru_cache(maxsize=8)
+def naive_distances(size: BoardSize, goal: Board) -> Mapping[Board, int]:
     """The distance of every board that can be solved, by breadth-first search from the goal."""
     distances = {goal: 0}
     queue = deque([goal])
@@ -40,7 +43,7 @@ def naive_distances(size: BoardSize, goal: Board) -> dict[Board, int]:
             if near not in distances:
                 distances[near] = distances[board] + 1
                 queue.append(near)
-    return distances
+    return MappingProxyType(distances)
 
 
 def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:

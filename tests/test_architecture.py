@@ -20,7 +20,6 @@ ALLOWED = {
     "solver": {"pdb_core", "pdb_query"},
     "pdb_cli": {"pdb_core", "pdb_build", "pdb_query", "solver"},
 }
-pytestmark = pytest.mark.tiny
 
 
 def sources(*packages: str) -> list[Path]:

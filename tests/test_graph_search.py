@@ -4,7 +4,6 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,6 @@ def search_best_first(
     return GraphSolver(size, goal, heuristics=heuristics, **options).solve(board, limits=limits, report=report)
 
 
-@cache
-def distances_to(size: BoardSize, goal: Board) -> dict[Board, int]:
-    return naive_distances(size, goal)
-
-
 def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
     """Whether what a search says of a board agrees with its distance."""
     assert solution.length is not None
@@ -77,7 +71,7 @@ def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
     ("size", "goal"), [(BoardSize(2, 2), (1, 2, 3, 0)), (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))], ids=["2x2", "3x2"]
 )
 def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSize, goal: Board) -> None:
-    distances = distances_to(size, goal)
+    distances = naive_distances(size, goal)
     for board, distance in itertools.islice(distances.items(), 0, None, max(1, len(distances) // 40)):
         check(search_best_first(board, goal, size, search=search, weight=1.25), distance, 1.25)
 
@@ -86,7 +80,7 @@ def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSiz
 @pytest.mark.parametrize("size", [BoardSize(2, 3), BoardSize(3, 2)], ids=str)
 def test_every_board_of_six_cells_is_solved(search: str, size: BoardSize) -> None:
     goal = blank_first(size)
-    for board, distance in distances_to(size, goal).items():
+    for board, distance in naive_distances(size, goal).items():
         check(search_best_first(board, goal, size, search=search, weight=2), distance, 2)
 
 
@@ -97,7 +91,7 @@ def test_every_board_of_six_cells_is_solved(search: str, size: BoardSize) -> Non
     ids=["3x3", "3x3 centre", "4x2"],
 )
 def test_boards_of_small_sizes_are_solved(search: str, size: BoardSize, goal: Board) -> None:
-    distances = distances_to(size, goal)
+    distances = naive_distances(size, goal)
     boards = [*itertools.islice(distances, 0, None, len(distances) // 25), next(reversed(distances))]
     for weight, board in zip(itertools.cycle((1.0, 1.01, 1.37, 3.0, 100.0)), boards, strict=False):
         check(search_best_first(board, goal, size, search=search, weight=weight), distances[board], weight)
@@ -120,7 +114,7 @@ def test_a_star_expands_what_theory_demands() -> None:
     def h(board: Board) -> int:
         return naive_manhattan(board, goal, S3)
 
-    distances = distances_to(S3, goal)
+    distances = naive_distances(S3, goal)
     for board in list(distances)[100:60000:15000]:
         length, least, expanded = naive_a_star(board, goal, S3, h)
         found = search_best_first(board, goal, S3, search="a-star", heuristic="manhattan")
@@ -139,7 +133,7 @@ def test_a_star_expands_what_theory_demands() -> None:
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_a_star_reopens_nodes_only_where_the_heuristic_is_inconsistent(name: str) -> None:
     goal, n_reopened = blank_last(S3), 0
-    distances = distances_to(S3, goal)
+    distances = naive_distances(S3, goal)
     solver = GraphSolver(S3, goal, heuristics=[name])
     for board in list(distances)[::1500]:
         found = solver.solve(board)
@@ -164,7 +158,7 @@ def naive_distances_up_to(board: Board, size: BoardSize, depth: int) -> dict[Boa
 @pytest.mark.parametrize("partition", ["1,2,5/3,4,6/7,8", "1,3,5,7/2,4,6,8"])
 def test_a_star_with_databases_finds_the_distance(partition: str, encoding: Encoding) -> None:
     goal = blank_last(S3)
-    distances = distances_to(S3, goal)
+    distances = naive_distances(S3, goal)
     boards = list(distances)[::6000]
     n_reopened = 0
     with database_for(partition, "3x3", encoding=encoding) as database:
@@ -185,7 +179,7 @@ def test_a_star_with_databases_finds_the_distance(partition: str, encoding: Enco
 
 def test_the_largest_of_several_databases_and_a_heuristic_counts() -> None:
     goal = blank_last(S3)
-    distances = distances_to(S3, goal)
+    distances = naive_distances(S3, goal)
     with (
         database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bytes") as first,
         database_for("1,2,3,4/5,6,7,8", "3x3", encoding="bits") as second,
@@ -204,7 +198,7 @@ def test_values_carried_from_parent_to_child_are_those_of_the_tables() -> None:
     # Were they not, h of some node would be wrong and the number of expanded nodes another one.
     goal = blank_last(S3)
     with database_for("1,2,3,4/5,6,7,8", "3x3", encoding="bits") as database:
-        boards = np.array(list(distances_to(S3, goal)), dtype=np.uint8)
+        boards = np.array(list(naive_distances(S3, goal)), dtype=np.uint8)
         h_of = dict(zip(map(tuple, boards.tolist()), database.probe_batch(boards).maximum.tolist(), strict=True))
         for board in list(h_of)[500:100000:30000]:
             length, _least, _expanded = naive_a_star(board, goal, S3, h_of.__getitem__)

@@ -1,0 +1,168 @@
+"""The command without the time of its imports: a process that has imported the program forks one for each command.
+
+What it forks has its own arguments, environment, folder and streams, runs `run()` and ends as any other process does.
+It only takes its modules from the server, which has run no kernel and started no thread, so that a fork loses nothing.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+from functools import lru_cache
+from pathlib import Path
+from tempfile import TemporaryFile
+
+_ROOT = Path(__file__).parent.parent
+_NUMBER = struct.Struct("i")
+# The server is started like the command itself, so that a command's own processes find the same main module.
+_PROGRAM = "from tests.fork_server import serve; serve({}); from pdb_cli.main import run; run()"
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_cli")
+_OF_OTHERS = ("matplotlib.pyplot", "rich.console", "rich.progress")
+
+
+class ForkServer:
+    """The side of the tests: a server with the environment of this moment, and commands for it, one at a time."""
+
+    def __init__(self) -> None:
+        self._environment = dict(os.environ)
+        self._one_at_a_time = threading.Lock()
+        self._channel, theirs = socket.socketpair()
+        # Pipes, as the command has them in the tests: Python looks once, when it starts, at what its streams are.
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM.format(theirs.fileno())],
+                cwd=_ROOT,
+                # One thread of its own is what a fork can do without.
+                env=self._environment | {"OPENBLAS_NUM_THREADS": "1"},
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+
+    def can_run(self, environment: Mapping[str, str]) -> bool:
+        """Whether modules come out the same where they are imported with this environment, as far as can be told."""
+        known = {"PYTEST_CURRENT_TEST": "", "TILE_PDB_CACHE": ""}
+        same_kernels = _kernels(environment) == _kernels(self._environment)
+        return same_kernels and {**environment, **known} == {**self._environment, **known}
+
+    def run(
+        self,
+        arguments: list[str],
+        *,
+        stdin: str,
+        cwd: Path | None,
+        environment: Mapping[str, str],
+        timeout_s: float = 120,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as `subprocess.run` would. Its streams are files, which nobody has to empty meanwhile.
+
+        Raises `TimeoutError` where it has not ended in time; it is killed then.
+        """
+        command = {"arguments": arguments, "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
+        with ExitStack() as stack:
+            stack.enter_context(self._one_at_a_time)
+            files = [stack.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in range(4)]
+            for file, text in zip(files, (json.dumps(command), stdin), strict=False):
+                file.write(text)
+                file.seek(0)
+            self._channel.settimeout(None)
+            socket.send_fds(self._channel, [b"!"], [file.fileno() for file in files])
+            pid = self._number()
+            self._channel.settimeout(timeout_s)
+            try:
+                code = self._number()
+            except TimeoutError:
+                os.kill(pid, signal.SIGKILL)
+                self._channel.settimeout(None)
+                self._number()
+                raise
+            for file in files:
+                file.seek(0)
+            return subprocess.CompletedProcess(arguments, code, files[2].read(), files[3].read())
+
+    def _number(self) -> int:
+        received = self._channel.recv(_NUMBER.size, socket.MSG_WAITALL)
+        assert len(received) == _NUMBER.size, f"the fork server ended: {self._process.communicate()[1]}"
+        return int(_NUMBER.unpack(received)[0])
+
+    def close(self) -> None:
+        """End the server."""
+        self._channel.close()
+        self._process.communicate()
+
+
+@lru_cache(maxsize=1)
+def fork_server() -> ForkServer:
+    """The server of this session, started at the first call."""
+    server = ForkServer()
+    atexit.register(server.close)
+    return server
+
+
+def _kernels(environment: Mapping[str, str]) -> Path | None:
+    """The folder of compiled kernels, which is chosen when they are imported; None for the user's own."""
+    home = environment.get("TILE_PDB_CACHE")
+    return (Path(home) / "kernels").resolve() if home else None
+
+
+def serve(descriptor: int) -> None:
+    """The side of the server: fork a process for each command that comes; return in each of them, ready to run it."""
+    from numba.core.registry import cpu_target
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, and they end the server
+    for package in _PACKAGES:
+        _import_all(package)
+    for module in _OF_OTHERS:
+        importlib.import_module(module)
+    # What numba imports when its first function is compiled or loaded.
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    assert threading.active_count() == 1
+    gc.freeze()  # the collector would write to, and so copy, pages that are shared
+    channel = socket.socket(fileno=descriptor)
+    while True:
+        message, received, _flags, _address = socket.recv_fds(channel, 1, 4)
+        if not message:
+            raise SystemExit
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            _become(*received)
+            return
+        for descriptor in received:
+            os.close(descriptor)
+        channel.sendall(_NUMBER.pack(pid))
+        channel.sendall(_NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+
+
+def _import_all(package: str) -> None:
+    """Import what the commands import, but for the service and the cluster, which bring much that most do not need."""
+    for path in sorted((_ROOT / package).rglob("*.py")):
+        parts = path.relative_to(_ROOT).with_suffix("").parts
+        if not {"service", "cluster"} & set(parts):
+            importlib.import_module(".".join(part for part in parts if part != "__init__"))
+
+
+def _become(command: int, *streams: int) -> None:
+    """Make this process the one of a command."""
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    with open(command, encoding="utf-8") as file:
+        told = json.load(file)
+    sys.argv[1:] = told["arguments"]
+    os.chdir(told["cwd"])
+    os.environ.clear()
+    os.environ.update(told["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,66 @@
+"""A forked command is a started one: the same output, exit code and files."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import BOARD, UNSOLVABLE, pdb, started_pdb
+from tests.fork_server import fork_server
+
+COMMANDS = {
+    "usage": ("biuld",),
+    "build": ("build", "8", "--out", "built.h5"),
+    "query": ("query", "--db", "TABLE", "-"),
+    "solve": ("solve", "--db", "TABLE", "--instances", "-", "--format", "ndjson"),
+    "any": ("solve", "--any", "--max-nodes", "100", BOARD),
+    "missing": ("info", "none.h5"),
+    "info": ("info", "TABLE", "--format", "json"),
+    "stats": ("stats", "TABLE", "--boards", "100", "--plot", "stats.svg"),
+    "verify": ("verify", "TABLE", "--deep"),
+    "space": ("study", "space", "2x3"),
+    "heuristics": ("study", "heuristics", "2x3", "manhattan"),
+}
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def outcome(run: Run, words: tuple[str, ...], folder: Path, table: str) -> tuple[int, str, str, dict[str, bytes]]:
+    """All that is left of a command, times apart."""
+    folder.mkdir()
+    result = run(*(table if word == "TABLE" else word for word in words), stdin=f"{BOARD}\n{UNSOLVABLE}\n", cwd=folder)
+    files = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(".build.json")}
+    said = re.sub(r"^pdb: compiling kernels.*\n", "", result.stderr)  # only the first of the two does
+    told = [re.sub(r"[\d.,]+( s\b)|(?<=seconds\": )[\d.e-]+", "T", text) for text in (result.stdout, said)]
+    return result.returncode, told[0], told[1], files
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_forked_command_does_as_a_started_one(name: str, tmp_path: Path, small_table: str) -> None:
+    forked = outcome(pdb, COMMANDS[name], tmp_path / "forked", small_table)
+    assert forked == outcome(started_pdb, COMMANDS[name], tmp_path / "started", small_table)
+    assert "".join(forked[1:3])
+
+
+def test_forked_command_meets_its_environment(tmp_path: Path, own_cache: str) -> None:
+    assert pdb("solve", BOARD, cwd=tmp_path, TILE_PDB_CACHE=own_cache).returncode == 0
+    assert list((Path(own_cache) / "tables").glob("*.h5"))
+
+
+def test_environment_that_imports_read_needs_a_start(own_cache: str, tmp_path: Path) -> None:
+    here = dict(os.environ)
+    server = fork_server()
+    assert server.can_run(here)
+    assert server.can_run(here | {"TILE_PDB_CACHE": own_cache})
+    assert not server.can_run(here | {"TILE_PDB_CACHE": str(tmp_path)})
+    assert not server.can_run(here | {"NUMBA_DISABLE_JIT": "1"})
+    assert not server.can_run({name: here[name] for name in here if name != "PATH"})
+
+
+def test_command_that_does_not_end_is_killed() -> None:
+    words = ["serve", "--port", "0"]
+    with pytest.raises(TimeoutError):
+        fork_server().run(words, stdin="", cwd=None, environment=os.environ, timeout_s=0.1)
+    assert pdb("--version").returncode == 0
