@@ -21,6 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
+import platformdirs
+
 _ROOT = Path(__file__).parent.parent
 _NUMBER = struct.Struct("i")
 # The server is started like the command itself, so that a command's own processes find the same main module.
@@ -110,10 +112,10 @@ def fork_server() -> ForkServer:
     return server
 
 
-def _kernels(environment: Mapping[str, str]) -> Path | None:
-    """The folder of compiled kernels, which is chosen when they are imported; None for the user's own."""
-    home = environment.get("TILE_PDB_CACHE")
-    return (Path(home) / "kernels").resolve() if home else None
+def _kernels(environment: Mapping[str, str]) -> Path:
+    """The folder of compiled kernels, which is chosen when they are imported."""
+    home = environment.get("TILE_PDB_CACHE") or platformdirs.user_cache_dir("tile-pdb")
+    return (Path(home) / "kernels").resolve()
 
 
 def serve(descriptor: int) -> None:
