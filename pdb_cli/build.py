@@ -36,7 +36,7 @@ def build(
         list[str],
         typer.Argument(
             metavar="PARTITION...",
-            help="663, 78, 78d, 78v, 96, 555, 8, 6666, 55554, fringe, auto for any --size, or written out: "
+            help="663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, fringe, auto for any --size, or written out: "
             "1,2,5/3,4,6/7,8.",
         ),
     ],

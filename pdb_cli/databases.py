@@ -76,7 +76,7 @@ class OpenDatabases:
 def standard_table(size: "BoardSize", goal: "Board") -> Path:
     """The table file that is used where none is named, in the user's cache folder; built there the first time.
 
-    The default for 4x4 is 663, for 5x5 55554, for 3x3 the complete table, for others a partition that builds quickly.
+    The default for 4x4 is 663, for 5x5 6666, for 3x3 the complete table, for others a partition that builds quickly.
     Raises what a build raises; where the folder cannot be written, what to do about that.
     """
     from pdb_build import build_database, plan_build
@@ -89,7 +89,7 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
     in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
     # One file serves every goal with the blank in a corner.
     goal = blank_last(size) if in_corner else goal
-    named = {"3x3": "8", "4x4": "663", "5x5": "55554"}
+    named = {"3x3": "8", "4x4": "663", "5x5": "6666"}
     partition = parse_partition(named.get(str(size), "auto") if in_corner else "auto", size, goal)
     place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
     path = cache_home() / "tables" / f"{size}-{place}.h5"

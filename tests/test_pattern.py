@@ -150,7 +150,7 @@ def test_pattern_of_every_tile_on_its_own_is_drawn_with_a_letter_each() -> None:
     assert letters == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghi", "."]
 
 
-@pytest.mark.parametrize("name", ["8", "555", "663", "78", "78d", "78v", "96", "fringe", "6666", "55554"])
+@pytest.mark.parametrize("name", ["8", "555", "663", "78", "78d", "78v", "96", "fringe", "6666", "7773", "55554"])
 def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> None:
     size = named_partitions()[name]
     tiles = tuple(range(1, size.n_cells))
@@ -170,7 +170,7 @@ def test_named_partitions_cover_the_known_sizes() -> None:
     assert sizes == {
         "8": [8], "555": [5, 5, 5], "663": [6, 6, 3], "78": [8, 7], "78d": [8, 7], "78v": [8, 7], "96": [9, 6],
         "fringe": [7],
-        "6666": [6, 6, 6, 6], "55554": [5, 5, 5, 5, 4],
+        "6666": [6, 6, 6, 6], "7773": [7, 7, 7, 3], "55554": [5, 5, 5, 5, 4],
     }  # fmt: skip
 
 
