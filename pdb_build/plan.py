@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from pdb_build.partial_folder import held_table_bytes
 from pdb_build.words import row_bytes
 from pdb_core.cost import Cost
 from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes, check_encoding
@@ -45,7 +46,11 @@ class PatternPlan:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """A build before it starts. `memory_bytes` is the peak of the process."""
+    """A build before it starts. `memory_bytes` is the peak of the process.
+
+    `checkpoint_bytes` is what checkpoints take of the disk beside `disk_bytes`, where the build is so long that it
+    writes any; without room it does without. `available_disk` counts what an unfinished build of the same file holds.
+    """
 
     size: BoardSize
     goal: Board
@@ -58,6 +63,7 @@ class BuildPlan:
     disk_bytes: int
     available_memory: int
     available_disk: int
+    checkpoint_bytes: int
 
     @property
     def uses(self) -> tuple[TableUse, ...]:
@@ -109,7 +115,8 @@ def plan_build(
         peak + PROCESS_BYTES,
         _FILE_OVERHEAD_BYTES + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         available_memory(),
-        available_disk(out.absolute().parent),
+        available_disk(out.absolute().parent) + held_table_bytes(out),
+        2 * max(_checkpoint_bytes(size, entry.pattern.n_tiles, encoding, partition.cost) for entry in searched),
     )
 
 
@@ -153,16 +160,23 @@ def _search_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost)
     # A cell of a region has at most 4 neighbours; a block has at most as many transitions as such pairs.
     n_free = size.n_cells - n_tiles
     n_transitions = n_sets * 4 * (n_free if cost == "every-move" else min(n_tiles, n_free))
-    # Frontier and bits, or frontier, what is seen, and the table.
-    rows = 2 * n_blocks if encoding == "bits" else n_blocks + n_sets
-    table = 0 if encoding == "bits" else n_sets * n_orders
     return (
-        rows * row_bytes(n_tiles)
-        + table
+        _checkpoint_bytes(size, n_tiles, encoding, cost)
         + n_jumps * row_bytes(n_tiles) * 12  # where jumps take words
         + n_orders * (16 * n_tiles + 64)  # their making
-        + n_sets * (32 + size.n_cells) + n_blocks * 24 + n_transitions * 6  # layout
+        + n_sets * (32 + size.n_cells) + n_blocks * 20 + n_transitions * 6  # layout
     )  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def _checkpoint_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost) -> int:
+    """What a search has found out, at any time."""
+    n_sets = math.comb(size.n_cells, n_tiles)
+    n_blocks = _count_blocks(size, n_tiles, cost)[0]
+    # Frontier and bits, or frontier, what is seen, and the table.
+    rows = 2 * n_blocks if encoding == "bits" else n_blocks + n_sets
+    table = 0 if encoding == "bits" else n_sets * math.factorial(n_tiles)
+    return rows * row_bytes(n_tiles) + table + 4 * n_blocks
 
 
 @lru_cache(maxsize=64)

@@ -15,8 +15,8 @@ import h5py
 import numba
 import numpy as np
 
+from pdb_build.durable import writing_errors
 from pdb_build.plan import BuildPlan
-from pdb_build.writer import writing_errors
 from pdb_core import __version__
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:
         "header_sha256": result.header.digest(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(result.seconds, 3),
+        "runs": result.n_runs,
         "peak_memory_bytes": result.peak_memory_bytes,
         "planned_memory_bytes": plan.memory_bytes,
         "threads": plan.n_threads,

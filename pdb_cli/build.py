@@ -63,6 +63,19 @@ def build(
             show_default=False,
         ),
     ] = None,
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            "--checkpoint-every",
+            min=0,
+            metavar="SECONDS",
+            help="A build that takes longer keeps what it has done, in FILE.partial, and the same command goes on from "
+            "there.",
+        ),
+    ] = 60.0,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start over, whatever an earlier build has kept in FILE.partial.")
+    ] = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Build a pattern database: search all patterns of a partition, write one table file and a report beside it."""
@@ -81,7 +94,7 @@ def build(
     if dry_run:
         write_records([_plan_record(plan) for plan in plans], output, columns=_PLAN_COLUMNS, text=_plan_text)
     if on_cluster:
-        results = _build_on_cluster(plans, scheduler, local_cluster, shards, dry_run=dry_run)
+        results = _build_on_cluster(plans, scheduler, local_cluster, shards, dry_run=dry_run, fresh=fresh)
         if not dry_run:
             write_records(
                 [_result_record(result) for result in results], output, columns=_RESULT_COLUMNS, text=_result_text
@@ -94,12 +107,22 @@ def build(
     results = []
     for plan in plans:
         with _BuildDisplay(plan) as display:
-            results.append(build_database(plan, progress=display.show))
+            results.append(
+                build_database(
+                    plan, progress=display.show, say=display.say, checkpoint_every_s=checkpoint_every, fresh=fresh
+                )
+            )
     write_records([_result_record(result) for result in results], output, columns=_RESULT_COLUMNS, text=_result_text)
 
 
 def _build_on_cluster(
-    plans: "list[BuildPlan]", scheduler: str | None, local_cluster: int | None, shards: int | None, *, dry_run: bool
+    plans: "list[BuildPlan]",
+    scheduler: str | None,
+    local_cluster: int | None,
+    shards: int | None,
+    *,
+    dry_run: bool,
+    fresh: bool,
 ) -> "list[BuildResult]":
     """Build on a Dask cluster; with `dry_run` only say how, or that there is no room."""
     from pdb_build.cluster import build_on_cluster, check_cluster_plan
@@ -119,7 +142,8 @@ def _build_on_cluster(
                         client,
                         n_shards=shards,
                         progress=display.show,
-                        say=lambda text: message(f"pdb: {text}"),
+                        say=display.say,
+                        fresh=fresh,
                     )
                 )
     return results
@@ -197,6 +221,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "memory_bytes": plan.memory_bytes,
         "memory_available_bytes": plan.available_memory,
         "disk_bytes": plan.disk_bytes,
+        "checkpoint_bytes": plan.checkpoint_bytes,
         "disk_available_bytes": plan.available_disk,
         "threads": plan.n_threads,
     }
@@ -223,7 +248,8 @@ def _plan_text(records: Any) -> Any:
             f"  memory {format_bytes(record['memory_bytes'])} of {format_bytes(record['memory_available_bytes'])} "
             "available, "
             f"disk {format_bytes(record['disk_bytes'])} of {format_bytes(record['disk_available_bytes'])} free, "
-            f"{record['threads']} threads"
+            f"{record['threads']} threads; where it takes over a minute, checkpoints of up to "
+            f"{format_bytes(record['checkpoint_bytes'])} of disk meanwhile"
         )
 
 
@@ -299,6 +325,13 @@ class _BuildDisplay:
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:
             self._bars.stop()
+
+    def say(self, text: str) -> None:
+        """Write a sentence, above the bars if there are any."""
+        if self._bars is None:
+            message(f"pdb: {text}")
+        else:
+            self._bars.console.print(f"pdb: {text}", markup=False, highlight=False, soft_wrap=True)
 
     def show(self, progress: "BuildProgress") -> None:
         """Show where the build stands; called once for each depth."""

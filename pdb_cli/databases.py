@@ -1,6 +1,7 @@
 """Which tables answer for a board: those of --db, or the standard ones of its size."""
 
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,9 @@ from pdb_cli.output import message
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
     from pdb_query import Database, Instance
+
+# How often to look whether another process has built the standard table.
+_POLL_S = 0.2
 
 
 class OpenDatabases:
@@ -80,7 +84,7 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
     Raises what a build raises; where the folder cannot be written, what to do about that.
     """
     from pdb_build import build_database, plan_build
-    from pdb_core.errors import DiskFullError, OutputError, TableFileError
+    from pdb_core.errors import BuildRunningError, DiskFullError, OutputError, TableFileError
     from pdb_core.jit import cache_home
     from pdb_core.pattern import parse_partition
     from pdb_core.puzzle import BLANK, blank_last
@@ -93,19 +97,30 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
     partition = parse_partition(named.get(str(size), "auto") if in_corner else "auto", size, goal)
     place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
     path = cache_home() / "tables" / f"{size}-{place}.h5"
-    try:
-        if read_table_header(path).goal == goal or in_corner:
-            return path
-    except TableFileError:
-        pass
+
+    def is_there() -> bool:
+        try:
+            return read_table_header(path).goal == goal or in_corner
+        except TableFileError:
+            return False
+
+    if is_there():
+        return path
     message(f"pdb: no --db given: building {partition.name} for {size} once, in {path}")
     instead = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        build_database(plan_build(size, goal, partition, path))
+        while True:
+            try:
+                # What is left of an earlier build of a file that nobody has asked for is nobody's.
+                build_database(plan_build(size, goal, partition, path), fresh=True)
+            except BuildRunningError:
+                time.sleep(_POLL_S)
+                if not is_there():
+                    continue
+            return path
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}; {instead}") from error
     except (OutputError, DiskFullError) as error:
         # The advice is that of pdb build: the command at hand has no --out for it.
         raise type(error)(f"{str(error).split(';')[0]}; {instead}") from error
-    return path

@@ -11,7 +11,8 @@
     │   │   ├── RequestTooLargeError                    or is too large
     │   │   └── MediaTypeError                          or of a kind that the service does not read
     │   ├── TokenError                                  a request without the token that the service wants
-    │   └── OutputError                                 a place where nothing can be written
+    │   ├── OutputError                                 a place where nothing can be written
+    │   └── CheckpointMismatchError                     a checkpoint of a build by other options or another program
     ├── UnsolvableError                             3   no sequence of moves leads from the board to the goal
     ├── TableFileError                              4   a table file
     │   ├── TableFileMissingError (FileNotFoundError)   not there
@@ -22,6 +23,7 @@
     ├── LimitReachedError                           5   time, nodes
     │   ├── MemoryLimitError                            a build or a search larger than the memory at hand
     │   ├── DiskFullError                               no room for the file
+    │   ├── BuildRunningError                           a file that another builder is making
     │   └── BusyError                                   a service that has as much to do as it may
     ├── ServiceError                                1   a service that cannot be reached, or answers nonsense
     ├── ClusterError                                1   a cluster that cannot be reached, or whose workers cannot do it
@@ -87,6 +89,10 @@ class OutputError(InputError):
     """A file cannot be written where it was asked for."""
 
 
+class CheckpointMismatchError(InputError):
+    """An interrupted build has left a checkpoint, and it is of other options, or of another version of the builder."""
+
+
 class UnsolvableError(PdbError):
     """No sequence of moves leads from the board to the goal."""
 
@@ -136,6 +142,10 @@ class MemoryLimitError(LimitReachedError):
 
 class DiskFullError(LimitReachedError):
     """There is no room on the disk for the file."""
+
+
+class BuildRunningError(LimitReachedError):
+    """Another builder is making the same file."""
 
 
 class BusyError(LimitReachedError):

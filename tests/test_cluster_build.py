@@ -273,7 +273,7 @@ def test_unknown_error_of_a_worker_is_told(client: Client, tmp_path: Path, n_sha
 
 def test_folder_that_is_no_longer_seen_is_done_without(client: Client, tmp_path: Path) -> None:
     def remove(_progress: BuildProgress) -> None:
-        for path in tmp_path.glob("*.partial/*"):
+        for path in tmp_path.glob("*.partial/*.token"):
             path.unlink()
 
     out = tmp_path / "small.h5"

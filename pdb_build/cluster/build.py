@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pdb_build.build import BuildProgress, BuildResult
+from pdb_build.checkpoint_files import refuse_checkpoints
 from pdb_build.cluster.failures import failed, while_reachable
 from pdb_build.cluster.fetch import WorkerGoneError, fetch_search
 from pdb_build.cluster.parts import Part, PartsFolder
@@ -28,6 +29,7 @@ from pdb_build.cluster.shard_plan import HALO_BYTES, share_out
 from pdb_build.cluster.sharded_search import search_on_shards
 from pdb_build.cluster.tasks import SearchRequest, search
 from pdb_build.cluster.workers import Worker, ask_workers
+from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.report import report_path, write_report
 from pdb_build.search import PatternTable
@@ -60,6 +62,7 @@ def build_on_cluster(
     progress: Show | None = None,
     say: Say | None = None,
     halo_bytes: int = HALO_BYTES,
+    fresh: bool = False,
 ) -> BuildResult:
     """Build what `plan` says on a cluster, at `plan.out`: the same bytes as `build_database`.
 
@@ -67,16 +70,15 @@ def build_on_cluster(
     by shards on all of them. `say` is called with sentences about what happens to workers.
 
     Whatever goes wrong, `plan.out` is left as it was before, and the cluster with nothing to do. Raises
-    `MemoryLimitError`, `DiskFullError`, `OutputError`, and `ClusterError` where workers are lost again and again.
+    `MemoryLimitError`, `DiskFullError`, `OutputError`, `BuildRunningError`, `ClusterError` where workers are lost again
+    and again, and `CheckpointMismatchError` where a local build has left a checkpoint, which `fresh` removes.
     """
     tasks = check_cluster_plan(plan, client, n_shards=n_shards)
     start = time.perf_counter()
     say = say or (lambda _: None)
-    with (
-        TableFileWriter(plan.out, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses) as writer,
-        PartsFolder(plan.out, say) as folder,
-        while_reachable(),
-    ):
+    with PartialFolder(plan.out) as partial, PartsFolder(plan.out, say) as folder, while_reachable():
+        refuse_checkpoints(partial, fresh=fresh)
+        writer = TableFileWriter(partial, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses)
         build = _Build(plan, client, writer, folder, progress or (lambda _: None), say)
         for task in tasks:
             if task.n_shards:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from pdb_build.cluster.failures import failed
 from pdb_build.cluster.parts import PIECE_BYTES, Part, PartsFolder, write_part
 from pdb_build.cluster.tasks import Found, describe, piece
-from pdb_build.search import Table
+from pdb_build.frontier import Table
 from pdb_core.errors import PdbError
 
 if TYPE_CHECKING:

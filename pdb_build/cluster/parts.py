@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import numpy as np
 
-from pdb_build.search import Table
-from pdb_build.writer import writing_errors
+from pdb_build.durable import writing_errors
+from pdb_build.frontier import Table
+from pdb_build.partial_folder import partial_path
 from pdb_core.errors import OutputError
 
 # Written, read or sent at a time.
@@ -68,7 +69,7 @@ class PartsFolder:
     def __init__(self, out: Path, say: Callable[[str], None] | None = None) -> None:
         """`say` is called with a sentence about what was found there."""
         self._out, self._say = out, say or (lambda _: None)
-        self._folder = out.absolute().with_name(f"{out.name}.partial")
+        self._folder = partial_path(out)
         self.token = Token(str(self._folder), f"{secrets.token_hex(16)} {_machine()} {os.getpid()}")
         self._locked: IO[str] | None = None
 
@@ -113,9 +114,7 @@ class PartsFolder:
                 n_left += 1
                 continue
             with suppress(OSError):
-                if dead.process != os.getpid():  # else the writer has seen to it
-                    self._out.with_name(f".{self._out.name}.{dead.process}.partial").unlink(missing_ok=True)
-                self._remove(dead.text)
+                self._remove(dead)
                 n_removed += 1
         if n_removed:
             self._say(f"removed what a build of {self._out} had left that was killed")
@@ -157,13 +156,8 @@ class PartsFolder:
             )
 
 
-class _DeadBuild(NamedTuple):
-    text: str
-    process: int
-
-
-def _dead_build(token_file: Path) -> _DeadBuild | None:
-    """The build of a token, where it was on this machine and no longer runs."""
+def _dead_build(token_file: Path) -> str | None:
+    """The text of a token whose build was on this machine and no longer runs."""
     try:
         with token_file.open("r+", encoding="ascii") as file:
             words = file.read(1000).split(" ")
@@ -172,7 +166,7 @@ def _dead_build(token_file: Path) -> _DeadBuild | None:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (OSError, ValueError):
         return None
-    return _DeadBuild(" ".join(words), int(words[2]))
+    return " ".join(words)
 
 
 def _machine() -> str:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.cluster.exchange_kernels import pack_rows, unpack_rows
-from pdb_build.search import Table
+from pdb_build.frontier import Table
 from pdb_build.search_kernels import advance_bits, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
 from pdb_core.cost import Cost

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pdb_build.cluster.parts import Part, Token, pieces_of, write_part
 from pdb_build.cluster.shard import Advance, Pack, Shard, ShardedPattern, ShardSize
-from pdb_build.search import PatternTable, Table, search_pattern
+from pdb_build.frontier import Table
+from pdb_build.search import PatternTable, search_pattern
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.pattern import Pattern
