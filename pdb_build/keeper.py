@@ -145,6 +145,6 @@ class PatternKeeper:
         """Write a last checkpoint, in a run that took longer than the time between two."""
         if self._build.is_worth_the_time():
             n_bytes = sum(array.nbytes for array in arrays.values())
-            self._say(f"interrupted: writing a last checkpoint, {format_bytes(n_bytes)}; Ctrl-C ends without")
+            self._say(f"interrupted: writing a last checkpoint, {format_bytes(n_bytes)}; Ctrl-C again ends without it")
             with suppress(PdbError):  # of a table; that of a checkpoint is said
                 self.keep(position, arrays)
