@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.checkpoint import Checkpoint, KeptFile, KeptSearch, identity, read_manifest
-from pdb_build.durable import digest_of, sync, write_and_sync
+from pdb_build.durable import digest_of, sync, write_and_sync, writing_errors
 from pdb_build.frontier import Arrays
 from pdb_build.partial_folder import CHECKPOINT_PREFIX, MANIFEST_SUFFIX, PartialFolder
 from pdb_build.plan import BuildPlan
@@ -103,8 +103,18 @@ def _write_arrays(folder: Path, prefix: str, arrays: Arrays) -> dict[str, KeptFi
 def find_checkpoint(folder: PartialFolder, plan: BuildPlan, say: Say) -> Checkpoint | None:
     """The checkpoint to go on from: the newest whose files are whole.
 
-    Where none is, tables that are whole still count. Raises `CheckpointMismatchError` where it is of another build.
+    Where none is, tables that are whole still count. Raises `CheckpointMismatchError` where it is of another build, and
+    `OutputError` where the disk does not let it be read: that may be over soon.
     """
+    try:
+        return _find(folder, plan, say)
+    except OSError as error:
+        raise OutputError(
+            f"the checkpoint in {folder.path} cannot be read: {error.strerror}; try again, or start over with --fresh"
+        ) from error
+
+
+def _find(folder: PartialFolder, plan: BuildPlan, say: Say) -> Checkpoint | None:
     if not folder.table.exists():
         folder.clear()  # the file got its name, and nothing but tidying up was left to do
         return None
@@ -127,8 +137,13 @@ def find_checkpoint(folder: PartialFolder, plan: BuildPlan, say: Say) -> Checkpo
 
 
 def refuse_checkpoints(folder: PartialFolder, *, fresh: bool) -> None:
-    """Raise `CheckpointMismatchError` where there is a checkpoint that cannot be used, or remove it, where `fresh`."""
-    if folder.manifests() and not fresh:
+    """Raise `CheckpointMismatchError` where there is a checkpoint that cannot be used, or remove it, where `fresh`.
+
+    Raises `OutputError`.
+    """
+    with writing_errors(folder.out):
+        has_checkpoint = bool(folder.manifests())
+    if has_checkpoint and not fresh:
         raise CheckpointMismatchError(
             f"{folder.path} has a checkpoint of a build on this machine alone, and a cluster does not go on from it: "
             "build without one, or give --fresh to remove it and start over"
@@ -163,7 +178,7 @@ def _fill(path: Path, array: npt.NDArray[Any], sha256: str) -> bool:
 def _read(path: Path, number: int, plan: BuildPlan) -> Checkpoint | None:
     try:
         return read_manifest(path, number, plan)
-    except OSError:
+    except FileNotFoundError:
         return None
 
 
@@ -183,21 +198,16 @@ def _differences(kept: dict[str, Any], ours: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_whole(folder: Path, kept: KeptFile) -> bool:
-    try:
-        if (folder / kept.name).stat().st_size != kept.n_bytes:
-            return False
-        with (folder / kept.name).open("rb") as file:
-            return digest_of(file.fileno(), 0, kept.n_bytes) == kept.sha256
-    except OSError:
+    path = folder / kept.name
+    if not path.exists() or path.stat().st_size != kept.n_bytes:
         return False
+    with path.open("rb") as file:
+        return digest_of(file.fileno(), 0, kept.n_bytes) == kept.sha256
 
 
 def _is_whole_table(path: Path, written: WrittenTable) -> bool:
-    try:
-        with path.open("rb") as file:
-            return digest_of(file.fileno(), written.offset, written.table.n_bytes) == written.sha256
-    except OSError:
-        return False
+    with path.open("rb") as file:
+        return digest_of(file.fileno(), written.offset, written.table.n_bytes) == written.sha256
 
 
 def _number_of(path: Path) -> int:

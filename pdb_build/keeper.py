@@ -42,9 +42,9 @@ class BuildKeeper:
             if self.found is not None:
                 make_room(folder, self.found.number)
                 say(f"{plan.out} continues from {self.found.place(len(plan.patterns))}")
-        if self.found is None:
-            if folder.manifests():
+            elif folder.manifests():
                 say(f"{plan.out} starts over: nothing in {folder.path} is whole")
+        if self.found is None:
             folder.clear()
         self._newest = self.found
         self._start = time.monotonic()

@@ -63,7 +63,7 @@ class PartialFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or not self.manifests():
+        if error is None or not self._has_checkpoint():
             self.clear()
             with suppress(OSError):  # what cannot be removed must not hide why
                 (self.path / _LOCK).unlink(missing_ok=True)
@@ -75,16 +75,26 @@ class PartialFolder:
 
     def clear(self) -> None:
         """Remove what builds left here, checkpoints too. What cannot be removed stays."""
-        for path in [self.table, self.layout, *self.checkpoint_files()]:
+        files = [self.table, self.layout]
+        with suppress(OSError):
+            files += self.checkpoint_files()
+        for path in files:
             with suppress(OSError):
                 path.unlink(missing_ok=True)
 
+    def _has_checkpoint(self) -> bool:
+        """Whether there is one, or may be: a disk that fails does not tell."""
+        try:
+            return bool(self.manifests())
+        except OSError:
+            return True
+
     def checkpoint_files(self) -> list[Path]:
-        """All files of checkpoints, whole or not."""
+        """All files of checkpoints, whole or not. Raises `OSError`."""
         return sorted(self.path.glob(f"{CHECKPOINT_PREFIX}*"))
 
     def manifests(self) -> dict[int, Path]:
-        """The manifests of checkpoints by their numbers, the newest first."""
+        """The manifests of checkpoints by their numbers, the newest first. Raises `OSError`."""
         found = {}
         for path in self.path.glob(f"{CHECKPOINT_PREFIX}*{MANIFEST_SUFFIX}"):
             number = path.name.removeprefix(CHECKPOINT_PREFIX).removesuffix(MANIFEST_SUFFIX)

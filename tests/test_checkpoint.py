@@ -328,6 +328,21 @@ def test_checkpoint_of_another_builder_is_refused(tmp_path: Path, monkeypatch: p
         build_database(plan_for(tmp_path / "a.h5"))
 
 
+def test_checkpoint_that_cannot_be_read_now_is_not_thrown_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for(tmp_path / "a.h5")
+    folder = stopped(plan)
+
+    def fail(*_args: object) -> bytes:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pdb_build.durable.os.pread", fail)
+        with pytest.raises(OutputError, match="cannot be read: Input/output error; try again"):
+            build_database(plan)
+    assert len(manifests(folder)) == 2
+    assert build_database(plan).n_runs == 2
+
+
 def test_threads_may_be_others(tmp_path: Path) -> None:
     expected = build_database(plan_for(tmp_path / "whole.h5")).path.read_bytes()
     plan = plan_for(tmp_path / "a.h5")

@@ -1,0 +1,152 @@
+"""Builds killed at random moments (SIGKILL), and gone on with.
+
+    python -m tests.faults.kill_build [--kills 200] [--seed 1]
+
+A build of the 8-puzzle that keeps a checkpoint at every slab runs in a forked process, which is killed: half of the
+times at any moment, half of the times while the table file is closed, checked and renamed. Some are killed again when
+they have gone on. Then one build runs to its end. A kill is survived if what lay under the final name was, whenever
+there was anything, the right file, and if that build made it.
+
+Nothing is synced here: a process that is killed, unlike a machine that loses power, loses nothing it has written.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pdb_build import BuildPlan, build_database, frontier
+from pdb_build.writer import TableFileWriter
+from tests.faults.counting import Tally, small_plan
+
+_PARTITION, _SIZE = "1,2,5/3,4,6/7,8", "3x3"
+_SLAB_STATES = 200  # so that levels are stopped in their midst too
+_MAX_KILLS_IN_A_ROW = 3
+ANY_MOMENT, CLOSING = "builder killed at a random moment", "builder killed while it closes the file"
+
+
+class Target:
+    """A build to be killed, what its file must be, and how long it takes."""
+
+    def __init__(self, folder: Path, encoding: str) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.plan: BuildPlan = small_plan(folder / "a.h5", _PARTITION, _SIZE, encoding)  # type: ignore[arg-type]
+        build_database(self.plan)
+        self.expected = self.plan.out.read_bytes()
+        self.clear()
+        self.seconds, self.closing_s = self._times()
+        self.clear()
+
+    def clear(self) -> None:
+        """As if nothing had been built."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
+
+    def is_right(self) -> bool:
+        """Whether the file is the right one."""
+        return self.plan.out.read_bytes() == self.expected
+
+    def _times(self) -> tuple[float, float]:
+        """Of a build in a process of its own, from the fork; and from where it closes the file."""
+        begin = time.perf_counter()
+        with self.process() as (pid, closing):
+            os.read(closing, 1)
+            closed = time.perf_counter()
+            os.waitpid(pid, 0)
+        return time.perf_counter() - begin, time.perf_counter() - closed
+
+    @contextmanager
+    def process(self) -> Iterator[tuple[int, int]]:
+        """A process that builds: its number, and a pipe that has a byte when it begins to close the file."""
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            _build(self.plan, writer)
+        os.close(writer)
+        try:
+            yield pid, reader
+        finally:
+            os.close(reader)
+
+
+def _build(plan: BuildPlan, pipe: int) -> None:
+    """What the process does; it does not return."""
+    close = TableFileWriter.close
+
+    def tell_and_close(self: TableFileWriter) -> object:
+        os.write(pipe, b"c")
+        return close(self)
+
+    code = 1
+    try:
+        TableFileWriter.close = tell_and_close  # type: ignore[assignment, method-assign]
+        build_database(plan, checkpoint_every_s=0)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def kill_one(target: Target, fault: str, chance: random.Random) -> tuple[bool, str | None]:
+    """Start a build and kill it: whether that was in time, and what is wrong afterwards, None if nothing is."""
+    with target.process() as (pid, closing):
+        if fault == CLOSING:
+            os.read(closing, 1)
+            time.sleep(chance.uniform(0, target.closing_s))
+        else:
+            time.sleep(chance.uniform(0, target.seconds))
+        os.kill(pid, signal.SIGKILL)
+        _pid, status = os.waitpid(pid, 0)
+    loss = None
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
+        loss = "the build failed by itself"
+    elif target.plan.out.exists() and not target.is_right():
+        loss = "a wrong file under the final name"
+    return os.WIFSIGNALED(status), loss
+
+
+def kill_builds(n_kills: int, seed: int, folder: Path) -> Tally:
+    """Kill so many builds, of both encodings in turns."""
+    chance, tally = random.Random(seed), Tally()
+    targets = [Target(folder / encoding, encoding) for encoding in ("bits", "bytes")]
+    while tally.tried.total() < n_kills:
+        target = targets[tally.tried.total() % 2]
+        faults: list[str] = []
+        loss = None
+        for _kill in range(min(n_kills - tally.tried.total(), chance.randint(1, _MAX_KILLS_IN_A_ROW))):
+            fault = chance.choice((ANY_MOMENT, CLOSING))
+            in_time, wrong = kill_one(target, fault, chance)
+            loss = loss or wrong
+            if in_time or wrong:
+                faults.append(fault)
+        build_database(target.plan)
+        if not target.is_right():
+            loss = loss or "the build that went on made another file"
+        if (target.folder / "a.h5.partial").exists():
+            loss = loss or "the folder was left behind"
+        for fault in faults:
+            tally.count(fault, loss)
+        target.clear()
+    return tally
+
+
+def main() -> None:
+    """Kill builds and print what became of them."""
+    parser = argparse.ArgumentParser(description="Kill builds at random moments.")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    os.fsync = lambda _descriptor: None  # type: ignore[assignment]
+    frontier._SLAB_STATES = _SLAB_STATES
+    with TemporaryDirectory(prefix="tile-pdb-kills-") as folder:
+        print(kill_builds(arguments.kills, arguments.seed, Path(folder)).to_json())
+
+
+if __name__ == "__main__":
+    main()
