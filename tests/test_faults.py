@@ -1,4 +1,4 @@
-"""Kills and broken disks lose nothing. The programs in `tests/faults` tell more; docs/reliability.md has their figures."""
+"""Kills and broken disks lose nothing. docs/reliability.md has the figures of the programs in `tests/faults`."""
 
 import json
 import subprocess

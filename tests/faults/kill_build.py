@@ -5,7 +5,7 @@
 A build of the 8-puzzle that keeps a checkpoint at every slab runs in a forked process, which is killed: half of the
 times at any moment, half of the times while the table file is closed, checked and renamed. Some are killed again when
 they have gone on. Then one build runs to its end. A kill is survived if what lay under the final name was, whenever
-there was anything, the right file, and if that build made it.
+there was anything, the right file, and if that build made it, going on from a checkpoint if one had been written.
 
 Nothing is synced here: a process that is killed, unlike a machine that loses power, loses nothing it has written.
 """
@@ -18,10 +18,11 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pdb_build import BuildPlan, build_database, frontier
+from pdb_build import BuildPlan, build_database, frontier, keeper
 from pdb_build.writer import TableFileWriter
 from tests.faults.counting import Tally, small_plan
 
@@ -56,15 +57,16 @@ class Target:
     def _times(self) -> tuple[float, float]:
         """Of a build in a process of its own, from the fork; and from where it closes the file."""
         begin = time.perf_counter()
-        with self.process() as (pid, closing):
-            os.read(closing, 1)
+        with self.process() as (pid, told):
+            while os.read(told, 1) not in (b"c", b""):
+                pass
             closed = time.perf_counter()
             os.waitpid(pid, 0)
         return time.perf_counter() - begin, time.perf_counter() - closed
 
     @contextmanager
     def process(self) -> Iterator[tuple[int, int]]:
-        """A process that builds: its number, and a pipe that has a byte when it begins to close the file."""
+        """A process that builds: its number, and a pipe with what it has to tell, see `_build`."""
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -77,38 +79,72 @@ class Target:
 
 
 def _build(plan: BuildPlan, pipe: int) -> None:
-    """What the process does; it does not return."""
-    close = TableFileWriter.close
+    """What the process does; it does not return. It tells `k` of each checkpoint, `c` when it begins to close."""
+    close, write_checkpoint = TableFileWriter.close, keeper.write_checkpoint
 
     def tell_and_close(self: TableFileWriter) -> object:
         os.write(pipe, b"c")
         return close(self)
 
+    def write_and_tell(*args: object, **options: object) -> object:
+        written = write_checkpoint(*args, **options)  # type: ignore[arg-type]
+        os.write(pipe, b"k")
+        return written
+
     code = 1
     try:
         TableFileWriter.close = tell_and_close  # type: ignore[assignment, method-assign]
+        keeper.write_checkpoint = write_and_tell  # type: ignore[assignment]
         build_database(plan, checkpoint_every_s=0)
         code = 0
     finally:
         os._exit(code)
 
 
-def kill_one(target: Target, fault: str, chance: random.Random) -> tuple[bool, str | None]:
-    """Start a build and kill it: whether that was in time, and what is wrong afterwards, None if nothing is."""
-    with target.process() as (pid, closing):
+@dataclass(frozen=True)
+class Kill:
+    """What a kill left: whether it came in time, and after a checkpoint; what is wrong, None if nothing is."""
+
+    in_time: bool
+    has_checkpoint: bool
+    loss: str | None
+
+
+def kill_one(target: Target, fault: str, chance: random.Random) -> Kill:
+    """Start a build and kill it."""
+    with target.process() as (pid, told):
+        heard = b""
         if fault == CLOSING:
-            os.read(closing, 1)
+            while (byte := os.read(told, 1)) not in (b"c", b""):
+                heard += byte
             time.sleep(chance.uniform(0, target.closing_s))
         else:
             time.sleep(chance.uniform(0, target.seconds))
         os.kill(pid, signal.SIGKILL)
         _pid, status = os.waitpid(pid, 0)
+        heard += os.read(told, 10_000)
     loss = None
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
         loss = "the build failed by itself"
     elif target.plan.out.exists() and not target.is_right():
         loss = "a wrong file under the final name"
-    return os.WIFSIGNALED(status), loss
+    return Kill(os.WIFSIGNALED(status), b"k" in heard, loss)
+
+
+def _finish(target: Target, kills: list[Kill]) -> str | None:
+    """Let a build run to its end; what is wrong with it."""
+    was_done = target.plan.out.exists()
+    try:
+        result = build_database(target.plan)
+    except Exception as error:
+        return f"the build that went on ended with {type(error).__name__}: {error}"
+    if not target.is_right():
+        return "the build that went on made another file"
+    if (target.folder / "a.h5.partial").exists():
+        return "the folder was left behind"
+    if result.n_runs == 1 and not was_done and any(kill.has_checkpoint for kill in kills):
+        return "the checkpoint was not found"
+    return None
 
 
 def kill_builds(n_kills: int, seed: int, folder: Path) -> Tally:
@@ -118,18 +154,13 @@ def kill_builds(n_kills: int, seed: int, folder: Path) -> Tally:
     while tally.tried.total() < n_kills:
         target = targets[tally.tried.total() % 2]
         faults: list[str] = []
-        loss = None
+        kills: list[Kill] = []
         for _kill in range(min(n_kills - tally.tried.total(), chance.randint(1, _MAX_KILLS_IN_A_ROW))):
             fault = chance.choice((ANY_MOMENT, CLOSING))
-            in_time, wrong = kill_one(target, fault, chance)
-            loss = loss or wrong
-            if in_time or wrong:
+            kills.append(kill_one(target, fault, chance))
+            if kills[-1].in_time or kills[-1].loss:
                 faults.append(fault)
-        build_database(target.plan)
-        if not target.is_right():
-            loss = loss or "the build that went on made another file"
-        if (target.folder / "a.h5.partial").exists():
-            loss = loss or "the folder was left behind"
+        loss = next((kill.loss for kill in kills if kill.loss), None) or _finish(target, kills)
         for fault in faults:
             tally.count(fault, loss)
         target.clear()
