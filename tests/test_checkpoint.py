@@ -113,7 +113,7 @@ def test_every_checkpoint_leads_to_the_same_file(
     assert len(levels) >= sum(len(search.states_per_depth) - 1 for search in expected.searches if search.seconds)
     assert (slab_states == 20) == any(at["position"]["done_slabs"] for at in positions if at is not None)
     assert (tmp_path / "kept.h5").read_bytes() == expected.path.read_bytes()
-    every = 1 if slab_states != 20 else max(1, len(kept) // 20)
+    every = 1 if slab_states != 20 else max(1, len(kept) // 10)
     for folder in kept[::every]:
         said: list[str] = []
         result = build_database(plan_for(folder.with_suffix(""), partition, size, encoding, cost), say=said.append)
