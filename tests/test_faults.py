@@ -47,3 +47,12 @@ def test_no_broken_disk_loses_a_build() -> None:
 @pytest.mark.slow
 def test_no_call_of_a_broken_disk_loses_a_build() -> None:
     nothing_is_lost(outcome("broken_disk"), at_least=2000)
+
+
+def test_no_loss_of_power_loses_a_build() -> None:
+    nothing_is_lost(outcome("lose_power", "--every", "11"), at_least=40)
+
+
+@pytest.mark.slow
+def test_no_loss_of_power_at_any_sync_loses_a_build() -> None:
+    nothing_is_lost(outcome("lose_power"), at_least=500)

@@ -3,7 +3,8 @@
     python -m tests.faults.kill_build [--kills 200] [--seed 1]
 
 A build of the 8-puzzle that keeps a checkpoint at every slab runs in a forked process, which is killed: half of the
-times at any moment, half of the times while the table file is closed, checked and renamed. Some are killed again when
+times at any moment, half of the times while the table file is closed, checked and renamed, with some time between these
+so that a kill may fall there. Some are killed again when
 they have gone on. Then one build runs to its end. A kill is survived if what lay under the final name was, whenever
 there was anything, the right file, and if that build made it, going on from a checkpoint if one had been written.
 
@@ -23,12 +24,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pdb_build import BuildPlan, build_database, frontier, keeper
+from pdb_build.partial_folder import PartialFolder
 from pdb_build.writer import TableFileWriter
 from tests.faults.counting import Tally, small_plan
 
 _PARTITION, _SIZE = "1,2,5/3,4,6/7,8", "3x3"
 _SLAB_STATES = 200  # so that levels are stopped in their midst too
 _MAX_KILLS_IN_A_ROW = 3
+_BETWEEN_S = 0.004
 ANY_MOMENT, CLOSING = "builder killed at a random moment", "builder killed while it closes the file"
 
 
@@ -91,8 +94,20 @@ def _build(plan: BuildPlan, pipe: int) -> None:
         os.write(pipe, b"k")
         return written
 
+    read_back, clear = TableFileWriter._read_back, PartialFolder.clear
+
+    def wait_and_read_back(self: TableFileWriter) -> None:
+        time.sleep(_BETWEEN_S)
+        read_back(self)
+
+    def wait_and_clear(self: PartialFolder) -> None:
+        time.sleep(_BETWEEN_S)
+        clear(self)
+
     code = 1
     try:
+        TableFileWriter._read_back = wait_and_read_back  # type: ignore[method-assign]
+        PartialFolder.clear = wait_and_clear  # type: ignore[method-assign]
         TableFileWriter.close = tell_and_close  # type: ignore[assignment, method-assign]
         keeper.write_checkpoint = write_and_tell  # type: ignore[assignment]
         build_database(plan, checkpoint_every_s=0)
