@@ -248,9 +248,10 @@ def _plan_text(records: Any) -> Any:
             f"  memory {format_bytes(record['memory_bytes'])} of {format_bytes(record['memory_available_bytes'])} "
             "available, "
             f"disk {format_bytes(record['disk_bytes'])} of {format_bytes(record['disk_available_bytes'])} free, "
-            f"{record['threads']} threads; where it takes over a minute, checkpoints of up to "
-            f"{format_bytes(record['checkpoint_bytes'])} of disk meanwhile"
+            f"{record['threads']} threads"
         )
+        room = format_bytes(record["checkpoint_bytes"])
+        yield f"  checkpoints, in a build of over a minute: up to {room} of disk more"
 
 
 def _result_record(result: "BuildResult") -> dict[str, Any]:

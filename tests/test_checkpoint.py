@@ -568,7 +568,7 @@ def test_dry_run_tells_the_room_of_checkpoints(tmp_path: Path) -> None:
     from pdb_cli.main import app
 
     result = CliRunner().invoke(app, ["build", "78", "--dry-run", "--out", str(tmp_path / "a.h5")])
-    assert "where it takes over a minute, checkpoints of up to" in result.stdout
+    assert "checkpoints, in a build of over a minute: up to 712.9 MB of disk more" in result.stdout
 
 
 def test_standard_table_that_another_process_builds_is_waited_for(
