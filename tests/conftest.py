@@ -1,6 +1,7 @@
 """Options of the suite, what runs with the JIT off, and the fixtures that several files of tests share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def place_of_tables(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Tables that several tests share are among pytest's own folders."""
     tables.parent = tmp_path_factory.getbasetemp()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def same_environment() -> Iterator[None]:
+    """What a module leaves in the environment goes: a Dask cluster sets variables there for its workers."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ from tempfile import TemporaryFile
 import platformdirs
 
 _ROOT = Path(__file__).parent.parent
+_ENVIRONMENT = dict(os.environ)  # before a test has changed it
 _NUMBER = struct.Struct("i")
 # The server is started like the command itself, so that a command's own processes find the same main module.
 _PROGRAM = "from tests.fork_server import serve; serve({}); from pdb_cli.main import run; run()"
@@ -32,10 +33,10 @@ _OF_OTHERS = ("matplotlib.pyplot", "rich.console", "rich.progress")
 
 
 class ForkServer:
-    """The side of the tests: a server with the environment of this moment, and commands for it, one at a time."""
+    """The side of the tests: a server with the environment they were started in, and commands for it, one at a time."""
 
     def __init__(self) -> None:
-        self._environment = dict(os.environ)
+        self._environment = _ENVIRONMENT
         self._one_at_a_time = threading.Lock()
         self._channel, theirs = socket.socketpair()
         # Pipes, as the command has them in the tests: Python looks once, when it starts, at what its streams are.
