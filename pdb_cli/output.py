@@ -17,7 +17,7 @@ from pdb_core.errors import PdbError
 Function = TypeVar("Function", bound=Callable[..., None])
 Record = Mapping[str, Any]
 
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 
 class Format(StrEnum):
@@ -34,17 +34,30 @@ def message(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, as build servers and systemd send it: whatever Ctrl-C ends in good order, this does."""
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise _Terminated
+
+
 def command(function: Function) -> Function:
     """Make a function a command whose errors are one sentence on stderr and the exit code of docs/exit-codes.md."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, _terminate)
             function(*args, **kwargs)
             sys.stdout.flush()
         except PdbError as error:
             message(f"pdb: {error}")
             raise typer.Exit(error.exit_code) from None
+        except _Terminated:
+            message("pdb: terminated")
+            raise typer.Exit(TERMINATED) from None
         except KeyboardInterrupt:
             message("pdb: interrupted")
             raise typer.Exit(INTERRUPTED) from None

@@ -28,7 +28,7 @@
     ├── ServiceError                                1   a service that cannot be reached, or answers nonsense
     ├── ClusterError                                1   a cluster that cannot be reached, or whose workers cannot do it
     ├── WrongAnswerError                            1   an answer contradicts what is known
-    └── (KeyboardInterrupt)                       130   not ours, but the command line answers it
+    └── (KeyboardInterrupt)                       130   not ours, but the command line answers it; 143 after SIGTERM
 
 Each message says what happened, to what, and what to do next.
 """
