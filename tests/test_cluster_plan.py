@@ -103,7 +103,6 @@ def test_folders_of_two_builds_do_not_disturb_each_other(tmp_path: Path) -> None
 
 def test_what_a_killed_build_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out, folder = tmp_path / "x.h5", tmp_path / "x.h5.partial"
-    others = [tmp_path / ".x.h5.7.partial", tmp_path / ".y.h5.8.partial", folder / "checkpoint"]
     said: list[str] = []
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: 8)
@@ -120,8 +119,7 @@ def test_what_a_killed_build_left_is_removed_and_nothing_else(tmp_path: Path, mo
             left.token.path("part").touch()
             assert left._locked is not None
             left._locked.close()  # as the system does for a process that is killed
-        for path in (tmp_path / ".x.h5.8.partial", *others):
-            path.touch()
+        (folder / "checkpoint").touch()
         with PartsFolder(out, said.append) as now:
             assert sorted(folder.iterdir()) == sorted(
                 [
@@ -130,6 +128,5 @@ def test_what_a_killed_build_left_is_removed_and_nothing_else(tmp_path: Path, mo
                     *(of.token.path(name) for of in (alive, elsewhere) for name in ("token", "part")),
                 ]
             )
-            assert sorted(tmp_path.glob(".*")) == sorted(others[:2])
         assert "removed what a build of" in said[1]
         assert "killed on another machine" in said[2]
