@@ -21,6 +21,17 @@ def shorten(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
     return text[: n_characters - len(_ELLIPSIS) - n_end] + _ELLIPSIS + text[-n_end:]
 
 
+def as_typed(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
+    """What somebody typed, shortened; in quotes, with escapes, where it has line ends or controls: a message is one
+    line, and must not steer the terminal.
+
+    >>> print(as_typed("a.csv"), as_typed("a\\nb.csv"))
+    a.csv 'a\\nb.csv'
+    """
+    short = shorten(text, n_characters)
+    return short if short.isprintable() else repr(short)
+
+
 def listed(numbers: Sequence[int]) -> str:
     """The first numbers of a list, with commas between, and dots where there are more.
 
