@@ -36,6 +36,9 @@ class TileNames:
                 "and words have spaces or commas between them"
             )
         tiles = [word for word in words if word not in _BLANKS]
+        for word in tiles:
+            if not word.isascii() and any("\ud800" <= character <= "\udfff" for character in word):
+                raise GoalError(f"goal {shown!r} is not text in UTF-8, and could not be written")
         word, times = Counter(tiles).most_common(1)[0] if tiles else ("", 0)
         if times > 1:
             raise GoalError(

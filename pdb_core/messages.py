@@ -22,14 +22,20 @@ def shorten(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
 
 
 def as_typed(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
-    """What somebody typed, shortened; in quotes, with escapes, where it has line ends or controls: a message is one
-    line, and must not steer the terminal.
+    """What somebody typed, shortened, on one line."""
+    # Escapes are longer than what they stand for.
+    return shorten(one_line(shorten(text, n_characters)), n_characters)
 
-    >>> print(as_typed("a.csv"), as_typed("a\\nb.csv"))
-    a.csv 'a\\nb.csv'
+
+def one_line(text: str) -> str:
+    """`text` with escapes for line ends and controls: a message is one line, and must not steer the terminal.
+
+    >>> print(one_line("a\\nb.csv"))
+    a\\nb.csv
     """
-    short = shorten(text, n_characters)
-    return short if short.isprintable() else repr(short)
+    if text.isprintable():
+        return text
+    return "".join(at if at.isprintable() else at.encode("unicode_escape").decode() for at in text)
 
 
 def listed(numbers: Sequence[int]) -> str:

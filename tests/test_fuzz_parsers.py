@@ -240,6 +240,8 @@ def test_any_words_are_a_goal_and_a_board_or_refused(goal: str, text: str, data:
     if names is None:
         return
     outcome(lambda: names.numbered(text))
+    assert names.goal.isascii()
+    assert names.word(1).encode()  # that it can be written
     tiles = re.split("[ /]", names.goal)
     shuffled = data.draw(st.permutations(tiles))
     words = " ".join(names.word(int(tile)) for tile in shuffled)
