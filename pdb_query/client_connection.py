@@ -80,7 +80,7 @@ class Connections:
         """The error that a problem's body tells of."""
         kind = body.get("type") if isinstance(body, dict) else None
         detail = body.get("detail") if isinstance(body, dict) else None
-        if not isinstance(kind, str) or not isinstance(detail, str):
+        if not isinstance(kind, str) or not isinstance(detail, str) or not detail:
             return ServiceError(
                 f"{self.url} answers {status} {http.client.responses.get(status, '')}, not as pdb serve does; "
                 "check the address"
