@@ -13,7 +13,7 @@ from pdb_cli.output import Format, Record, message, plural, write_records
 from pdb_cli.tile_names import TileNames
 from pdb_cli.written_files import written_safely
 from pdb_core.errors import BoardError, InputError, InstanceError
-from pdb_core.messages import shorten
+from pdb_core.messages import as_typed, shorten
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize
@@ -77,7 +77,7 @@ def _boards_of(path: Path, size: "BoardSize | None", names: TileNames | None) ->
         if not rows[at].words:
             at += 1
             continue
-        where = f"{path} line {rows[at].number}"
+        where = f"{as_typed(str(path))} line {rows[at].number}"
         board_rows, at, declared = _next_board(rows, at, where, names)
         text = "/".join(" ".join(row.words) for row in board_rows)
         if len(board_rows) == 1 or declared is not None:
@@ -93,11 +93,13 @@ def _boards_of(path: Path, size: "BoardSize | None", names: TileNames | None) ->
 
 
 def _rows(path: Path) -> list[_Row]:
-    shown = shorten(str(path))
+    shown = as_typed(str(path))
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
+        with path.open("rb") as file:
+            content = file.read(_MAX_FILE_BYTES + 1)  # a device tells no size, and may not end
+        if len(content) > _MAX_FILE_BYTES:
             raise InstanceError(f"{shown} has more than {_MAX_FILE_BYTES // 10**6} MB; is this a file of boards?")
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise InstanceError(f"there is no file {shown}; name a text file of boards") from None
     except UnicodeDecodeError:
@@ -107,7 +109,7 @@ def _rows(path: Path) -> list[_Row]:
     except ValueError as error:  # a NUL byte in the path
         if isinstance(error, InputError):
             raise
-        raise InstanceError(f"cannot read {shown!r}: {error}; name a text file of boards") from None
+        raise InstanceError(f"cannot read {shown}: {error}; name a text file of boards") from None
     lines = [line.partition("#")[0] for line in text.splitlines()]
     rows = [row for number, line in enumerate(lines, start=1) for row in _rows_of_line(number, line)]
     if not any(row.words for row in rows):
@@ -141,12 +143,16 @@ def _next_board(
 
 def _is_two_wide(rows: list[_Row], at: int) -> bool:
     """Whether rows of two numbers each, up to an empty line, hold each number from 0 on once."""
-    words = []
-    for row in rows[at:]:
-        if len(row.words) != 2:
-            break
-        words += row.words
-    return sorted(words) == sorted(map(str, range(len(words))))
+    words: set[str] = set()
+    while at < len(rows) and len(rows[at].words) == 2:
+        n_before = len(words)
+        words.update(rows[at].words)
+        if (
+            len(words) < n_before + 2
+        ):  # looking no further, files of many boards are read in a time that grows as they do
+            return False
+        at += 1
+    return words == set(map(str, range(len(words))))
 
 
 def _declared_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row], int, BoardSize]":

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import typer
 
 from pdb_core.errors import PdbError
+from pdb_core.messages import one_line
 
 Function = TypeVar("Function", bound=Callable[..., None])
 Record = Mapping[str, Any]
@@ -53,7 +54,7 @@ def command(function: Function) -> Function:
             function(*args, **kwargs)
             sys.stdout.flush()
         except PdbError as error:
-            message(f"pdb: {error}")
+            message(f"pdb: {one_line(str(error))}")
             raise typer.Exit(error.exit_code) from None
         except _Terminated:
             message("pdb: terminated")

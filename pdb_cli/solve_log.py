@@ -7,6 +7,7 @@ are only ever added; a last line that was cut short is taken off. docs/cluster.m
 import contextlib
 import fcntl
 import json
+import math
 import os
 import threading
 import time
@@ -20,6 +21,7 @@ import typer
 
 from pdb_cli.output import message, plural
 from pdb_core.errors import InputError, OutputError, WrongAnswerError
+from pdb_core.messages import as_typed
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
@@ -41,6 +43,7 @@ _Record = TypeVar("_Record")
 _KIND, _VERSION = "tile-pdb solve log", 1
 # Lines reach the system at once, the disk within this time while boards are solved: it takes some milliseconds.
 _SYNC_S = 1.0
+_SHOWN_DIFFERENCES = 4
 
 
 class SolveLog:
@@ -88,7 +91,7 @@ class SolveLog:
             with self._writing():
                 line = os.pread(self._file.fileno(), place[1], place[0])
         try:
-            solution = _solution(json.loads(line))
+            solution = _solution(_load(line))
             check_solution(board, solution.tiles or (), goal, size)
         except WrongAnswerError as error:
             raise InputError(f"the log {self._path} is damaged: {error}; name another with --log") from None
@@ -173,27 +176,31 @@ class SolveLog:
         at = len(lines[0]) + 1
         for number, line in enumerate(lines[1:], start=2):
             try:
-                solution = _solution(json.loads(line))
+                solution = _solution(_load(line))
+                key = _key(solution.board, solution.goal)
             except (ValueError, TypeError, KeyError) as error:
                 why = f": {error}" if isinstance(error, _ContradictionError) else ""
                 raise InputError(
                     f"line {number} of the log {self._path} is damaged{why}; take the line out, or name another log"
                 ) from None
-            self._places[_key(solution.board, solution.goal)] = at, len(line)
+            self._places[key] = at, len(line)
             at += len(line) + 1
         if self._places:
             message(f"pdb: {plural(len(self._places), 'finished board')} in {self._path}")
 
     def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
         try:
-            found = json.loads(line)
+            found = _load(line)
         except ValueError:
             raise self._foreign() from None
         if not isinstance(found, dict) or found.get("log") != _KIND:
             raise self._foreign()
         other = sorted(name for name in header.keys() | found.keys() if header.get(name) != found.get(name))
         if other:
-            what = ", ".join(f"{name} {_shown(found.get(name))}, not {_shown(header.get(name))}" for name in other)
+            what = ", ".join(
+                f"{as_typed(name, 40)} {_shown(found.get(name))}, not {_shown(header.get(name))}"
+                for name in other[:_SHOWN_DIFFERENCES]
+            )
             raise InputError(f"the log {self._path} is of another search ({what}); name another with --log")
 
     def _foreign(self) -> InputError:
@@ -203,8 +210,8 @@ class SolveLog:
 def _shown(value: object) -> str:
     """A value of the header; of digests the first letters."""
     if isinstance(value, list):
-        return " ".join(str(item)[:12] for item in value)
-    return "none" if value is None else str(value)
+        return as_typed(" ".join(str(item)[:12] for item in value))
+    return "none" if value is None else as_typed(str(value), 40)
 
 
 class _Holding:
@@ -223,11 +230,19 @@ def _key(board: "Board", goal: "Board") -> tuple[bytes, bytes]:
     return bytes(board), bytes(goal)
 
 
+def _load(line: bytes) -> Any:
+    """What a line of JSON says. Raises `ValueError`."""
+    try:
+        return json.loads(line)
+    except RecursionError:
+        raise ValueError("brackets in brackets") from None
+
+
 def _solution(values: dict[str, Any]) -> "Solution":
     """A solution as it was written. Raises `ValueError`, `TypeError`, `KeyError`."""
     from solver import Iteration, Solution
 
-    lists = {name: tuple(int(n) for n in values[name]) for name in ("board", "goal", "tiles")}
+    lists = {name: _numbers(values[name]) for name in ("board", "goal", "tiles")}
     iterations = tuple(_of_kinds(Iteration(**iteration)) for iteration in values["iterations"])
     solution = _of_kinds(Solution(**(values | lists | {"iterations": iterations})))
     n_cells, tiles = len(solution.board), solution.tiles or ()
@@ -240,6 +255,13 @@ def _solution(values: dict[str, Any]) -> "Solution":
     if solution.lower_bound > solution.length:
         raise _ContradictionError(f"its length is {solution.length}, its lower bound {solution.lower_bound}")
     return solution
+
+
+def _numbers(given: list[Any]) -> tuple[int, ...]:
+    """A list of whole numbers as it was written. Raises `TypeError`."""
+    if not isinstance(given, list) or not all(type(number) is int for number in given):
+        raise TypeError
+    return tuple(given)
 
 
 # JSON has one kind of number; True is one too.
@@ -255,4 +277,6 @@ def _of_kinds(record: _Record) -> _Record:
         value, kinds = getattr(record, field.name), _KINDS.get(field.type, object)
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds not in (bool, object)):
             raise TypeError
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError
     return record

@@ -1,6 +1,7 @@
 """`--tiles letters`: tiles that are letters or words. The goal tells which is which; answers are told in them."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import typer
 
 from pdb_cli.output import Record
 from pdb_core.errors import BoardError, GoalError
-from pdb_core.messages import shorten
+from pdb_core.messages import listed, shorten
 
 _NUMBERS, _LETTERS = "numbers", "letters"
 _BLANKS = ("_", "0", ".")
@@ -36,10 +37,13 @@ class TileNames:
             )
         tiles = [word for word in words if word not in _BLANKS]
         for word in tiles:
-            if tiles.count(word) > 1:
-                raise GoalError(
-                    f"goal {shown!r} has the tile {shorten(word, 40)!r} twice; give each tile a word of its own"
-                )
+            if not word.isascii() and any("\ud800" <= character <= "\udfff" for character in word):
+                raise GoalError(f"goal {shown!r} is not text in UTF-8, and could not be written")
+        word, times = Counter(tiles).most_common(1)[0] if tiles else ("", 0)
+        if times > 1:
+            raise GoalError(
+                f"goal {shown!r} has the tile {shorten(word, 40)!r} twice; give each tile a word of its own"
+            )
         self._words = (blanks[0], *tiles)
         self._numbers = {word: number for number, word in enumerate(self._words)} | dict.fromkeys(_BLANKS, 0)
         self.goal = self.numbered(goal)
@@ -52,11 +56,13 @@ class TileNames:
         """A board of words in numbers. Raises `BoardError` where they are not its goal's, in equal rows."""
         rows = [[self._number(word, board) for word in row] for row in _rows(board)]
         tiles = [tile for row in rows for tile in row]
-        fault = next((f"has {self.word(tile)!r} twice" for tile in tiles if tiles.count(tile) > 1), None)
-        fault = fault or next((f"lacks {word!r}" for tile, word in enumerate(self._words) if tile not in tiles), None)
+        times = Counter(tiles)
+        fault = next((f"has {shorten(self.word(tile), 40)!r} twice" for tile in tiles if times[tile] > 1), None)
+        lacking = (f"lacks {shorten(word, 40)!r}" for tile, word in enumerate(self._words) if tile not in times)
+        fault = fault or next(lacking, None)
         lengths = [len(row) for row in rows]
         if fault is None and len(set(lengths)) > 1:
-            fault = f"has rows of different lengths: {lengths}"
+            fault = f"has rows of different lengths: [{listed(lengths)}]"
         if fault is not None:
             raise BoardError(f"{_shown(board)} {fault}; a board has each word of its goal once")
         return "/".join(" ".join(map(str, row)) for row in rows)

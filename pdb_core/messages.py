@@ -21,6 +21,23 @@ def shorten(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
     return text[: n_characters - len(_ELLIPSIS) - n_end] + _ELLIPSIS + text[-n_end:]
 
 
+def as_typed(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
+    """What somebody typed, shortened, on one line."""
+    # Escapes are longer than what they stand for.
+    return shorten(one_line(shorten(text, n_characters)), n_characters)
+
+
+def one_line(text: str) -> str:
+    """`text` with escapes for line ends and controls: a message is one line, and must not steer the terminal.
+
+    >>> print(one_line("a\\nb.csv"))
+    a\\nb.csv
+    """
+    if text.isprintable():
+        return text
+    return "".join(at if at.isprintable() else at.encode("unicode_escape").decode() for at in text)
+
+
 def listed(numbers: Sequence[int]) -> str:
     """The first numbers of a list, with commas between, and dots where there are more.
 

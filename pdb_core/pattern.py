@@ -6,12 +6,13 @@ the blank of the goal they were published for to the blank of the goal at hand.
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, InputError, PartitionError
-from pdb_core.messages import listed, shorten
+from pdb_core.messages import as_typed, listed, shorten
 from pdb_core.puzzle import (
     BLANK,
     MAX_TABLE_SIDE,
@@ -80,7 +81,7 @@ class Partition:
         check_table_size(self.size)
         tiles = [tile for pattern in self.patterns for tile in pattern.tiles]
         expected = set(range(1, self.size.n_cells))
-        twice = sorted({tile for tile in tiles if tiles.count(tile) > 1})
+        twice = sorted(tile for tile, times in Counter(tiles).items() if times > 1)
         unknown, missing = sorted(set(tiles) - expected), sorted(expected - set(tiles))
         must_cover = self.cost == "additive"
         how_many = "exactly one pattern (or to none, with --cost every-move)" if must_cover else "at most one pattern"
@@ -207,7 +208,7 @@ def _smallest_square(largest_tile: int, text: str) -> BoardSize:
         if largest_tile < side * side:
             return BoardSize(side, side)
     raise PartitionError(
-        f"partition {shorten(text)} has tile {shorten(str(largest_tile))}; a board has at most 35 tiles"
+        f"partition {as_typed(text)} has tile {shorten(str(largest_tile))}; a board has at most 35 tiles"
     )
 
 
@@ -215,7 +216,7 @@ def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
     for side in range(MIN_SIDE, MAX_TABLE_SIDE + 1):
         if side * side == n_tiles + 1:
             return BoardSize(side, side)
-    raise PartitionError(f"partition {shorten(text)} has {n_tiles} tiles, which is no square board; give --size")
+    raise PartitionError(f"partition {as_typed(text)} has {n_tiles} tiles, which is no square board; give --size")
 
 
 def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost: Cost) -> Partition:

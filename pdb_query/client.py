@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, ServiceError, UnknownDatabaseError, UnsolvableError
-from pdb_core.messages import shorten
+from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board
 from pdb_query.client_answers import (
     BatchMaximum,
@@ -215,7 +215,7 @@ class Client:
                 return database
         wanted = ("" if db is None else f" {shorten(db, 40)!r}") + ("" if size is None else f" for {size} boards")
         listed = ", ".join(f"{database.id} ({database.size})" for database in present)
-        raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {shorten(listed) or 'none'}")
+        raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
     def _named(self, goal: Board | None) -> dict[str, str | None]:
         """The database and the goal, as requests name them. The service's default goal may be another than ours."""
@@ -244,7 +244,7 @@ class Client:
         """Raise `UnsolvableError` where an answer says so."""
         with self._service.reading():
             if answer["solvable"] is False:
-                raise UnsolvableError(f"board {format_board(board)} cannot be solved: {answer['why']}")
+                raise UnsolvableError(f"board {format_board(board)} cannot be solved: {as_typed(answer['why'], 400)}")
 
     def _check_rows(self, rows: npt.NDArray[np.uint8], start: int, maximum: npt.NDArray[np.int16]) -> None:
         """Raise `BoardError` for the first of some rows that the service calls no board."""

@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from pdb_core import errors
 from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError
-from pdb_core.messages import shorten
+from pdb_core.messages import as_typed, shorten
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 # What a server does with a connection that it has kept long enough. A refused one is something else.
@@ -20,6 +20,7 @@ _CLOSED = (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)
 # Answers have a few megabytes at most; what has more comes from somebody else.
 _MAX_ANSWER_BYTES = 64_000_000
 _MAX_LINE_BYTES = 1_000_000
+_MAX_SENTENCE = 800
 
 
 class Connections:
@@ -79,11 +80,12 @@ class Connections:
         """The error that a problem's body tells of."""
         kind = body.get("type") if isinstance(body, dict) else None
         detail = body.get("detail") if isinstance(body, dict) else None
-        if not isinstance(kind, str) or not isinstance(detail, str):
+        if not isinstance(kind, str) or not isinstance(detail, str) or not detail:
             return ServiceError(
                 f"{self.url} answers {status} {http.client.responses.get(status, '')}, not as pdb serve does; "
                 "check the address"
             )
+        detail = as_typed(detail, _MAX_SENTENCE)
         named = vars(errors).get(kind.removeprefix(PROBLEM_TYPE)) if kind.startswith(PROBLEM_TYPE) else None
         if isinstance(named, type) and issubclass(named, PdbError):
             return named(detail)
@@ -210,7 +212,7 @@ class Connections:
         """The error that an answer other than 200 tells of."""
         location = response.getheader("Location")
         if 300 <= response.status < 400 and location is not None:
-            return ServiceError(f"{self.url} sends on to {shorten(location)}; use that address")
+            return ServiceError(f"{self.url} sends on to {as_typed(location)}; use that address")
         if "json" not in (response.getheader("Content-Type") or ""):
             return self.problem(None, response.status)
         return self.problem(self.read_json(content), response.status)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
-from pdb_core.messages import shorten
+from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, parse_board, parse_goal
 
 # In a wheel the sets lie beside this file; in a checkout they are data/instances.
@@ -61,11 +61,13 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
     try:
         # A strict decoder fails a buffer ahead of the line; escaped bytes are refused where they stand.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as file:
-            yield from _parse(file, str(path) if path == Path(source) else source, size)
+            yield from _parse(file, as_typed(str(path)) if path == Path(source) else source, size)
     except FileNotFoundError:
         raise InstanceError(f"there is no file and no instance set {shown!r}; {_known_sets(source)}") from None
     except OSError as error:
-        raise InstanceError(f"cannot read {shorten(str(path))}: {error.strerror}; name a text file of boards") from None
+        raise InstanceError(
+            f"cannot read {as_typed(str(path))}: {error.strerror}; name a text file of boards"
+        ) from None
     except ValueError as error:  # a NUL byte in the path
         if isinstance(error, InputError):
             raise

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from pdb_core.jit import cache_home
 from tests import tables
@@ -18,6 +18,16 @@ settings.load_profile("suite")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests marked slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The fuzz tests try twenty times as many inputs with --slow, other ones in every run."""
+    slow = bool(config.getoption("--slow"))
+    no_checks = list(HealthCheck)  # such as an input that takes long to make, on a busy machine
+    n = 150 * (20 if slow else 1)
+    settings.register_profile(
+        "fuzz", settings.get_profile("suite"), max_examples=n, derandomize=not slow, suppress_health_check=no_checks
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,6 +5,8 @@ import hashlib
 import json
 import math
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,14 +52,53 @@ def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
                     assert table.tobytes() == naive.naive_bits(SIZE, GOAL, pattern.tiles)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_builds_are_byte_identical_whatever_the_threads(tmp_path: Path, encoding: Encoding) -> None:
-    digests = set()
-    for run, threads in enumerate((1, 2, 3, 2)):
-        path = tmp_path / f"{run}.h5"
-        build_database(plan_for(path, "1,2,3,4,5,6/7,8,9,10,11", BoardSize(4, 3), threads, encoding))
-        digests.add(hashlib.sha256(path.read_bytes()).hexdigest())
+# Partition, size, encoding, cost, the table that each pattern uses.
+KINDS_OF_TABLES = [
+    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bits", "additive", [0, 1]),
+    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bytes", "additive", [0, 1]),
+    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bits", "every-move", [0, 1]),
+    ("1,2,3,5,6/4,8,10,12/9,11,13,14/7,15", "4x4", "bits", "additive", [0, 1, 2, 3]),
+    ("2,5/3,8/1,4,6,9/7,10,11", "4x3", "bits", "additive", [0, 0, 2, 3]),
+    ("2,5/3,8/1,4,6,9/7,10,11", "4x3", "bytes", "additive", [0, 0, 2, 3]),
+    ("2,3,6/4,7,8/1,5", "3x3", "bits", "every-move", [0, 0, 2]),
+    ("1,2,5/3,4,6/7,8", "3x3", "bits", "additive", [0, 1, 2]),
+]
+
+
+def digest_of_build(path: Path, partition: str, size_text: str, encoding: str, cost: str, n_threads: int) -> str:
+    size = parse_size(size_text)
+    goal = blank_last(size)
+    parsed = parse_partition(partition, size, goal, cost)  # type: ignore[arg-type]
+    build_database(plan_build(size, goal, parsed, path, encoding=encoding, n_threads=n_threads))  # type: ignore[arg-type]
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(("partition", "size", "encoding", "cost", "uses"), KINDS_OF_TABLES)
+def test_builds_are_byte_identical_whatever_the_threads(
+    tmp_path: Path, partition: str, size: str, encoding: str, cost: str, uses: list[int]
+) -> None:
+    paths = [tmp_path / f"{run}.h5" for run in range(5)]
+    digests = {
+        digest_of_build(path, partition, size, encoding, cost, n_threads)
+        for path, n_threads in zip(paths, (1, 2, 3, 2, 1), strict=True)
+    }
     assert len(digests) == 1
+    with open_database(paths[0]) as database:
+        assert [use.index for use in database.header.uses] == uses
+
+
+def test_builds_of_another_process_are_byte_identical(tmp_path: Path) -> None:
+    """Its sets of texts are in another order."""
+    program = (
+        "import sys; from pathlib import Path; from tests.test_build import KINDS_OF_TABLES, digest_of_build\n"
+        "for *kind, _ in KINDS_OF_TABLES: print(digest_of_build(Path(sys.argv[1]), *kind, 2))"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "7"}
+    other = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "other.h5")],
+        capture_output=True, text=True, check=True, env=environment, cwd=Path(__file__).parent.parent,
+    ).stdout.split()  # fmt: skip
+    assert other == [digest_of_build(tmp_path / "own.h5", *kind, 1) for *kind, _ in KINDS_OF_TABLES]
 
 
 @pytest.mark.tiny

@@ -104,6 +104,9 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
             list(boards_of_files([tmp_path / name], None))
     with pytest.raises(InstanceError, match="cannot read"):
         list(boards_of_files([Path("\0.dat")], None))
+    (tmp_path / "endless.dat").symlink_to("/dev/zero")
+    with pytest.raises(InstanceError, match="more than 20 MB"):
+        list(boards_of_files([tmp_path / "endless.dat"], None))
     with pytest.raises(BoardError, match="a 4x4 board is expected"):
         boards_in(tmp_path, "3\n1 2 3\n4 0 5\n7 8 6\n", BoardSize(4, 4))
 

@@ -28,6 +28,7 @@ def read_text(text: str) -> list[Instance]:
         ("korf50-24puzzle", 50, range(75, 115)),
         ("classic", 13, range(31, 71)),
         ("worst-for-78", 10, range(70, 79)),
+        ("random1000", 1000, range(34, 68)),
     ],
 )
 def test_sets_hold_the_published_boards(name: str, n: int, lengths: "set[int] | range") -> None:

@@ -1,0 +1,130 @@
+"""What the fuzz tests share: inputs that are nearly right, and what a refusal must be.
+
+The profile `fuzz` is that of conftest.py: the same examples in every run, with --slow twenty times as many, other ones
+each time.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from pdb_core.errors import PdbError
+from pdb_core.puzzle import Board, BoardSize, format_board
+
+Parsed = TypeVar("Parsed")
+
+fuzz = settings.get_profile("fuzz")
+
+_MAX_SENTENCE = 1000
+
+# What parsers stumble over: numbers that are almost some, blanks and line ends of Unicode, quotes, brackets, controls.
+ODD_PIECES = (
+    "", " ", "  ", "\t", "\n", "\r", "\r\n", "\n\n", "\0", "\x0b", "\x0c", "\x1b[31m", "\x7f", "\x85", "\xa0", "\ufeff",
+    "\u2028", "\u200b", "\u202e", "\U0001f600", "\ud800", "\udcff", "\uff11", "\xb2", "\u0661", "-1", "+1", "-0", "00",
+    "01", "1.0", "1e9", "1e999", "0x1", "1_0", "2147483648", "9223372036854775808", "9" * 400, "/", "//", ",", ",,",
+    ";", ":", "#", "'", '"', '""', "\\", "(", ")", "[", "]", "{", "}", "null", "true", "NaN", "Infinity", "None",
+    "max(", "%", "%s", "{0}", "_", ".", "..", "~", "*", "-", "--", "|", "=", "&", "?", "<", "\\ud800",
+)  # fmt: skip
+
+SIZES = st.builds(BoardSize, st.integers(2, 6), st.integers(2, 6))
+
+
+def sentence(error: PdbError) -> str:
+    """The message of a refusal: one line, printable on any terminal, of a length that is read."""
+    text = str(error)
+    assert text, repr(error)
+    assert text.isprintable(), text
+    assert len(text) <= _MAX_SENTENCE, text
+    return text
+
+
+def outcome(parse: Callable[[], Parsed], patience_s: float = 1.0) -> Parsed | None:
+    """What is parsed, or None where it is refused as it should be: by a `PdbError`, in a sentence, soon: processor
+    seconds, of which a busy machine has no more.
+    """
+    started = time.thread_time()
+    try:
+        return parse()
+    except PdbError as error:
+        sentence(error)
+        return None
+    finally:
+        assert time.thread_time() - started < patience_s
+
+
+@st.composite
+def boards(draw: st.DrawFn, size: BoardSize | None = None) -> tuple[Board, BoardSize]:
+    """Boards, solvable or not, of up to 6x6 where no size is given."""
+    size = size or draw(SIZES)
+    return tuple(draw(st.permutations(range(size.n_cells)))), size
+
+
+@st.composite
+def board_texts(draw: st.DrawFn, size: BoardSize | None = None) -> str:
+    """Boards as people write them."""
+    board, size = draw(boards(size))
+    text = format_board(board, draw(st.sampled_from([size, None])))
+    return text.replace(" ", draw(st.sampled_from([" ", ",", ", ", "\t", "  "])))
+
+
+@st.composite
+def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str], odd: Sequence[str] = ODD_PIECES) -> str:
+    """Valid text with some pieces taken out, doubled, put in or exchanged; or as it is."""
+    text = draw(valid)
+    for _ in range(draw(st.integers(0, 4))):
+        first, last = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
+        text = draw(
+            st.sampled_from(
+                [
+                    text[:first] + text[last:],
+                    text[:last] + text[first:],
+                    text[:first] + draw(st.sampled_from(odd)) + text[first:],
+                    text[:first] + draw(st.sampled_from(odd)) + text[first + 1 :],
+                    text[last:] + text[first:last] + text[:first],
+                ]
+            )
+        )
+    return text
+
+
+def texts(valid: st.SearchStrategy[str], max_size: int = 300) -> st.SearchStrategy[str]:
+    """Text that is nearly valid, and any at all; lone surrogates too, as arguments that are no UTF-8 have them."""
+    anything = st.text(st.characters() | st.sampled_from(["\ud800", "\udcff"]), max_size=max_size)
+    return mutated(valid) | mutated(valid) | anything
+
+
+def encoded(valid: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
+    """The same as bytes, and any bytes."""
+    nearly = mutated(valid).map(lambda text: text.encode("utf-8", "surrogatepass"))
+    return nearly | nearly | st.binary(max_size=300)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 40) | st.integers() | st.floats() | st.sampled_from(ODD_PIECES),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(ODD_PIECES), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@st.composite
+def changed_json(draw: st.DrawFn, value: object, odds: int = 4) -> object:
+    """A value of JSON in which some parts are others, missing, doubled or renamed."""
+    if draw(st.integers(0, odds)) == 0:
+        return draw(JSON_VALUES)
+    if isinstance(value, list) and value:
+        at = draw(st.integers(0, len(value) - 1))
+        part = draw(st.sampled_from([[], [value[at]] * 2, [draw(changed_json(value[at], odds))]]))
+        return [*value[:at], *part, *value[at + 1 :]]
+    if isinstance(value, dict) and value:
+        name = draw(st.sampled_from(sorted(value)))
+        rest = {key: item for key, item in value.items() if key != name}
+        kind = draw(st.integers(0, 5))
+        if kind == 0:
+            return rest
+        if kind == 1:
+            return rest | {draw(st.sampled_from(ODD_PIECES)): value[name]}
+        return {key: draw(changed_json(item, odds)) if key == name else item for key, item in value.items()}
+    return draw(st.sampled_from([value, value, draw(JSON_VALUES)]))

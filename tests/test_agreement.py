@@ -1,0 +1,202 @@
+"""All searches, tables, encodings and threads find the same lengths, on boards of several sizes.
+
+A few boards of each kind in every run, 10,000 in all with --slow.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, parse_goal, parse_size, random_boards
+from pdb_query import Database, open_database, read_instances
+from solver import Crew, GraphSolver, HeuristicSolver, Solution, Solver
+from solver.solve import in_parallel
+from tests.solving import S4
+from tests.tables import table_file
+
+Solve = Callable[[Board, Crew | None], Solution]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Boards of a size and goal, and the tables they are solved with.
+
+    bits, bytes  partitions of additive tables, in either encoding
+    every_move   a partition of tables in which every move counts; alone they prune too little for large boards
+    n_few, n_all  how many boards in every run, and with --slow
+    is_small     whether searches that prune little take little time
+    n_moves      the longest random walk from the goal that makes a board; None: any board
+    """
+
+    size: str
+    goal: str
+    bits: str
+    bytes: str
+    n_few: int
+    n_all: int
+    every_move: str | None = None
+    is_small: bool = False
+    n_moves: int | None = None
+
+
+KINDS = {
+    "3x3": Kind("3x3", "blank-last", "8", "1,2,5/3,4,6/7,8", 30, 4500, "1,2,3,4/5,6,7,8", is_small=True),
+    "3x3 snail": Kind("3x3", "snail", "1,2,3,8/4,5,6,7", "1,2,5/3,4,6/7,8", 30, 1000, "1,2,3,4,5", is_small=True),
+    "5x2": Kind("5x2", "blank-last", "1,2,6,7/3,4,5,8,9", "1,2,3/4,5,6/7,8,9", 60, 2000, "1,2,3,4,5,6"),
+    "4x3": Kind("4x3", "blank-last", "1,2,5,6,9,10/3,4,7,8,11", "1,2,3,4/5,6,7,8/9,10,11", 4, 600),
+    "3x4": Kind("3x4", "blank-first", "1,2,3,4,5/6,7,8,9,10,11", "1,2,4,5/3,6,9/7,8,10,11", 4, 600),
+    "4x4": Kind("4x4", "blank-last", "663", "555", 10, 600),
+    "4x4 near": Kind("4x4", "blank-last", "663", "555", 15, 700, "fringe", n_moves=34),
+}
+
+
+def database_of(kind: Kind, which: str) -> Database:
+    if which == "bits":
+        return open_database(table_file(kind.bits, kind.size, kind.goal, "bits"))
+    if which == "bytes":
+        return open_database(table_file(kind.bytes, kind.size, kind.goal, "bytes"))
+    assert kind.every_move is not None
+    return open_database(table_file(kind.every_move, kind.size, kind.goal, "bits", "every-move"))
+
+
+def boards_of(kind: Kind, n: int) -> list[Board]:
+    size = parse_size(kind.size)
+    goal = parse_goal(kind.goal, size)
+    if kind.n_moves is None:
+        return [tuple(row) for row in random_boards(size, goal, n, 7).tolist()]
+    generator = np.random.default_rng(7)
+    return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
+
+
+def walked(goal: Board, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Board:
+    """The board after so many random moves, none of which takes back the one before."""
+    cells, blank, before = list(goal), goal.index(BLANK), -1
+    for _ in range(n_moves):
+        cell = int(generator.choice([near for near in size.neighbours[blank] if near != before]))
+        cells[blank], cells[cell] = cells[cell], BLANK
+        blank, before = cell, blank
+    return tuple(cells)
+
+
+def ways_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
+    """Every way to solve a board of this kind in reasonable time, by name."""
+    size = parse_size(kind.size)
+    goal = parse_goal(kind.goal, size)
+    ways: dict[str, Solve] = {}
+
+    def by_tables(name: str, *which: str, plain: bool = False, reflects: bool = True) -> None:
+        solver = Solver(*(databases[at] for at in which), plain=plain, reflects=reflects)
+        ways[name] = lambda board, crew: solver.solve(board, goal, crew=crew)
+
+    def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
+        asked = [databases[at] for at in which]
+        solver = GraphSolver(
+            size, goal, search=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
+        )
+        ways[" ".join((search, *which, *heuristics))] = lambda board, crew: solver.solve(board, crew=crew)
+
+    def by_heuristics(*names: str, plain: bool = False) -> None:
+        solver = HeuristicSolver(size, goal, names, plain=plain)
+        ways[" ".join(("ida-star", *names, *["plain"] * plain))] = lambda board, crew: solver.solve(board, crew=crew)
+
+    by_tables("bits", "bits")
+    by_tables("bytes", "bytes")
+    by_tables("bits plain", "bits", plain=True)
+    by_tables("bytes not reflected", "bytes", reflects=False)
+    by_tables("all tables", *databases)
+    is_near = kind.n_moves is not None
+    if kind.every_move is not None:
+        by_tables("every move", "every-move")
+        by_graph("a-star", "every-move")
+        by_heuristics("manhattan", plain=True)
+    if kind.is_small:
+        by_heuristics("misplaced")
+        by_graph("breadth-first")
+    if kind.size != "4x4" or is_near:
+        by_heuristics("manhattan")
+        by_heuristics("korf-taylor")
+        by_heuristics("linear-conflict", "walking-distance")
+        by_heuristics("pairs")
+        by_graph("bidirectional")
+        by_graph("a-star", heuristics=("walking-distance", "last-move"))
+        by_graph("a-star", "bytes", heuristics=("corner-tiles",))
+    return ways
+
+
+def check_agreement(kind: Kind, n: int) -> None:
+    """Every way finds the same lengths, on one thread and on two; each solution was replayed."""
+    goal = parse_goal(kind.goal, parse_size(kind.size))
+    boards = boards_of(kind, n)
+    databases = {at: database_of(kind, at) for at in ("bits", "bytes", *["every-move"] * bool(kind.every_move))}
+    expected: list[int | None] = []
+    for name, solve in ways_of(kind, databases).items():
+        for n_threads in (1, 2):
+            solutions = list(in_parallel(boards, lambda at, _, crew: solve(at, crew), n_threads=n_threads))  # noqa: B023
+            assert all(found.is_optimal and found.goal == goal for found in solutions)
+            lengths = [found.length for found in solutions]
+            expected = expected or lengths
+            assert lengths == expected, f"{name} on {n_threads} threads"
+    assert len(expected) == n
+    for database in databases.values():
+        database.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_searches_find_the_same_lengths_of_a_few_boards(kind: str) -> None:
+    check_agreement(KINDS[kind], KINDS[kind].n_few)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_searches_find_the_same_lengths_of_10000_boards(kind: str) -> None:
+    assert sum(at.n_all for at in KINDS.values()) == 10_000
+    check_agreement(KINDS[kind], KINDS[kind].n_all)
+
+
+# The set random1000
+
+
+def test_random1000_is_what_random_boards_draws_with_seed_1() -> None:
+    boards = [list(instance.board) for instance in read_instances("random1000", None)]
+    assert boards == random_boards(S4, blank_last(S4), 1000, 1).tolist()
+
+
+def check_random1000(database: Database, solver: GraphSolver | Solver, ids: range) -> None:
+    for instance in read_instances("random1000", None):
+        if int(instance.id) in ids:
+            found = solver.solve(instance.board)
+            assert (found.length, found.is_optimal) == (instance.optimal_length, True), instance
+    database.close()
+
+
+@pytest.mark.parametrize(("partition", "encoding", "last"), [("663", "bits", 60), ("555", "bytes", 15)])
+def test_lengths_of_some_of_random1000_are_those_of_the_file(partition: str, encoding: str, last: int) -> None:
+    database = open_database(table_file(partition, "4x4", encoding=encoding))  # type: ignore[arg-type]
+    check_random1000(database, Solver(database), range(1, last + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("partition", "encoding"), [("78", "bits"), ("663", "bits"), ("663", "bytes"), ("555", "bytes")]
+)
+def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: str) -> None:
+    database = open_database(table_file(partition, "4x4", encoding=encoding))  # type: ignore[arg-type]
+    check_random1000(database, Solver(database, plain=encoding == "bytes" and partition == "663"), range(1, 1001))
+
+
+@pytest.mark.slow
+def test_lengths_of_random1000_are_found_by_a_star_too() -> None:
+    database = open_database(table_file("78", "4x4", encoding="bits"))
+    solver = GraphSolver(S4, blank_last(S4), search="a-star", databases=[database])
+    check_random1000(database, solver, range(1, 1001))
+
+
+@pytest.mark.slow
+def test_shallow_boards_of_random1000_have_their_lengths_without_tables() -> None:
+    solver = GraphSolver(S4, blank_last(S4), search="bidirectional", memory_limit_bytes=4_000_000_000)
+    near = [instance for instance in read_instances("random1000", None) if (instance.optimal_length or 99) <= 38]
+    assert len(near) == 8
+    for instance in near:
+        assert solver.solve(instance.board).length == instance.optimal_length

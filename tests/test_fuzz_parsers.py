@@ -1,0 +1,407 @@
+"""Whatever is typed or lies in a file is read, or refused in one sentence, soon and in little memory."""
+
+import csv
+import io
+import json
+import re
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from pdb_cli.board_files import boards_of_files, saved, split_arguments
+from pdb_cli.options import boards_asked_for, parse_bytes
+from pdb_cli.solve_log import SolveLog
+from pdb_cli.solvers import SEARCHES, parse_method
+from pdb_cli.tile_names import TileNames
+from pdb_core.cost import COSTS
+from pdb_core.errors import PdbError
+from pdb_core.pattern import named_partitions, parse_partition
+from pdb_core.puzzle import (
+    NAMED_GOALS,
+    Board,
+    BoardSize,
+    blank_last,
+    check_board,
+    format_board,
+    goal_name,
+    parse_board,
+    parse_goal,
+    parse_size,
+)
+from pdb_query import Instance, read_instances
+from solver import Iteration, Solution
+from solver.heuristics import HEURISTICS, parse_heuristic
+from tests.fuzzing import SIZES, board_texts, boards, changed_json, encoded, fuzz, outcome, texts
+
+S3 = BoardSize(3, 3)
+
+
+@fuzz
+@given(texts(board_texts()), st.none() | SIZES)
+def test_any_text_is_a_board_or_refused(text: str, size: BoardSize | None) -> None:
+    read = outcome(lambda: parse_board(text, size))
+    if read is not None:
+        board, found = read
+        assert size in (None, found)
+        assert check_board(board, found) == board
+        assert parse_board(format_board(board, found)) == parse_board(format_board(board), found) == read
+
+
+@fuzz
+@given(st.lists(st.integers() | st.floats() | st.text(max_size=3) | st.booleans(), max_size=12), SIZES)
+def test_any_list_is_a_board_or_refused(tiles: list[Any], size: BoardSize) -> None:
+    board = outcome(lambda: check_board(tiles, size))
+    assert board is None or sorted(board) == list(range(size.n_cells))
+
+
+@fuzz
+@given(texts(board_texts(S3) | st.sampled_from(sorted(NAMED_GOALS))), SIZES | st.just(S3))
+def test_any_text_is_a_goal_or_refused(text: str, size: BoardSize) -> None:
+    goal = outcome(lambda: parse_goal(text, size))
+    if goal is not None:
+        assert parse_goal(goal_name(goal, size), size) == check_board(goal, size) == goal
+
+
+@fuzz
+@given(texts(st.builds(str, SIZES)))
+def test_any_text_is_a_size_or_refused(text: str) -> None:
+    size = outcome(lambda: parse_size(text))
+    assert size is None or parse_size(str(size)) == size
+
+
+@st.composite
+def partition_texts(draw: st.DrawFn) -> str:
+    n_cells = draw(SIZES | st.just(S3)).n_cells
+    tiles = draw(st.permutations(range(1, n_cells)))
+    n_each = draw(st.integers(1, 10))
+    parts = [tiles[at : at + n_each] for at in range(0, len(tiles), n_each)]
+    return "/".join(",".join(map(str, part)) for part in parts)
+
+
+@fuzz
+@given(
+    texts(partition_texts() | st.sampled_from([*named_partitions(), "auto"])),
+    st.none() | SIZES | st.just(S3),
+    st.sampled_from([None, *COSTS]),
+)
+def test_any_text_is_a_partition_or_refused(text: str, size: BoardSize | None, cost: Any) -> None:
+    partition = outcome(lambda: parse_partition(text, size, None, cost))
+    if partition is not None:
+        assert size in (None, partition.size)
+        again = parse_partition(str(partition), partition.size, None, partition.cost)
+        assert (again.patterns, again.cost) == (partition.patterns, partition.cost)
+
+
+@fuzz
+@given(texts(st.from_regex(re.compile(r"\d{1,6}(\.\d)? ?[kMGT]?B?", re.ASCII), fullmatch=True)))
+def test_any_text_is_an_amount_of_memory_or_refused(text: str) -> None:
+    n_bytes = outcome(lambda: parse_bytes(text))
+    assert n_bytes is None or parse_bytes(str(min(n_bytes, 10**15 - 1))) == min(n_bytes, 10**15 - 1)
+
+
+NAMES = st.lists(st.sampled_from([*HEURISTICS, "db"]), min_size=1, max_size=4)
+HEURISTIC_TEXTS = st.sampled_from([*HEURISTICS, "db"]) | NAMES.map(lambda names: f"max({','.join(names)})")
+
+
+@fuzz
+@given(texts(HEURISTIC_TEXTS))
+def test_any_text_is_a_heuristic_or_refused(text: str) -> None:
+    names = outcome(lambda: parse_heuristic(text, also=("db",)))
+    if names is not None:
+        assert set(names) <= {*HEURISTICS, "db"}
+        assert parse_heuristic(f"max({', '.join(names)})", also=("db",)) == names
+
+
+@fuzz
+@given(
+    texts(st.sampled_from([*SEARCHES])),
+    st.none() | texts(HEURISTIC_TEXTS),
+    st.none() | st.floats(),
+    st.none() | texts(st.just("8G")),
+    st.booleans(),
+)
+def test_any_options_are_a_method_or_refused(
+    search: str, heuristic: str | None, weight: float | None, memory: str | None, plain: bool
+) -> None:
+    outcome(lambda: parse_method(search, heuristic, None, weight, memory, plain=plain))
+
+
+# Files of instances
+
+
+@st.composite
+def instance_files(draw: st.DrawFn) -> str:
+    size = draw(SIZES)
+    lines = draw(st.lists(board_texts(size), min_size=1, max_size=4))
+    if draw(st.booleans()):
+        return draw(st.sampled_from(["\n", "\r\n", "\n# a comment\n\n"])).join(lines)
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["board", "id", "goal", "optimal_length"])
+    goals = st.sampled_from([*NAMED_GOALS, "", format_board(blank_last(size), size)])
+    writer.writerows([line, "b", draw(goals), draw(st.sampled_from(["", "0", "17"]))] for line in lines)
+    return file.getvalue()
+
+
+def check_instances(found: list[Instance], size: BoardSize | None) -> None:
+    """They are boards, and written as CSV they are read again."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["board", "id", "goal", "optimal_length"])
+    for at in found:
+        assert check_board(at.board, at.size) == at.board
+        assert at.goal is None or parse_goal(at.goal, at.size)
+        # Without a size a board of one row is a square one.
+        board = format_board(at.board, at.size if size is None or at.size == size else None)
+        writer.writerow([board, at.id, at.goal, at.optimal_length])
+    assert list(read_instances("-", size, stdin=io.StringIO(file.getvalue()))) == found
+
+
+@fuzz
+@given(texts(instance_files()), st.none() | SIZES)
+@example('id,board\n"a,1 2 3 0\n', None)
+@example('board,id\n1 2 3 0,"\n"\n', None)
+def test_any_text_is_instances_or_refused(text: str, size: BoardSize | None) -> None:
+    found = outcome(lambda: list(read_instances("-", size, stdin=io.StringIO(text))))
+    if found is not None:
+        check_instances(found, size)
+
+
+@fuzz
+@given(encoded(instance_files()))
+def test_any_bytes_are_instances_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.csv"
+    path.write_bytes(content)
+    found = outcome(lambda: list(read_instances(str(path), None)))
+    if found is not None:
+        check_instances(found, None)
+
+
+@fuzz
+@given(texts(st.sampled_from(["korf100", "korf50-24puzzle", "none.csv", "/", ".", "/etc/none"]), max_size=30))
+@example("x" * 5000)
+def test_any_text_is_the_name_of_a_set_or_refused(source: str) -> None:
+    with suppress(StopIteration):
+        outcome(lambda: next(read_instances(source, None, stdin=io.StringIO())))
+
+
+@fuzz
+@given(st.lists(texts(board_texts() | st.sampled_from(["a.dat", "8", "\0"])), max_size=5))
+def test_any_arguments_are_boards_or_refused(arguments: list[str]) -> None:
+    files, texts_of_boards = split_arguments(arguments)
+    assert len(files) + len(texts_of_boards) == len(arguments)
+    outcome(lambda: list(boards_asked_for(texts_of_boards, None, None)))
+
+
+# Boards in plain text, and their solutions
+
+
+@st.composite
+def board_files(draw: st.DrawFn) -> str:
+    parts = []
+    for board, size in draw(st.lists(boards(), min_size=1, max_size=3)):
+        rows = format_board(board, size).replace("/", draw(st.sampled_from(["\n", "\n", "/", " ", " \n\n"])))
+        head = draw(st.sampled_from(["", f"{size.height} {size.width}\n", f"{size.width} {size.height}\n"]))
+        parts.append(head + rows)
+    return draw(st.sampled_from(["\n", "\n\n"])).join(parts)
+
+
+@fuzz
+@given(encoded(board_files()), st.none() | SIZES)
+def test_any_bytes_are_a_file_of_boards_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, size: BoardSize | None
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.dat"
+    path.write_bytes(content)
+    found = outcome(lambda: list(boards_of_files([path], size)))
+    if found is not None:
+        rows = ["\n".join(format_board(at.board, at.size).split("/")) for at in found]
+        text = "\n".join(f"{at.size.height} {at.size.width}\n{rows}\n" for at, rows in zip(found, rows, strict=True))
+        path.write_text(text, encoding="utf-8")
+        assert [at.board for at in boards_of_files([path], size)] == [at.board for at in found]
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters=",/#"), min_size=1)
+GOALS_OF_WORDS = st.lists(WORDS, min_size=3, max_size=11, unique=True).map(lambda words: " ".join([*words, "_"]))
+
+
+@fuzz
+@given(texts(GOALS_OF_WORDS), texts(GOALS_OF_WORDS), st.data())
+def test_any_words_are_a_goal_and_a_board_or_refused(goal: str, text: str, data: st.DataObject) -> None:
+    names = outcome(lambda: TileNames(goal))
+    if names is None:
+        return
+    outcome(lambda: names.numbered(text))
+    assert names.goal.isascii()
+    assert names.word(1).encode()  # that it can be written
+    tiles = re.split("[ /]", names.goal)
+    shuffled = data.draw(st.permutations(tiles))
+    words = " ".join(names.word(int(tile)) for tile in shuffled)
+    assert names.numbered(words).split() == shuffled
+
+
+@fuzz
+@given(encoded(board_files()), texts(GOALS_OF_WORDS))
+def test_any_bytes_are_boards_of_words_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, goal: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "words.dat"
+    path.write_bytes(content + b"\n" + goal.encode("utf-8", "surrogatepass"))
+    outcome(lambda: list(boards_of_files([path], None, TileNames(goal))))
+
+
+@fuzz
+@given(boards(), st.lists(st.integers(0, 3), max_size=30))
+def test_solutions_that_were_written_are_read_back(start: tuple[Board, BoardSize], turns: list[int]) -> None:
+    board, size = start
+    cells, tiles = list(board), []
+    for turn in turns:
+        blank = cells.index(0)
+        cell = size.neighbours[blank][turn % len(size.neighbours[blank])]
+        tiles.append(cells[cell])
+        cells[blank], cells[cell] = cells[cell], 0
+    file = io.StringIO()
+    record = {"size": str(size), "board": list(board), "moves": tiles, "length": len(tiles), "solvable": True}
+    assert list(saved([record], file)) == [record]
+    head, _, rest = file.getvalue().partition("\n")
+    positions = [parse_board(text.strip().replace("\n", "/"), size)[0] for text in rest.split("\n\n")]
+    assert int(head) == len(positions) - 1 == len(tiles)
+    assert (positions[0], positions[-1]) == (board, tuple(cells))
+    moved = [after[before.index(0)] for before, after in pairwise(positions)]
+    assert moved == tiles
+
+
+# The log of solved boards
+
+METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
+HEADER = {"log": "tile-pdb solve log", "version": 1} | METHOD
+GOAL3 = blank_last(S3)
+ITERATIONS = (Iteration(2, 4, 2, 0.5),)
+SOLVED = asdict(
+    Solution(
+        (1, 2, 3, 4, 5, 6, 0, 7, 8), GOAL3, 2, (7, 8), True, 1.0, 2, 2, 4, 2, 0.5, "ida-star", iterations=ITERATIONS
+    )
+)
+LOG_LINES = [
+    json.loads(json.dumps(line))
+    for line in (HEADER, SOLVED, SOLVED | {"board": GOAL3, "tiles": [], "length": 0, "lower_bound": 0})
+]
+
+
+def write_lines(values: list[object]) -> str:
+    return "".join(json.dumps(value) + "\n" for value in values)
+
+
+@st.composite
+def changed_logs(draw: st.DrawFn) -> bytes:
+    lines = list(LOG_LINES)
+    at = draw(st.integers(0, len(lines) - 1))
+    lines[at] = draw(changed_json(lines[at], 8))
+    return write_lines(lines).encode()
+
+
+def read_log(path: Path) -> int | None:
+    """How many boards a log knows of the two in `LOG_LINES`."""
+    with SolveLog(path, METHOD) as log:
+        known = [log.answer(tuple(line["board"]), GOAL3, S3) for line in LOG_LINES[1:]]
+    return sum(solution is not None for solution in known)
+
+
+@fuzz
+@given(changed_logs() | encoded(st.just(write_lines(LOG_LINES))))
+@example(write_lines(LOG_LINES).encode())
+@example(write_lines([HEADER, []]).encode().replace(b"[]", b"[" * 100_000))
+@example(b"[" * 100_000 + b"\n")
+@example(write_lines([HEADER, SOLVED]).encode().replace(b'"tiles": [7, 8]', b'"tiles": [1e999, 8]'))
+@example(
+    write_lines(
+        [HEADER, SOLVED | {"board": [*range(289)], "goal": [*range(289)], "tiles": [], "length": 0, "lower_bound": 0}]
+    ).encode()
+)
+@example(write_lines([HEADER | {"search": "two\nlines" * 1000}]).encode())
+@example(write_lines([HEADER | {str(number): 1 for number in range(10_000)}]).encode())
+def test_any_bytes_are_a_log_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "any.log"
+    path.write_bytes(content)
+    n_known = outcome(lambda: read_log(path))
+    # What was read is read again, whatever was cut off.
+    assert n_known is None or read_log(path) == n_known
+
+
+# Long inputs: in time and memory that grow with them, no faster
+
+LONG = 200 * fuzz.max_examples  # characters: 30,000, with --slow 600,000
+# What is quadratic takes more already of the shorter ones, where it compares words.
+LONG_PATIENCE_S = LONG * 8e-6
+LONG_BYTES = 2_000_000 + 300 * LONG
+LONG_TEXTS = {
+    "digits": "9" * LONG,
+    "zeros": "0 " * (LONG // 2),
+    "ones": "1/" * (LONG // 2) + "1",
+    "numbers": " ".join(map(str, range(LONG // 6))),
+    "patterns": "/".join(map(str, range(1, LONG // 6))),
+    "pattern": ",".join(map(str, range(1, LONG // 6))),
+    "words": " ".join(f"w{number}" for number in range(LONG // 7)) + " _",
+    "strokes": "/" * LONG,
+    "commas": "," * LONG,
+    "commas in front": "1" + " , " * (LONG // 3) + "x",
+    "blanks": " " * LONG,
+    "blanks and a word": " " * LONG + "x",
+    "lines": "\n" * LONG,
+    "boards": "1 2 3 0\n" * (LONG // 8),
+    "sizes": "2 2\n1 2\n3 0\n" * (LONG // 12),
+    "quotes": '"' * LONG,
+    "brackets": "max(" * (LONG // 4) + ")" * 100,
+    "letters": "x" * LONG,
+    "controls": "\x1b" * LONG,
+}
+LONG_PARSERS: dict[str, Callable[[str, Path], object]] = {
+    "board": lambda text, _: parse_board(text),
+    "board of a size": lambda text, _: parse_board(text, BoardSize(32, 32)),
+    "goal": lambda text, _: parse_goal(text, S3),
+    "size": lambda text, _: parse_size(text),
+    "partition": lambda text, _: parse_partition(text, None),
+    "partition of a size": lambda text, _: parse_partition(text, BoardSize(6, 6)),
+    "partition of every move": lambda text, _: parse_partition(text, BoardSize(6, 6), None, "every-move"),
+    "memory": lambda text, _: parse_bytes(text),
+    "heuristic": lambda text, _: parse_heuristic(text),
+    "tile names": lambda text, _: TileNames(text),
+    "words": lambda text, _: TileNames("w1 w2 w3 _").numbered(text.replace("1 2 3 0", "w1 w2 w3 _").replace("0", "_")),
+    "words of a long goal": lambda text, _: TileNames(LONG_TEXTS["words"]).numbered(text + text),
+    "instances": lambda text, _: list(read_instances("-", None, stdin=io.StringIO(text))),
+    "a set": lambda text, _: list(read_instances(text, None)),
+    "board file": lambda text, folder: list(boards_of_files([written(folder, text)], None)),
+    "board file of words": lambda text, folder: list(
+        boards_of_files([written(folder, text)], None, TileNames("1 2 3 _"))
+    ),
+    "arguments": lambda text, _: list(boards_asked_for(split_arguments([text, text])[1], None, None)),
+}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "long.dat"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("parser", LONG_PARSERS)
+def test_long_inputs_take_little_time_and_memory(parser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # So much is set aside for any file, and would hide what else is.
+    monkeypatch.setattr("pdb_cli.board_files._MAX_FILE_BYTES", 1_000_000)
+    for name, text in LONG_TEXTS.items():
+        outcome(lambda text=text: LONG_PARSERS[parser](text, tmp_path), LONG_PATIENCE_S)
+        tracemalloc.start()
+        try:
+            with suppress(PdbError):
+                LONG_PARSERS[parser](text, tmp_path)
+            assert tracemalloc.get_traced_memory()[1] < LONG_BYTES, name
+        finally:
+            tracemalloc.stop()
