@@ -41,7 +41,7 @@ def sentence(error: PdbError) -> str:
     return text
 
 
-def outcome(parse: Callable[[], Parsed], patience_s: float = 1.0) -> Parsed | None:
+def outcome(parse: Callable[[], Parsed], patience_s: float = 10.0) -> Parsed | None:
     """What is parsed, or None where it is refused as it should be: by a `PdbError`, in a sentence, soon: processor
     seconds, of which a busy machine has no more.
     """

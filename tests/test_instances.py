@@ -71,7 +71,7 @@ def test_bad_goal_of_a_file_is_refused_with_file_and_line(tmp_path: Path) -> Non
     path.write_text("board,goal\n1 2 3 0,blank-first\n1 2 3 0,blank-middle\n", encoding="utf-8")
     instances = read_instances(str(path), None)
     assert next(instances).goal == "blank-first"
-    with pytest.raises(GoalError, match=f"{re.escape(str(path))} line 3: goal is neither"):
+    with pytest.raises(GoalError, match=r"boards\.csv line 3: goal is neither"):
         next(instances)
 
 
