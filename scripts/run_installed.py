@@ -1,6 +1,6 @@
-"""Run the installed `pdb` as a user would at first, in the folder at hand; scripts/wheel calls it where nothing else is.
+"""Run the installed `pdb` as a user would at first, in the folder at hand; called by scripts/wheel.
 
-    python -I run_installed.py VERSION [--serve]
+python -I run_installed.py VERSION [--serve]
 """
 
 import json
