@@ -138,8 +138,10 @@ class SplitBoard:
         threshold.keys.clear()
 
     def _deal_out(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
-        """Send subtrees of which the first are the largest to the cluster: dealt out among a few tasks."""
-        n = min(len(paths), 2 * self._tasks.n_threads())
+        """Send subtrees of which the first are the largest to the cluster: in one task, or, where few are under way,
+        dealt out among some.
+        """
+        n = min(len(paths), max(1, 3 * self._tasks.n_threads() - len(threshold.keys)))
         self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
 
     def _deal_in_order(self, threshold: _Threshold, paths: Sequence[bytes], n_tasks: int) -> None:
