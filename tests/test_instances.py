@@ -1,7 +1,6 @@
 """Instance sets: the published boards, and every way a file can be wrong."""
 
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
