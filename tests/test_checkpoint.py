@@ -111,7 +111,8 @@ def test_every_checkpoint_leads_to_the_same_file(
     positions = [json.loads(path.read_text(encoding="utf-8").splitlines()[0])["search"] for path in newest_of(kept)]
     levels = {(at["index"], at["position"]["level"]) for at in positions if at is not None}
     assert len(levels) >= sum(len(search.states_per_depth) - 1 for search in expected.searches if search.seconds)
-    assert (slab_states == 20) == any(at["position"]["done_slabs"] for at in positions if at is not None)
+    # With small slabs most are within levels, unless the threads happen to be done with all of a level at once.
+    assert slab_states == 20 or not any(at["position"]["done_slabs"] for at in positions if at is not None)
     assert (tmp_path / "kept.h5").read_bytes() == expected.path.read_bytes()
     every = 1 if slab_states != 20 else max(1, len(kept) // 10)
     for folder in kept[::every]:
