@@ -34,7 +34,7 @@ def draw_published(rows: Sequence[tuple[Row, Measured]], path: Path) -> None:
         axes.set_xlabel("mean nodes generated, textbook IDA*")
         axes.set_title("Random boards of the 15-puzzle: published means, and these")
         axes.grid(axis="x", alpha=0.3)
-        axes.legend(loc="upper right")
+        axes.legend(loc="lower right")
 
 
 def draw_steps(rows: Sequence[Measured], path: Path) -> None:
@@ -47,10 +47,9 @@ def draw_steps(rows: Sequence[Measured], path: Path) -> None:
         axes.bar_label(bars, labels=[f"{row.nodes:,.0f}" for row in rows], padding=2, fontsize=8)
         axes.set_xticks(list(places), names, fontsize=8)
         axes.set_ylabel("mean nodes generated", color="tab:blue")
-        axes.set_yscale("log")
         axes.margins(y=0.15)
         right = axes.twinx()
         right.plot(places, [row.mean_seconds * 1000 for row in rows], "o-", color="tab:orange")
         right.set_ylabel("milliseconds a board, one thread", color="tab:orange")
-        right.set_ylim(bottom=0)
+        right.set_ylim(bottom=0, top=1.5 * max(row.mean_seconds * 1000 for row in rows))
         axes.set_title("From 7-8 with its reflection to fewer nodes")
