@@ -147,9 +147,8 @@ def _is_two_wide(rows: list[_Row], at: int) -> bool:
     while at < len(rows) and len(rows[at].words) == 2:
         n_before = len(words)
         words.update(rows[at].words)
-        if (
-            len(words) < n_before + 2
-        ):  # looking no further, files of many boards are read in a time that grows as they do
+        # Looking no further, files of many boards are read in a time that grows as they do.
+        if len(words) < n_before + 2:
             return False
         at += 1
     return words == set(map(str, range(len(words))))
