@@ -32,7 +32,7 @@ from pdb_cli.solvers import (
     WeightOption,
     parse_method,
 )
-from pdb_core.errors import InstanceError, WrongAnswerError
+from pdb_core.errors import InputError, InstanceError, WrongAnswerError
 from pdb_core.messages import shorten
 
 if TYPE_CHECKING:
@@ -107,6 +107,8 @@ def compare(
         for name in dict.fromkeys(search or (IDA_STAR,))
         for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if SEARCHES.get(name, True) else (DATABASES,))
     ]
+    if no_reflection and all(method.reflects for method in methods):
+        raise InputError("--no-reflection cannot be given here: it goes with --search ida-star and --heuristic db")
     prepare()
     asked = _boards(instances, size, goal, boards, seed, db)
     if not asked:

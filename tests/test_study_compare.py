@@ -100,3 +100,8 @@ def test_without_reflection_h_is_the_first_sum_alone() -> None:
         assert alone["mean_length"] == whole["mean_length"]
         assert alone["heuristic"] == "db (no reflection)"
         assert float(alone["mean_generated"]) > float(whole["mean_generated"])
+
+
+def test_reflection_that_nobody_asks_cannot_be_left_out() -> None:
+    for asked in (("--search", "a-star"), ("--heuristic", "manhattan")):
+        refused(pdb("study", "compare", "--no-reflection", *asked), 2, "goes with --search ida-star and --heuristic db")
