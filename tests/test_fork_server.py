@@ -28,12 +28,13 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def outcome(run: Run, words: tuple[str, ...], folder: Path, table: str) -> tuple[int, str, str, dict[str, bytes]]:
-    """All that is left of a command, times apart."""
+    """All that is left of a command, times and rates apart."""
     folder.mkdir()
     result = run(*(table if word == "TABLE" else word for word in words), stdin=f"{BOARD}\n{UNSOLVABLE}\n", cwd=folder)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(".build.json")}
     said = re.sub(r"^pdb: compiling kernels.*\n", "", result.stderr)  # only the first of the two does
-    told = [re.sub(r"[\d.,]+( s\b)|(?<=seconds\": )[\d.e-]+", "T", text) for text in (result.stdout, said)]
+    time = r"[\d.,]+ (s\b|million/s)|(?<=seconds\": )[\d.e-]+"
+    told = [re.sub(time, "T", text) for text in (result.stdout, said)]
     return result.returncode, told[0], told[1], files
 
 
