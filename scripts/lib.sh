@@ -15,8 +15,13 @@ find_python() {
   return 1
 }
 
-# install EXTRAS: the project, editable, with the given extras ("" for none), into the environment.
+# install EXTRAS: the project, editable, with the given extras ("" for none), into the environment. Where this checkout is
+# installed so, and what says how has not changed since, nothing happens: scripts may run beside each other.
 install() {
+  local stamp="$VENV/installed-$1"
+  if [ "$stamp" -nt pyproject.toml ] && [ "$stamp" -nt pdb_core/__init__.py ] && [ "$(cat "$stamp")" = "$PWD" ]; then
+    return
+  fi
   if [ ! -x "$VENV/bin/python" ]; then
     local python
     python="$(find_python)"
@@ -28,6 +33,7 @@ install() {
     rm -f "$VENV.log"
   fi
   "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --editable ".$1"
+  echo "$PWD" >"$stamp"
 }
 
 # install_chromium: the browser that the tests of the page look through, where it is not there and can be installed.

@@ -19,6 +19,7 @@ from pdb_core.lookup import Int64s
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
 from pdb_query import Database, open_database
+from scripts.reproduction.dual_lookups import DualSolver, dual_goal
 from scripts.reproduction.rows import Row
 from solver import HeuristicSolver, Solution, Solver
 from solver.solve import in_parallel
@@ -28,6 +29,11 @@ SIZE = BoardSize(4, 4)
 _H_BOARDS_A_BOARD = 100
 _BOARDS_AT_A_TIME = 10_000
 GOAL = blank_last(SIZE)
+# The blank's cell in the goals of the tables. With duals one is in a corner, one inside, and two are at an edge, since
+# there no reflection leaves the blank in its place.
+_OWN_BLANK = (15,)
+_DUAL_BLANKS = (15, 10, 11, 14)
+_AnySolver = Solver | HeuristicSolver | DualSolver
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,7 @@ class Record:
 
 
 def _key(row: Row, n_boards: int, seed: int) -> list[object]:
-    asked = [list(map(list, row.databases)), row.heuristic, row.reflects, row.plain]
+    asked = [list(map(list, row.databases)), row.heuristic, row.reflects, row.plain, row.duals]
     return [row.name, *asked, n_boards, seed, program_version()[0]]
 
 
@@ -85,11 +91,15 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
     boards: list[Board] = [tuple(board.tolist()) for board in h_boards[:n_boards]]
     with ExitStack() as stack:
         databases = [
-            stack.enter_context(open_database(_built(name, encoding, folder), load="huge"))
+            stack.enter_context(open_database(_built(name, encoding, folder, blank), load="huge"))
             for name, encoding in row.databases
+            for blank in (_DUAL_BLANKS if row.duals else _OWN_BLANK)
         ]
-        solver: Solver | HeuristicSolver
-        if row.heuristic is not None:
+        solver: _AnySolver
+        if row.duals:
+            solver = DualSolver(*databases, pathmax=True)
+            h = solver.values(h_boards)
+        elif row.heuristic is not None:
             h = heuristic_values(h_boards, SIZE, GOAL, [row.heuristic])[:, 0]
             solver = HeuristicSolver(SIZE, GOAL, [row.heuristic], plain=row.plain)
         else:
@@ -118,7 +128,7 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
     )
 
 
-def _solutions(solver: Solver | HeuristicSolver, boards: Sequence[Board], n_threads: int) -> Iterator[Solution]:
+def _solutions(solver: _AnySolver, boards: Sequence[Board], n_threads: int) -> Iterator[Solution]:
     # Without a crew: the seconds and nodes of a board are those of one thread.
     return in_parallel(boards, lambda board, report, _: solver.solve(board, report=report), n_threads=n_threads)
 
@@ -139,13 +149,19 @@ def _error(values: Sequence[float]) -> float:
     return statistics.stdev(values) / math.sqrt(len(values))
 
 
-def _built(name: str, encoding: str, folder: Path) -> Path:
-    path = folder / f"{name}-{encoding}.h5"
+def _built(name: str, encoding: str, folder: Path, blank: int) -> Path:
+    """The tables of a partition, for the goal, or for the one of the duals of boards with their blank on that cell. The
+    tiles that trade places there are of one pattern in 78, so that its shapes stay as they are but for the blank.
+    """
+    goal = dual_goal(GOAL, blank)
+    path = folder / (f"{name}-{encoding}.h5" if goal == GOAL else f"{name}-{encoding}-blank-{blank}.h5")
     if not path.exists():
         print(f"building {path}", file=sys.stderr, flush=True)
         folder.mkdir(parents=True, exist_ok=True)
-        partition = parse_partition(name, SIZE)
-        build_database(plan_build(SIZE, GOAL, partition, path, encoding=encoding))  # type: ignore[arg-type]
+        # Written out, for a name means shapes on the board, and belongs to goals with the blank in a corner.
+        tiles = "/".join(str(pattern) for pattern in parse_partition(name, SIZE).patterns)
+        partition = parse_partition(name if goal == GOAL else tiles, SIZE)
+        build_database(plan_build(SIZE, goal, partition, path, encoding=encoding))  # type: ignore[arg-type]
     return path
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pdb_core import __version__
 from scripts.reproduction.measure import Measured
-from scripts.reproduction.rows import DUAL, Row
+from scripts.reproduction.rows import Row
 
 _HEAD = """\
 # Results
@@ -41,7 +41,9 @@ _AFTER_PUBLISHED = """
 - Nodes are those generated, without the root.
 - Published means of h over 1000 boards have a standard error of 0.15. So 42.92 for 6-6-3 is that of the larger of the
   sum and its reflection, and 41.56 for 5-5-5 that of the sum alone.
-- Dual lookups are not built: [heuristics](heuristics.md) says why, and the steps below what is done instead.
+- Dual lookups ask about a second board, in which places and tiles have changed roles. Its blank has another goal, so
+  the row takes tables of four goals, {dual_bytes:.1f} GB. It is searched, with bidirectional pathmax, by a program of
+  its own that is written for its nodes, not for its time. The steps below need fewer nodes with less memory.
 - A few boards weigh much: of the nodes with {hardest_name}, {hardest:.0%} come from the hardest boards, one in twenty.
 
 ## From there to fewer nodes
@@ -58,7 +60,7 @@ Each row adds one thing to the row before it, but for the last two, which add th
 def page(
     published: Sequence[tuple[Row, Measured]], steps: Sequence[tuple[Row, Measured]], *, seed: int, n_threads: int
 ) -> str:
-    """The whole page. `steps` begins with the last published row."""
+    """The whole page. `steps` begins with a published row."""
     text = _HEAD.format(
         version=__version__,
         python=platform.python_version(),
@@ -75,13 +77,16 @@ def page(
             f"| {row.name} | {known_h} | {_mean_h(measured)} | {known_nodes} | "
             f"{_nodes(measured)} | {measured.n_boards:,} | {_speed(measured)} |\n"
         )
-    text += f"| 7-8, reflection and duals | {DUAL.mean_h:.2f} | - | {DUAL.nodes:,} | - | | | |\n"
     first_row, first_measured = published[0]
-    text += _AFTER_PUBLISHED.format(hardest_name=first_row.name, hardest=first_measured.hardest_share)
+    text += _AFTER_PUBLISHED.format(
+        hardest_name=first_row.name,
+        hardest=first_measured.hardest_share,
+        dual_bytes=sum(measured.table_bytes for row, measured in published if row.duals) / 1e9,
+    )
     for row, measured in steps:
         name = row.name if row.published else f"**{row.name}**"
         size = f"{measured.table_bytes / 1e6:,.0f} MB"
-        note = row.note or "the last row above"
+        note = row.note or "as above"
         text += f"| {name} | {size} | {_mean_h(measured)} | {_nodes(measured)} | {_speed(measured)} | {note} |\n"
     first, last = steps[0][1], min((measured for _, measured in steps), key=lambda each: each.nodes)
     return text + (

@@ -21,6 +21,7 @@ class Row:
     heuristic  a name as `pdb solve --heuristic` takes it
     reflects   whether the tables are asked about reflections too
     plain      the textbook's IDA*, without pruning of duplicate moves, children in fixed order
+    duals      whether the tables are asked about the dual board too, see `dual_lookups`; only where `plain`
     is_long    takes minutes for a few hundred boards
     published  what it is compared with
     note       what is new in it, for the page
@@ -31,6 +32,7 @@ class Row:
     heuristic: str | None = None
     reflects: bool = True
     plain: bool = False
+    duals: bool = False
     is_long: bool = False
     published: Published | None = None
     note: str = ""
@@ -72,10 +74,17 @@ PUBLISHED_ROWS = (
     Row("6-6-3 and reflection", _bytes("663"), plain=True, published=Published(42.92, 617_555, KORF_FELNER)),
     Row("7-8", _bytes("78"), reflects=False, plain=True, published=Published(44.75, 136_289, FELNER_KORF_HANAN)),
     Row("7-8 and reflection", _bytes("78"), plain=True, published=Published(45.63, 36_710, KORF_FELNER)),
+    Row(
+        "7-8, reflection and duals",
+        _bytes("78"),
+        plain=True,
+        duals=True,
+        published=Published(46.12, 18_601, FELNER_DUAL),
+    ),
 )
-# Not asked here, see docs/heuristics.md.
-DUAL = Published(46.12, 18_601, FELNER_DUAL)
 
+# What is added to the seven and eight tiles with their reflection, one after the other.
+FIRST_STEP = PUBLISHED_ROWS[-2]
 STEPS = (
     Row("bits", _bits("78"), plain=True, note="distances tell apart where the blank can be, one bit a state"),
     Row("pruning", _bits("78"), note="duplicate sequences of up to 12 moves are pruned, the best child is first"),
