@@ -1,11 +1,13 @@
 """What goes to the terminal: data on stdout in one of four formats; messages, progress and errors on stderr."""
 
+import contextlib
 import csv
 import functools
 import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, cast
@@ -19,6 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 Record = Mapping[str, Any]
 
 INTERRUPTED, TERMINATED = 130, 143
+_AGAIN_S = 0.01
 
 
 class Format(StrEnum):
@@ -43,6 +46,27 @@ def _terminate(_signal: int, _frame: object) -> None:
     raise _Terminated
 
 
+@contextlib.contextmanager
+def _nothing_swallows_interrupts() -> Iterator[None]:
+    """An interrupt that comes while an object is finalised, as Dask's futures are, is printed by Python and forgotten.
+    Here it comes again.
+    """
+    before = sys.unraisablehook
+
+    def come_again(lost: "sys.UnraisableHookArgs") -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            number = signal.SIGTERM if issubclass(lost.exc_type, _Terminated) else signal.SIGINT
+            threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = come_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
 def command(function: Function) -> Function:
     """Make a function a command whose errors are one sentence on stderr and the exit code of docs/exit-codes.md."""
 
@@ -51,7 +75,8 @@ def command(function: Function) -> Function:
         try:
             if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 signal.signal(signal.SIGTERM, _terminate)
-            function(*args, **kwargs)
+            with _nothing_swallows_interrupts():
+                function(*args, **kwargs)
             sys.stdout.flush()
         except PdbError as error:
             message(f"pdb: {one_line(str(error))}")

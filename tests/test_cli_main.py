@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from pdb_core import __version__
 from tests.command_line import pdb, refused, started_pdb
 
@@ -48,3 +50,26 @@ def test_unknown_command_is_a_usage_error() -> None:
     result = pdb("biuld")
     assert result.returncode == 2
     assert "build" in result.stderr
+
+
+@pytest.mark.parametrize(("number", "code", "told"), [(2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")])
+def test_interrupt_that_python_swallows_comes_again(number: int, code: int, told: str) -> None:
+    program = f"""
+import signal, time, typer
+from pdb_cli.output import command
+
+class Finalised:
+    def __del__(self):
+        signal.raise_signal({number})
+        time.sleep(1)
+
+@command
+def work():
+    Finalised()
+    print("swallowed", flush=True)
+    time.sleep(30)
+
+typer.run(work)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    assert (result.returncode, result.stdout, result.stderr) == (code, "swallowed\n", f"{told}\n")
