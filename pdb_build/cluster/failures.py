@@ -1,11 +1,9 @@
-"""What goes wrong on a cluster, as errors of our own."""
+"""What goes wrong in a build on a cluster, as errors of our own."""
 
-import asyncio
-import concurrent.futures
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
-from pdb_core.errors import ClusterError, PdbError
+from pdb_core import cluster_failures
+from pdb_core.errors import ClusterError
 
 
 def failed(what: str, error: BaseException) -> ClusterError:
@@ -14,23 +12,12 @@ def failed(what: str, error: BaseException) -> ClusterError:
         return ClusterError(
             f"{what}: it ran out of memory; give --shards to share its pattern out, or a larger number of them"
         )
-    lines = str(error).splitlines()
-    why = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    why = cluster_failures.in_one_line(error)
     return ClusterError(
         f"{what} ({why}); the workers' logs may tell more; build again, and please report it if that ends the same way"
     )
 
 
-@contextmanager
-def while_reachable() -> Iterator[None]:
-    """What Dask raises where the scheduler goes away, as `ClusterError`; what is said of files is ours already."""
-    try:
-        yield
-    except BrokenPipeError:  # a reader of ours that has gone
-        raise
-    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
-        if isinstance(error, PdbError):
-            raise
-        raise ClusterError(
-            "the scheduler has dropped our tasks or cannot be reached any more; start it again, and build again"
-        ) from error
+def while_reachable() -> AbstractContextManager[None]:
+    """What Dask raises where the scheduler goes away, as `ClusterError`."""
+    return cluster_failures.while_reachable("start it again, and build again")

@@ -1,13 +1,13 @@
 """Tasks on a Dask cluster, and what is to be done with their results."""
 
-import asyncio
 import concurrent.futures
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from pdb_core.cluster_failures import in_one_line, unreachable, while_reachable
 from pdb_core.errors import ClusterError, PdbError
 
 # How long the number of threads that the cluster has is believed, in seconds: workers come and go; and where it has
@@ -108,16 +108,11 @@ class Tasks:
                 self._pending.pop(future.key)[1](future.key, result)
 
 
-_UNREACHABLE = "the scheduler has dropped our tasks or cannot be reached any more; start the command again"
+_ADVICE = "start the command again"
 
 
-@contextlib.contextmanager
-def _while_reachable() -> Iterator[None]:
-    """What Dask raises where the scheduler goes away, as our own error."""
-    try:
-        yield
-    except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
-        raise ClusterError(_UNREACHABLE) from error
+def _while_reachable() -> contextlib.AbstractContextManager[None]:
+    return while_reachable(_ADVICE)
 
 
 def _error_of(future: Any) -> PdbError:
@@ -127,9 +122,8 @@ def _error_of(future: Any) -> PdbError:
         if isinstance(error, PdbError):
             return error
         return _failed(error)
-    return ClusterError(_UNREACHABLE)
+    return unreachable(_ADVICE)
 
 
 def _failed(error: BaseException) -> ClusterError:
-    why = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-    return ClusterError(f"a task failed on the cluster ({why}); the workers' logs may tell more")
+    return ClusterError(f"a task failed on the cluster ({in_one_line(error)}); the workers' logs may tell more")
