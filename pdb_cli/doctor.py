@@ -12,6 +12,7 @@ from pdb_cli.output import Format, Record, command, count, prepare, write_record
 from pdb_core.errors import WrongAnswerError
 
 _COLUMNS = ("check", "value")
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 
 
@@ -53,7 +54,7 @@ def _row(check: str, value: Any) -> dict[str, Any]:
 
 def _huge_pages() -> str:
     try:
-        text = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text(encoding="ascii").strip()
+        text = _HUGE_PAGES.read_text(encoding="ascii").strip()
     except OSError:
         return "unknown"
     chosen = text.partition("[")[2].partition("]")[0]

@@ -344,3 +344,20 @@ def test_tables_start_on_pages(tmp_path: Path) -> None:
     with open_database(result.path) as database:
         starts = database.lookup_tables.table_start
     assert starts[0] % 4096 == 0
+
+
+@pytest.mark.tiny
+def test_system_that_tells_nothing_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 5 kB\n", encoding="ascii")
+    assert resources._kilobytes(tmp_path / "none", "MemAvailable:") is None
+    assert resources._kilobytes(tmp_path / "meminfo", "MemAvailable:") is None
+    assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
+    monkeypatch.setattr(resources, "_kilobytes", lambda *_: None)
+    assert resources.peak_memory() > 1_000_000
+    assert resources.available_memory() >= 0
+
+
+@pytest.mark.tiny
+def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources.resource, "getrlimit", lambda _which: (resources._address_space() + 12_345, -1))
+    assert 0 <= resources.available_memory() <= 12_345

@@ -590,3 +590,28 @@ def test_standard_table_that_another_process_builds_is_waited_for(
         monkeypatch.setattr(databases.time, "sleep", finish)
         assert databases.standard_table(size, blank_last(size)) == path
         assert folder.path.exists()
+
+
+def test_folder_that_goes_before_its_lock_is_made_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.open, []
+
+    def folder_goes(path: Path, *args: int) -> int:
+        calls.append(path)
+        if len(calls) == 1:
+            path.parent.rmdir()
+        return real(path, *args)
+
+    monkeypatch.setattr("pdb_build.partial_folder.os.open", folder_goes)
+    with PartialFolder(tmp_path / "a.h5") as folder:
+        assert len(calls) == 2
+        assert (folder.path / "lock").exists()
+
+
+@pytest.mark.parametrize("note", [b"", b"{", b'{"pid": "x"}', b"[]"])
+def test_lock_without_its_holder_s_name_is_respected(tmp_path: Path, note: bytes) -> None:
+    with PartialFolder(tmp_path / "a.h5") as folder:
+        (folder.path / "lock").write_bytes(note)
+        with pytest.raises(BuildRunningError, match="is being built by another process; wait"):
+            build_database(plan_for(tmp_path / "a.h5"))

@@ -171,3 +171,26 @@ def test_several_databases_are_asked() -> None:
     solved = pdb("solve", "--db", first, "--db", second, BOARD)
     assert solved.stdout.startswith("1: 31 moves")
     refused(pdb("solve", "--db", first, "--db", str(table_file("1,2,3", "2x2")), BOARD), 4, "2x2")
+
+
+def test_terminal_without_a_board_is_told_where_none_is_known_to_be_hard() -> None:
+    shown = on_terminal(["solve", "--db", str(table_file("8", "3x3"))], seconds=20)
+    assert "give a board: the hardest boards are known for 4x4, the tables in" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--worker-db", "a.h5"], "--worker-db: goes with --scheduler"),
+        (["--all", "--list", "--log", "a.log"], "--list: goes without --log"),
+        (
+            ["--tiles", "letters", "--goal", "a b c/d e f/g h _", "--instances", "a.csv"],
+            "--tiles: letters goes with boards on the command line",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together_are_told(options: list[str], match: str, tmp_path: Path) -> None:
+    result = pdb("solve", "--db", str(table_file("8", "3x3")), *options, BOARD, cwd=tmp_path)
+    assert result.returncode == 2
+    assert match in result.stderr
+    assert list(tmp_path.iterdir()) == []

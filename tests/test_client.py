@@ -429,3 +429,8 @@ def test_client_needs_no_extra() -> None:
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
     assert result.stdout == "[]\n"
+
+
+def test_a_name_that_leads_nowhere_is_told() -> None:
+    with pytest.raises(errors.ServiceError, match=r"cannot reach http://no\.such\.host\.invalid: .*check the address"):
+        Client("http://no.such.host.invalid")

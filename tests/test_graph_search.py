@@ -381,3 +381,19 @@ def test_known_length_contradicts_only_what_was_claimed() -> None:
         (claims(None, 41, None), set(range(41, 200))),
     ):
         assert {shortest for shortest in range(200) if not solution.contradicts(shortest)} == allowed
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "greedy"])
+def test_keys_far_above_the_first_are_kept(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = BoardSize(3, 2)
+    goal = blank_last(size)
+    boards = list(naive_distances(size, goal))[::37]
+
+    def solve_all() -> list[tuple[int | None, int]]:
+        solver = GraphSolver(size, goal, search=search, heuristics=["misplaced"])
+        return [(found.length, found.expanded) for found in map(solver.solve, boards)]
+
+    roomy = solve_all()
+    monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)
+    assert solve_all() == roomy

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from starlette.requests import ClientDisconnect
 
 from pdb_core import errors
 from pdb_core.errors import PROBLEM_TYPE, BoardError, BusyError, GoalError, RequestError, UnknownDatabaseError
@@ -17,9 +18,12 @@ from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_query import Database, open_database
 from pdb_query.service.batch_kernels import answer_bytes, count_lines, find_lines, parse_lines, write_answers
 from pdb_query.service.batches import BINARY, JSON, NDJSON, Batches, Wanted
+from pdb_query.service.limits import Gate
+from pdb_query.service.metrics import Metrics
 from pdb_query.service.problems import problem, problem_body, problem_response, status_of
 from pdb_query.service.room import Room
 from pdb_query.service.served_databases import ServedDatabases
+from pdb_query.service.settings import ServiceSettings
 from pdb_query.service.solve_queue import GivenUpError, Job, SolveQueue
 from tests.tables import table_file
 
@@ -361,3 +365,34 @@ def test_room_is_given_back_however_a_request_ends() -> None:
 def test_the_goal_of_who_names_none_is_blank_last_where_it_is_served(made_for: str, answers_for: str) -> None:
     with open_database(table_file("1,2,3/4,5,6/7,8", "3x3", made_for)) as database:
         assert ServedDatabases([database]).default_goal(database) == parse_goal(answers_for, S3)
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+@pytest.mark.parametrize(
+    ("error", "status"), [(BusyError("later"), 503), (KeyError("a bug"), 500), (ClientDisconnect(), 499)]
+)
+def test_what_an_answer_fails_with_is_told_unless_it_has_begun(error: Exception, status: int, has_begun: bool) -> None:
+    sent: list[Any] = []
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        if has_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise error
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    metrics = Metrics()
+    gate = Gate(app, ServiceSettings(), Room(1_000_000), metrics)
+    scope = {"type": "http", "method": "GET", "path": "/v1/lookup", "headers": []}
+    if has_begun and status != 499:
+        with pytest.raises(type(error)):
+            asyncio.run(gate(scope, receive, send))
+    else:
+        asyncio.run(gate(scope, receive, send))
+    started = [message["status"] for message in sent if message["type"] == "http.response.start"]
+    assert started == ([200] if has_begun else [] if status == 499 else [status])
+    assert b"a bug" not in b"".join(message.get("body", b"") for message in sent)

@@ -3,10 +3,13 @@
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import blank_last, parse_size
-from solver import Solver, crew_of, replay
+from pdb_core.errors import UnsolvableError
+from pdb_core.puzzle import BoardSize, blank_last, parse_size
+from solver import HeuristicSolver, Solver, crew_of, replay
 from tests import naive
 from tests.solving import S4, database_for, solvable_boards
+
+S3X2 = BoardSize(3, 2)
 
 
 @pytest.mark.tiny
@@ -59,3 +62,20 @@ def test_helpers_do_not_change_the_number_of_solutions() -> None:
             assert shared.length == alone.length == solver.solve(board).length
             # The last threshold is searched to its end, so its nodes do not vary.
             assert (shared.generated, shared.expanded) == (alone.generated, alone.expanded)
+
+
+@pytest.mark.tiny
+def test_all_shortest_solutions_are_found_without_tables() -> None:
+    goal = blank_last(S3X2)
+    solver = HeuristicSolver(S3X2, goal, ["linear-conflict"])
+    counts = naive.naive_shortest_solutions(S3X2, goal)
+    for board in list(counts)[::7]:
+        found: list[tuple[int, ...]] = []
+        solution = solver.solve_all(board, listed=found.append)
+        assert (solution.is_complete, solution.n_solutions) == (True, counts[board])
+        assert len(set(found)) == len(found) == counts[board]
+        for tiles in found:
+            replay(board, tiles, goal, S3X2)
+        assert solver.solve_all(board).n_solutions == counts[board]
+    with pytest.raises(UnsolvableError):
+        solver.solve_all((2, 1, 3, 4, 5, 0))

@@ -4,7 +4,9 @@ import time
 
 import pytest
 
+from pdb_core.puzzle import BoardSize, blank_last
 from solver import Iteration, Limits, Solver, crew_of
+from tests.naive import naive_distances
 from tests.solving import database_for, hard_board
 
 
@@ -82,3 +84,14 @@ def test_what_a_report_raises_ends_a_shared_search() -> None:
             Solver(database).solve(board, report=report, crew=crew)
         # The crew is there for the next board.
         assert Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15), crew=crew).length == 1
+
+
+@pytest.mark.tiny
+def test_thresholds_far_above_h_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.ida_star.ida_star._THRESHOLD_ROOM", 2)
+    size = BoardSize(3, 2)
+    goal = blank_last(size)
+    with database_for("1/2/3/4/5", "3x2") as database:
+        solver = Solver(database)
+        for board, distance in list(naive_distances(size, goal).items())[::11]:
+            assert solver.solve(board).length == distance

@@ -1,5 +1,6 @@
 """Table files that are not what they should be: each is refused in one sentence, with the exit code 4."""
 
+import errno
 import os
 import pickle
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from pdb_core import schema
 from pdb_core.errors import (
+    MemoryLimitError,
+    PdbError,
     TableFileDamagedError,
     TableFileError,
     TableFileForeignError,
@@ -17,7 +20,7 @@ from pdb_core.errors import (
     TableFileVersionError,
 )
 from pdb_query import open_database, read_table_header
-from pdb_query.table_file import LOAD_MODES, load_table_file
+from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
 from tests.tables import table_file
 
 PARTITION = "1,2,5/3,4,6/7,8"
@@ -201,3 +204,46 @@ def test_header_is_a_value() -> None:
     header = read_table_header(table_file(PARTITION, "3x3"))
     assert header == read_table_header(table_file(PARTITION, "3x3"))
     assert pickle.loads(pickle.dumps(header)) == header
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("load", "failure", "error", "match"),
+    [
+        (
+            "copy",
+            OSError(errno.EIO, "Input/output error"),
+            TableFileError,
+            "cannot be read: Input/output error; copy it",
+        ),
+        (
+            "copy",
+            OSError(errno.ENOMEM, "no memory"),
+            MemoryLimitError,
+            "more than the memory at hand; use the load mode",
+        ),
+        ("huge", MemoryError(), MemoryLimitError, "more than the memory at hand"),
+        ("map", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than this process may address"),
+        ("map", ValueError("mmap length is greater than file size"), TableFileDamagedError, "became shorter"),
+    ],
+)
+def test_tables_that_cannot_be_had_are_told(
+    load: LoadMode, failure: Exception, error: type[PdbError], match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = table_file(PARTITION, "3x3")
+
+    def fail(*_args: object, **_options: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("pdb_query.table_file." + ("mmap.mmap" if load == "map" else "_read_into"), fail)
+    with pytest.raises(error, match=match):
+        open_database(path, load=load)
+
+
+@pytest.mark.tiny
+def test_systems_without_huge_pages_load_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = table_file(PARTITION, "3x3")
+    monkeypatch.delattr("pdb_query.table_file.mmap.MADV_HUGEPAGE")
+    with open_database(path, load="huge") as other, open_database(path) as mapped:
+        for index in range(3):
+            assert np.array_equal(other.table(index), mapped.table(index))
