@@ -36,6 +36,7 @@ def test_no_kill_loses_a_build() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 def test_no_kill_of_many_loses_a_build() -> None:
     nothing_is_lost(outcome("kill_build", "--kills", "200", "--seed", "2"), at_least=200)
 
@@ -45,6 +46,7 @@ def test_no_broken_disk_loses_a_build() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 def test_no_call_of_a_broken_disk_loses_a_build() -> None:
     nothing_is_lost(outcome("broken_disk"), at_least=2000)
 
@@ -54,5 +56,6 @@ def test_no_loss_of_power_loses_a_build() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 def test_no_loss_of_power_at_any_sync_loses_a_build() -> None:
     nothing_is_lost(outcome("lose_power"), at_least=500)

@@ -65,6 +65,7 @@ def test_damaged_files_are_refused_or_found() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 def test_thousands_of_damaged_files_are_refused_or_found() -> None:
     counts = corrupted(5000, 2)
     assert counts["losses"] == []

@@ -43,7 +43,8 @@ _AFTER_PUBLISHED = """
   sum and its reflection, and 41.56 for 5-5-5 that of the sum alone.
 - Dual lookups ask about a second board, in which places and tiles have changed roles. Its blank has another goal, so
   the row takes tables of four goals, {dual_bytes:.1f} GB. It is searched, with bidirectional pathmax, by a program of
-  its own that is written for its nodes, not for its time. The steps below need fewer nodes with less memory.
+  its own that is written for its nodes, not for its time. From *pruning* on, the steps below need fewer nodes with
+  less memory.
 - A few boards weigh much: of the nodes with {hardest_name}, {hardest:.0%} come from the hardest boards, one in twenty.
 
 ## From there to fewer nodes
