@@ -45,6 +45,15 @@ _CLOSE_S = 5
 _POLL_S = 0.2
 # Ctrl-C on a terminal reaches all processes: the command answers it, and tells the workers.
 _WORKER_PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+# Workers of a cluster of our own share its cores with the scheduler and this command. They hold no data that could be
+# moved.
+_FRUGAL = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "10s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.scheduler.active-memory-manager.start": False,
+}
 
 
 def check_cluster_options(scheduler: str | None, local_cluster: int | None) -> None:
@@ -106,15 +115,18 @@ def start_local_cluster(n_workers: int) -> Any:
     would count against them.
     """
     distributed = _import_distributed()
-    return distributed.LocalCluster(
-        n_workers=n_workers,
-        threads_per_worker=1,
-        processes=True,
-        memory_limit=0,
-        silence_logs=logging.CRITICAL,
-        dashboard_address="127.0.0.1:0",  # a free port; None would be 8787, with a warning where that is taken
-        preload=[_WORKER_PRELOAD],
-    )
+    import dask
+
+    with dask.config.set(_FRUGAL):
+        return distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+            dashboard_address="127.0.0.1:0",  # a free port; None would be 8787, with a warning where that is taken
+            preload=[_WORKER_PRELOAD],
+        )
 
 
 def wait_for_workers(client: "Client") -> None:

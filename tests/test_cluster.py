@@ -3,6 +3,7 @@
 import os
 from typing import Any, cast
 
+import dask
 import pytest
 import typer
 from distributed import Client
@@ -20,6 +21,14 @@ __all__ = ["client", "cluster"]
 
 def test_workers_are_counted_and_run_what_the_client_runs(client: Client) -> None:
     assert check_workers(client) == N_WORKERS
+
+
+def test_cluster_of_our_own_is_frugal_and_others_are_not(client: Client) -> None:
+    def settings() -> list[object]:
+        return [dask.config.get(name) for name in cli_cluster._FRUGAL]
+
+    assert list(client.run(settings).values()) == N_WORKERS * [list(cli_cluster._FRUGAL.values())]
+    assert all(mine != frugal for mine, frugal in zip(settings(), cli_cluster._FRUGAL.values(), strict=True))
 
 
 def test_worker_that_is_killed_is_replaced(client: Client) -> None:
