@@ -397,3 +397,17 @@ def test_keys_far_above_the_first_are_kept(search: str, monkeypatch: pytest.Monk
     roomy = solve_all()
     monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)
     assert solve_all() == roomy
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ["bits", "bytes"])
+def test_tables_are_asked_without_kernels_too(encoding: Encoding) -> None:
+    size = BoardSize(3, 2)
+    goal = blank_last(size)
+    with database_for("1,2,3/4,5", "3x2", encoding=encoding) as database:
+        solver = GraphSolver(size, goal, search="a-star", databases=[database])
+        alone = GraphSolver(size, goal, search="breadth-first")
+        for board, distance in list(naive_distances(size, goal).items())[::23]:
+            found = solver.solve(board)
+            assert (found.length, found.h) == (distance, database.probe(board).maximum)
+            assert found.expanded <= alone.solve(board).expanded
