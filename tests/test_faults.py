@@ -46,7 +46,6 @@ def test_no_broken_disk_loses_a_build() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.faults
 def test_no_call_of_a_broken_disk_loses_a_build() -> None:
     nothing_is_lost(outcome("broken_disk"), at_least=2000)
 
