@@ -16,6 +16,8 @@ from solver.solve import in_parallel
 from tests.solving import S4
 from tests.tables import table_file
 
+pytestmark = pytest.mark.patient
+
 Solve = Callable[[Board, Crew | None], Solution]
 
 

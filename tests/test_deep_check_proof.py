@@ -16,6 +16,8 @@ from pdb_core.puzzle import Board, BoardSize
 from tests import naive
 from tests.deep_check_cases import CASES, LAST_23, LAST_33, MIDDLE_33, SIZE_23, SIZE_33, Cells, changed_values
 
+pytestmark = pytest.mark.patient
+
 
 class Steps:
     """The insides of the check for one pattern, with distances that may be spoiled before they are proved."""

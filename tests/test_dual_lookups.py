@@ -14,6 +14,8 @@ from scripts.reproduction.dual_lookups import DualSolver, dual_goal
 from tests.naive import naive_distances, naive_duplicates, naive_moves, naive_thresholds
 from tests.tables import table_file
 
+pytestmark = pytest.mark.patient
+
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 PATTERNS = "1,2,3,4/5,6,7,8"

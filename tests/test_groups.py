@@ -17,6 +17,8 @@ from solver.heuristics.groups_kernels import SCRATCH_WORDS, WORD_BITS, best_pack
 from tests.naive import naive_manhattan
 from tests.naive_groups import naive_best_packing, naive_group_distances, naive_pairs, naive_triples
 
+pytestmark = pytest.mark.patient
+
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 
 

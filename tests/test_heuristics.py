@@ -17,6 +17,8 @@ from tests.naive_groups import naive_pairs, naive_triples
 from tests.naive_korf_taylor import naive_corner_tiles, naive_korf_taylor, naive_last_move
 from tests.naive_walking import naive_walking_distance
 
+pytestmark = pytest.mark.patient
+
 NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
     "misplaced": naive_misplaced,
     "manhattan": naive_manhattan,

@@ -22,6 +22,8 @@ from solver.ida_star.search_tables import (
 )
 from tests import naive
 
+pytestmark = pytest.mark.patient
+
 Int64s = npt.NDArray[np.int64]
 
 

@@ -15,6 +15,8 @@ from tests.machine_bfs_kernels import advance_plain
 from tests.naive import naive_moves
 from tests.test_heuristics import NAIVE
 
+pytestmark = pytest.mark.patient
+
 NAMES = ("manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor")
 MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR = range(5)
 FOUR, FIVE = BoardSize(4, 4), BoardSize(5, 5)

@@ -18,7 +18,7 @@ from solver.heuristics.linear_conflict_kernels import (
 )
 from tests.naive import naive_linear_conflict, naive_manhattan, naive_moves
 
-pytestmark = pytest.mark.tiny
+pytestmark = [pytest.mark.tiny, pytest.mark.patient]
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])

@@ -15,6 +15,8 @@ from solver.move_pruning.move_pruning import REFUSED, START, find_duplicates, mo
 from tests import naive
 from tests.machine_bfs import machine_depth_counts, plain_depth_counts
 
+pytestmark = pytest.mark.patient
+
 LETTERS = "ULRD"
 
 

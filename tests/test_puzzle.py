@@ -32,7 +32,7 @@ from tests import naive
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
 S3 = BoardSize(3, 3)
 sizes = st.sampled_from(SIZES)
-pytestmark = pytest.mark.tiny
+pytestmark = [pytest.mark.tiny, pytest.mark.patient]
 
 
 @st.composite

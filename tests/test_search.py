@@ -14,6 +14,8 @@ from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, snail
 from tests import naive
 
+pytestmark = pytest.mark.patient
+
 GOLDEN = Path(__file__).parent / "golden" / "histograms.csv"
 
 SMALL = [

@@ -9,6 +9,8 @@ from solver import HeuristicSolver, Solver, crew_of, replay
 from tests import naive
 from tests.solving import S4, database_for, solvable_boards
 
+pytestmark = pytest.mark.patient
+
 S3X2 = BoardSize(3, 2)
 
 

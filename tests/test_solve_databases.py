@@ -8,6 +8,8 @@ from solver import Solver
 from tests import naive
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
+pytestmark = pytest.mark.patient
+
 
 @pytest.mark.tiny
 def test_several_databases_prune_with_the_largest_of_their_sums() -> None:

@@ -12,6 +12,8 @@ from solver.move_pruning.move_pruning import move_machine
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
+pytestmark = pytest.mark.patient
+
 
 def with_lanes(database: Database, n_lanes: int, max_duplicate: int = 12) -> IdaStar:
     heuristic = Heuristic(database.lookup_tables, database.views())

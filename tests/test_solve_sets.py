@@ -12,6 +12,8 @@ from solver import Solver
 from solver.solve import in_parallel
 from tests.solving import S3, S4, database_for
 
+pytestmark = pytest.mark.patient
+
 GOLDEN = Path(__file__).parent / "golden" / "nodes.csv"
 
 

@@ -9,6 +9,8 @@ from solver.ida_star.subtrees import search_subtrees
 from solver.solution import replay
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
+pytestmark = pytest.mark.patient
+
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S4: ("555", "4x4")}
 
 

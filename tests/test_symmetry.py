@@ -9,7 +9,7 @@ from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards, s
 from pdb_core.symmetry import goal_symmetries, mappings_between, symmetries
 from tests import naive
 
-pytestmark = pytest.mark.tiny
+pytestmark = [pytest.mark.tiny, pytest.mark.patient]
 S3 = BoardSize(3, 3)
 
 
