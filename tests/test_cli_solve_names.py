@@ -130,3 +130,7 @@ def test_options_that_do_not_fit_are_refused(arguments: list[str], match: str) -
 def test_words_that_do_not_fit_are_one_sentence() -> None:
     refused(pdb("solve", "--any", "--tiles", "letters", "--goal", "a b/a _", "a b/_ a"), 2, "tile 'a' twice")
     refused(pdb("solve", "--any", "--tiles", "letters", "--goal", "a b/c _", "a b/_ d"), 2, "no tile 'd'")
+
+
+def test_goal_of_one_word_is_no_board() -> None:
+    refused(pdb("solve", "--tiles", "letters", "--goal", "_", "_"), 2, "which is no square from 2x2 to 32x32")
