@@ -132,6 +132,18 @@ def naive_reflect(board: Board, goal: Board, side: int) -> Board:
     return tuple(names[board[column * side + row]] for row in range(side) for column in range(side))
 
 
+def naive_dual(board: Board, goal: Board) -> tuple[Board, Board]:
+    """The board with the places and the tiles of `board` exchanged, and the goal it is to be brought to: on the home of
+    each tile is what belongs where that tile is.
+    """
+    wanted = list(goal)
+    wanted[goal.index(0)], wanted[board.index(0)] = wanted[board.index(0)], 0
+    dual = [-1] * len(board)
+    for cell, tile in enumerate(board):
+        dual[goal.index(tile)] = wanted[cell]
+    return tuple(dual), tuple(wanted)
+
+
 def naive_images(board: Board, goal: Board, other_goal: Board, size: BoardSize) -> list[Board]:
     """The board turned and flipped in every way that takes the goal's blank to the other goal's, its tiles renamed."""
     result = []

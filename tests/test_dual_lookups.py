@@ -11,7 +11,7 @@ from pdb_core.errors import GoalError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, format_board
 from pdb_query import Database, open_database
 from scripts.reproduction.dual_lookups import DualSolver, dual_goal
-from tests.naive import naive_distances, naive_duplicates, naive_moves, naive_thresholds
+from tests.naive import naive_distances, naive_dual, naive_duplicates, naive_moves, naive_thresholds
 from tests.tables import table_file
 
 pytestmark = pytest.mark.patient
@@ -19,18 +19,6 @@ pytestmark = pytest.mark.patient
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 PATTERNS = "1,2,3,4/5,6,7,8"
-
-
-def naive_dual(board: Board, goal: Board) -> tuple[Board, Board]:
-    """The board with the places and the tiles of `board` exchanged, and the goal it is to be brought to: on the home of
-    each tile is what belongs where that tile is.
-    """
-    wanted = list(goal)
-    wanted[goal.index(0)], wanted[board.index(0)] = wanted[board.index(0)], 0
-    dual = [-1] * len(board)
-    for cell, tile in enumerate(board):
-        dual[goal.index(tile)] = wanted[cell]
-    return tuple(dual), tuple(wanted)
 
 
 @pytest.fixture(scope="module")
