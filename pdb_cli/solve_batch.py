@@ -16,7 +16,7 @@ from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, Unsol
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board
     from pdb_query import Instance
-    from solver import Crew, Iteration, Limits, Solution
+    from solver import Iteration, Limits, Solution, WorkerPool
 
 COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
@@ -52,7 +52,7 @@ class Batch:
 
     def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
         """The answers in the order of the boards, by threads of this process."""
-        from solver.solve import in_parallel
+        from solver.engine.worker_pool import in_parallel
 
         outcomes = in_parallel(instances, self._solve, n_threads=n_threads, report=self._display.show)
         for instance, goal, outcome in outcomes:
@@ -83,30 +83,30 @@ class Batch:
         return Limits(seconds=self._time_limit, nodes=self._max_nodes)
 
     def _solve(
-        self, instance: "Instance", report: "Callable[[Iteration], None]", crew: "Crew | None"
+        self, instance: "Instance", report: "Callable[[Iteration], None]", pool: "WorkerPool | None"
     ) -> "tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]":
         goal = self._databases.goal_of(instance, self._goal)
         if self._log is None:
-            return instance, goal, self._search(instance, goal, report, crew)
+            return instance, goal, self._search(instance, goal, report, pool)
         # A board that comes twice at the same time is searched once.
         with self._log.held(instance.board, goal):
             known = self._log.answer(instance.board, goal, instance.size)
             if known is not None:
                 return instance, goal, known
-            found = self._search(instance, goal, report, crew)
+            found = self._search(instance, goal, report, pool)
             if not isinstance(found, PdbError):
                 self._log.add(found)
             return instance, goal, found
 
     def _search(
-        self, instance: "Instance", goal: "Board", report: "Callable[[Iteration], None]", crew: "Crew | None"
+        self, instance: "Instance", goal: "Board", report: "Callable[[Iteration], None]", pool: "WorkerPool | None"
     ) -> "Solution | UnsolvableError | MemoryLimitError":
         size, limits = instance.size, self._limits()
         try:
             if not self._all:
-                return self._solvers.solve(instance.board, size, goal, limits, report, crew)
+                return self._solvers.solve(instance.board, size, goal, limits, report, pool)
             listed = None if self._listing is None else self._listing.of(instance.id)
-            return self._solvers.solve_all(instance.board, size, goal, listed, limits, report, crew)
+            return self._solvers.solve_all(instance.board, size, goal, listed, limits, report, pool)
         except (UnsolvableError, MemoryLimitError) as error:
             return error
 

@@ -15,7 +15,7 @@ from pdb_core.errors import InputError
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
     from pdb_query import Database
-    from solver import Crew, GraphSolver, HeuristicSolver, Iteration, Limits, Solution, Solver
+    from solver import GraphSolver, HeuristicSolver, Iteration, Limits, Solution, Solver, WorkerPool
 
     Report = Callable[[Iteration], None]
 
@@ -155,14 +155,14 @@ class Solvers:
         goal: "Board",
         limits: "Limits",
         report: "Report",
-        crew: "Crew | None",
+        pool: "WorkerPool | None",
     ) -> "Solution":
         """A solution of a board. Raises what the solvers raise."""
         if self._method.keeps_nodes:
             return self._graph_solver(size, goal).solve(board, limits=limits, report=report)
         if self._method.heuristics:
-            return self._heuristic_solver(size, goal).solve(board, limits=limits, report=report, crew=crew)
-        return self._solver(size, goal).solve(board, goal, limits=limits, report=report, crew=crew)
+            return self._heuristic_solver(size, goal).solve(board, limits=limits, report=report, pool=pool)
+        return self._solver(size, goal).solve(board, goal, limits=limits, report=report, pool=pool)
 
     def solve_all(
         self,
@@ -172,13 +172,13 @@ class Solvers:
         listed: Callable[[tuple[int, ...]], None] | None,
         limits: "Limits",
         report: "Report",
-        crew: "Crew | None",
+        pool: "WorkerPool | None",
     ) -> "Solution":
         """Every shortest solution of a board, by IDA*. Raises what the solvers raise."""
         if self._method.heuristics:
             solver = self._heuristic_solver(size, goal)
-            return solver.solve_all(board, listed=listed, limits=limits, report=report, crew=crew)
-        return self._solver(size, goal).solve_all(board, goal, listed=listed, limits=limits, report=report, crew=crew)
+            return solver.solve_all(board, listed=listed, limits=limits, report=report, pool=pool)
+        return self._solver(size, goal).solve_all(board, goal, listed=listed, limits=limits, report=report, pool=pool)
 
     def _solver(self, size: "BoardSize", goal: "Board") -> "Solver":
         from solver import Solver

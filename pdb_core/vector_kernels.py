@@ -227,6 +227,27 @@ def store_word(typingctx: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
 
 
 @intrinsic
+def load_long(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+    """Return the 64-bit word at an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.load(_pointer(builder, args[0], _I64), align=4)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def store_long(typingctx: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+    """Write an integer to an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        builder.store(args[1], _pointer(builder, args[0], _I64), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
 def load(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
     """Return the vector at an address, a multiple of 4."""
 
@@ -330,15 +351,22 @@ def take_of_64(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
         if LANES != 16:
             return _gather(builder, base, index, 4, _I32)
         of = _ir_type(V32)
-        parts = [
-            builder.load(_pointer(builder, builder.add(base, _I64(64 * i)), of), align=4) for i in range(4)
-        ]
+        parts = [builder.load(_pointer(builder, builder.add(base, _I64(64 * i)), of), align=4) for i in range(4)]
         name = "llvm.x86.avx512.vpermi2var.d.512"
         low, high = (_call(builder, name, of, parts[i], index, parts[i + 1]) for i in (0, 2))
-        is_high = builder.icmp_unsigned("!=", builder.and_(index, _splat(builder, _I32(32), of)), _splat(builder, _I32(0), of))
+        is_high = builder.icmp_unsigned(
+            "!=", builder.and_(index, _splat(builder, _I32(32), of)), _splat(builder, _I32(0), of)
+        )
         return builder.select(is_high, high, low)
 
     return V32(types.int64, V32), codegen
+
+
+def address_of(array: npt.NDArray[Any]) -> int:
+    """Return the address of an array's memory, which must be contiguous. The caller keeps the array alive."""
+    if not array.flags.c_contiguous:
+        raise ValueError("only contiguous arrays have one address")
+    return int(array.ctypes.data)
 
 
 def compress_permutations() -> npt.NDArray[np.uint8]:

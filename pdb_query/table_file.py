@@ -5,7 +5,7 @@ import mmap
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,6 +21,7 @@ from pdb_core.errors import (
     TableFileMissingError,
 )
 from pdb_core.messages import format_bytes
+from pdb_core.private_memory import private_memory
 from pdb_core.schema import PAGE_BYTES, TABLE_DATASET, Header, pattern_group, read_header
 from pdb_query.hdf5_file import MAX_STRUCTURE_BYTES, SIGNATURE, Group, StructureError, read_root
 
@@ -69,7 +70,7 @@ def load_table_file(path: Path, load: LoadMode) -> TableFile:
             if load == "map":
                 memory = np.frombuffer(mmap.mmap(descriptor, n_bytes, access=mmap.ACCESS_READ), dtype=np.uint8)
             else:
-                memory = _private_memory(n_bytes, huge=load == "huge")
+                memory = private_memory(n_bytes, huge=load == "huge")
                 _read_into(descriptor, memory, path)
                 memory.flags.writeable = False
         except ValueError:  # of mmap
@@ -93,16 +94,6 @@ def _no_room(path: Path, n_bytes: int, load: LoadMode) -> MemoryLimitError:
     else:
         problem = "more than the memory at hand; use the load mode map, which shares the file's pages"
     return MemoryLimitError(f"{path} cannot be opened: its {format_bytes(n_bytes)} are {problem}")
-
-
-def _private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
-    """Memory of this process, of pages as asked for; numpy itself would always ask for huge ones."""
-    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux: pages are as they are
-        return np.empty(n_bytes, dtype=np.uint8)
-    memory = mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a system without huge pages
-        memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype=np.uint8)
 
 
 def _read_into(descriptor: int, memory: npt.NDArray[np.uint8], path: Path) -> None:

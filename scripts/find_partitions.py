@@ -19,8 +19,8 @@ from pdb_core.lookup import LookupTables, lookup_tables, sum_views
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.symmetry import goal_symmetries
-from solver.ida_star.ida_star import IdaStar
-from solver.ida_star.search_tables import Heuristic
+from solver.engine.ida_star import IdaStar
+from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
 
 SIZE = BoardSize(4, 4)

@@ -3,16 +3,15 @@ about the searches beside IDA*, which keep the boards they meet, in `graph_searc
 """
 
 from solver.any_board.good_solution import GoodSolution, default_time_limit, find_good_solution
+from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
 from solver.heuristic_solver import HeuristicSolver
-from solver.ida_star.crew import Crew, crew_of
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, replay
 from solver.solve import Solver
 
 __all__ = [
     "GRAPH_SEARCHES",
-    "Crew",
     "GoodSolution",
     "GraphSolver",
     "HeuristicSolver",
@@ -20,7 +19,7 @@ __all__ = [
     "Limits",
     "Solution",
     "Solver",
-    "crew_of",
+    "WorkerPool",
     "default_time_limit",
     "find_good_solution",
     "replay",

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+from solver.engine.ida_star import solution_of
+from solver.engine.worker_pool import WorkerPool
 from solver.ida_star.classic_ida_star import ClassicIdaStar
-from solver.ida_star.crew import Crew
-from solver.ida_star.ida_star import solution_of
 from solver.progress import Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
@@ -38,12 +38,12 @@ class HeuristicSolver:
         *,
         limits: Limits | None = None,
         report: Report | None = None,
-        crew: Crew | None = None,
+        pool: WorkerPool | None = None,
     ) -> Solution:
         """A shortest solution of `board`. All as in `Solver.solve`."""
         board = check_board(board, self._size)
         check_solvable(board, self._goal, self._size)
-        result = self._ida_star.search(board, limits, report, crew)
+        result = self._ida_star.search(board, limits, report, pool)
         return solution_of(board, self._goal, self._size, result, result.tiles)
 
     def solve_all(
@@ -53,7 +53,7 @@ class HeuristicSolver:
         listed: Callable[[tuple[int, ...]], None] | None = None,
         limits: Limits | None = None,
         report: Report | None = None,
-        crew: Crew | None = None,
+        pool: WorkerPool | None = None,
     ) -> Solution:
         """Every shortest solution of `board`, counted. All as in `Solver.solve_all`."""
         board = check_board(board, self._size)
@@ -70,6 +70,6 @@ class HeuristicSolver:
                 listed(tiles)
 
         result = self._all_star.search(
-            board, limits, report, crew, finds_all=True, listed=None if listed is None else list_one
+            board, limits, report, pool, finds_all=True, listed=None if listed is None else list_one
         )
         return solution_of(board, self._goal, self._size, result, result.tiles)

@@ -2,32 +2,23 @@
 
 look       is it a board, can it be solved                      pdb_core.puzzle
 translate  to the goal of the tables, by a symmetry             pdb_core.symmetry
-search     IDA* with the largest of the databases' sums         ida_star/
-share      a threshold among threads                            ida_star/threshold.py, ida_star/crew.py
+search     IDA* with the largest of the databases' sums         engine/ida_star.py
+share      a threshold among threads                            engine/threshold.py, engine/worker_pool.py
 replay     move by move to the goal, before anyone is told      solution.py
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from threading import Event, Lock
-from typing import TypeVar
+from collections.abc import Callable
+from threading import Lock
 
-from pdb_core.errors import LimitReachedError
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.ida_star.crew import Crew
-from solver.ida_star.ida_star import IdaStar, SearchResult, solution_of
-from solver.ida_star.search_tables import Heuristic
+from solver.engine.ida_star import IdaStar, SearchResult, solution_of
+from solver.engine.unit_tables import Heuristic
+from solver.engine.worker_pool import WorkerPool
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, check_solvable, one_move_away, replay
-
-Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
-
-# How often the main thread looks up from waiting, in seconds: Ctrl-C is heard at once, but only by the main thread.
-_WAIT_S = 0.1
 
 
 class Solver:
@@ -62,7 +53,8 @@ class Solver:
         self._heuristics = heuristics = [
             Heuristic(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
         ]
-        self._ida_star = IdaStar(database.size, heuristics, machine, orders_children=not plain)
+        self._source = " or ".join(str(other.path) for other in databases)
+        self._ida_star = IdaStar(database.size, heuristics, machine, source=self._source)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.load_kernels(one_move_away(database.goal, database.size))
 
@@ -78,18 +70,18 @@ class Solver:
         *,
         limits: Limits | None = None,
         report: Callable[[Iteration], None] | None = None,
-        crew: Crew | None = None,
+        pool: WorkerPool | None = None,
     ) -> Solution:
         """A shortest solution of `board`, for the database's goal or any other it can serve.
 
-        Threads of `crew` help where it takes long (`with crew_of(1) as crew`); lengths do not depend on it, nor do the
+        Workers of `pool` help if it takes long (`with WorkerPool(1) as pool`); lengths do not depend on it, nor do the
         nodes of any threshold but the last. `report` is called every fraction of a second with the threshold being
         searched; what it raises ends the search. Where a limit is reached the solution has no length.
 
         Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` should the answer fail its replay.
         """
         board, goal, mapping = self._checked(board, goal)
-        result = self._ida_star.search(mapping.apply(board), limits, report, crew)
+        result = self._ida_star.search(mapping.apply(board), limits, report, pool)
         return self._solution(board, goal, mapping, result)
 
     def solve_all(
@@ -100,7 +92,7 @@ class Solver:
         listed: Callable[[tuple[int, ...]], None] | None = None,
         limits: Limits | None = None,
         report: Callable[[Iteration], None] | None = None,
-        crew: Crew | None = None,
+        pool: WorkerPool | None = None,
     ) -> Solution:
         """Every shortest solution of `board`, counted, the last threshold searched to its end.
 
@@ -112,7 +104,7 @@ class Solver:
             if self._all_star is None:
                 # A machine that refuses one of two equally long ways would lose solutions.
                 machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=True)
-                self._all_star = IdaStar(self._database.size, self._heuristics, machine, orders_children=False)
+                self._all_star = IdaStar(self._database.size, self._heuristics, machine, source=self._source)
 
         def list_one(tiles: tuple[int, ...]) -> None:
             original = mapping.original_tiles(tiles)
@@ -121,7 +113,7 @@ class Solver:
                 listed(original)
 
         result = self._all_star.search(
-            mapping.apply(board), limits, report, crew, finds_all=True, listed=None if listed is None else list_one
+            mapping.apply(board), limits, report, pool, finds_all=True, listed=None if listed is None else list_one
         )
         return self._solution(board, goal, mapping, result)
 
@@ -138,70 +130,3 @@ class Solver:
         """What was found in the tables' terms, in those of the board; replayed."""
         tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
         return solution_of(board, goal, self._database.size, result, tiles)
-
-
-class _CancelledError(LimitReachedError):
-    """The batch was given up while this board was searched."""
-
-
-def in_parallel(
-    items: Iterable[Item],
-    work: Callable[[Item, Callable[[Iteration], None], Crew | None], Outcome],
-    *,
-    n_threads: int,
-    report: Callable[[Item, Iteration], None] | None = None,
-) -> Iterator[Outcome]:
-    """Do `work(item, report, crew)` for each item, `n_threads` at a time, and yield the outcomes in the order of the
-    items.
-
-    Items are taken as they are needed. When there are none left, the threads that are free join the crew. What `work`
-    raises is raised here; leaving the iteration early, by an error or Ctrl-C, stops the searches that are under way
-    within a fraction of a second. `report` is called from the working threads.
-    """
-    give_up = Event()
-
-    crew = Crew() if n_threads > 1 else None
-
-    def run(item: Item) -> Outcome:
-        def checked_report(iteration: Iteration) -> None:
-            if give_up.is_set():
-                raise _CancelledError("cancelled")
-            if report is not None:
-                report(item, iteration)
-
-        return work(item, checked_report, crew)
-
-    with ThreadPoolExecutor(n_threads) as pool:
-        waiting: list[Future[Outcome]] = []
-        source = iter(items)
-        try:
-            exhausted = False
-            n_helpers = 0
-            most_waiting = 1 if n_threads == 1 else 64 * n_threads
-            while True:
-                # A few more than there are threads, so that a hard board at the head does not leave a core idle. With
-                # one thread an item is taken only when the one before is answered: items may come from someone who
-                # waits for that.
-                while not exhausted and len(waiting) < most_waiting:
-                    if sum(not task.done() for task in waiting) >= 2 * n_threads:
-                        break
-                    try:
-                        waiting.append(pool.submit(run, next(source)))
-                    except StopIteration:
-                        exhausted = True
-                if not waiting:
-                    return
-                if exhausted and crew is not None:
-                    while n_helpers < n_threads - sum(not task.done() for task in waiting):
-                        pool.submit(crew.help)
-                        n_helpers += 1
-                if waiting[0].done():
-                    yield waiting.pop(0).result()
-                else:
-                    wait([task for task in waiting if not task.done()], timeout=_WAIT_S, return_when=FIRST_COMPLETED)
-        finally:
-            give_up.set()
-            if crew is not None:
-                crew.close()
-            for task in waiting:
-                task.cancel()

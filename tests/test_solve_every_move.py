@@ -5,7 +5,7 @@ import pytest
 from pdb_core.puzzle import blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database
 from solver import GraphSolver, Solver, crew_of
-from solver.ida_star.search_tables import Heuristic
+from solver.engine.unit_tables import Heuristic
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 from tests.tables import table_file

@@ -23,7 +23,7 @@ from pdb_core.puzzle import Board, format_board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Limits, Solution, Solver
 from solver.cluster.batch import ClusterBatch, ClusterProgress, Request
-from solver.solve import in_parallel
+from solver.engine.worker_pool import in_parallel
 
 _PROGRAM = "from pdb_cli.main import run; run()"
 
@@ -74,7 +74,7 @@ def on_threads(solver: Solver, boards: Sequence[Board], n_threads: int) -> list[
     return list(
         in_parallel(
             boards,
-            lambda board, report, crew: solver.solve(board, report=report, crew=crew),
+            lambda board, report, pool: solver.solve(board, report=report, pool=pool),
             n_threads=n_threads,
         )
     )

@@ -28,7 +28,7 @@ from scripts.reproduction.dual_kernels import (
     values_with_duals,
 )
 from solver import Solution
-from solver.ida_star.ida_star import SearchResult, solution_of
+from solver.engine.ida_star import SearchResult, solution_of
 from solver.progress import Iteration, Report
 from solver.solution import one_move_away
 

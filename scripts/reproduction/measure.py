@@ -22,7 +22,7 @@ from pdb_query import Database, open_database
 from scripts.reproduction.dual_lookups import DualSolver, dual_goal
 from scripts.reproduction.rows import Row
 from solver import HeuristicSolver, Solution, Solver
-from solver.solve import in_parallel
+from solver.engine.worker_pool import in_parallel
 from solver.study.heuristics import heuristic_values
 
 SIZE = BoardSize(4, 4)
@@ -129,7 +129,7 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
 
 
 def _solutions(solver: _AnySolver, boards: Sequence[Board], n_threads: int) -> Iterator[Solution]:
-    # Without a crew: the seconds and nodes of a board are those of one thread.
+    # Without a pool: the seconds and nodes of a board are those of one thread.
     return in_parallel(boards, lambda board, report, _: solver.solve(board, report=report), n_threads=n_threads)
 
 

@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from solver.ida_star.ida_star import IdaStar
 
 from pdb_build import build_database, plan_build
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver.ida_star import search_tables as layout
-from solver.ida_star.ida_star import IdaStar
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
 
 SOURCE = Path(__file__).with_name("search.c")

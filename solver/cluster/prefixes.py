@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board
 from pdb_query import Database
-from solver.ida_star.search_tables import N_MOVES, blank_moves
+from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.move_pruning.move_pruning import START, MoveMachine
 
 

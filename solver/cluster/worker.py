@@ -17,8 +17,8 @@ from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board
 from pdb_query import open_database
-from solver.ida_star.ida_star import SearchResult
-from solver.ida_star.subtrees import SubtreesResult, search_subtrees
+from solver.engine.ida_star import SearchResult
+from solver.engine.subtrees import SubtreesResult, search_subtrees
 from solver.progress import Limits
 from solver.solve import Solver
 

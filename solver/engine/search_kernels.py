@@ -1,95 +1,185 @@
-"""The search of a threshold: rounds until the stack is empty."""
+"""The search of a threshold, round by round, and what belongs to its stack: links to parents, splits among threads.
+
+Depth-first search in batches: a round takes up to 64 nodes off the top of the stack and puts their children there. A
+threshold that is searched to its end has the same nodes whatever the batch. The stack never holds more than 3 * 64
+nodes for each move of the threshold: the nodes that one round leaves there are deeper than those of the round before.
+"""
 
 from typing import Any
 
+from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.vector_kernels import LANES, load, load_word, store, store_word
-from solver.engine.vector_round_kernels import BATCH, BATCH_COLUMN, LEFT, LINK, ONE_MOVE, vector_round
+from solver.engine.layout import (
+    ALLOWED_SHIFT,
+    BATCH,
+    BLANK_MASK,
+    BLANK_SHIFT,
+    COUNT_GOALS,
+    EXHAUSTED,
+    EXPANDED,
+    FOUND,
+    FOUND_LINK,
+    GENERATED,
+    LEFT,
+    LINK,
+    N_ENDED,
+    N_LINKS,
+    NO_ROOM,
+    ONE_MOVE,
+    PAUSED,
+    SOLUTIONS,
+    STATE,
+    TOP,
+)
+from solver.engine.scalar_round_kernels import BYTE, scalar_round
+from solver.engine.vector_round_kernels import vector_round
 
-EXHAUSTED, FOUND, PAUSED, NO_ROOM = range(4)
-STOP_AT_GOAL, COUNT_GOALS, LIST_GOALS = range(3)
-TOP, N_LINKS, GENERATED, EXPANDED, SOLUTIONS, FOUND_LINK = range(6)
+# Room for the children of a round.
+ROUND_ROOM = 5 * BATCH
 
 
 @borrowing_kernel
-def drop_links(at: Any, tables: Any, top: int, n_links: int) -> int:
-    """Keep the links of nodes on the stack only. Returns the number of links."""
-    # at.new_numbers uint32[capacity] cleared; at.kept: uint32[capacity]; at.chain
+def keep_links(at: Any, top: int, n_links: int) -> int:
+    """Keep only the links that lead to nodes of the stack. Returns their number.
+
+    Links are kept in an order in which each comes after its parent's.
+    """
     for i in range(n_links):
-        store_word(at.new_numbers + 4 * i, 0)
+        store_word(at.new_indices + 4 * i, 0)
     n_kept = 1
     for node in range(top):
-        word = load_word(at.stack + LINK * at.stack_column + 4 * node)
-        # Step 1. Collect ancestors that are not kept yet.
+        to_node = at.stack + LINK * at.stack_column + 4 * node
+        word = load_word(to_node)
+        # Step 1. Collect the ancestors that are not kept yet.
         n_chain = 0
-        slot = word >> 2
-        while slot != 0 and load_word(at.new_numbers + 4 * slot) == 0:
-            store_word(at.chain + 4 * n_chain, slot)
+        index = word >> 2
+        while index != 0 and load_word(at.new_indices + 4 * index) == 0:
+            store_word(at.chain + 4 * n_chain, index)
             n_chain += 1
-            slot = load_word(at.links + 4 * slot) >> 2
+            index = load_word(at.links + 4 * index) >> 2
         # Step 2. Keep them, the one nearest to the root first.
         while n_chain > 0:
             n_chain -= 1
-            slot = load_word(at.chain + 4 * n_chain)
-            link = load_word(at.links + 4 * slot)
-            store_word(at.kept + 4 * n_kept, (load_word(at.new_numbers + 4 * (link >> 2)) << 2) | (link & 3))
-            store_word(at.new_numbers + 4 * slot, n_kept)
+            index = load_word(at.chain + 4 * n_chain)
+            link = load_word(at.links + 4 * index)
+            parent = load_word(at.new_indices + 4 * (link >> 2))
+            store_word(at.kept + 4 * n_kept, (parent << 2) | (link & 3))
+            store_word(at.new_indices + 4 * index, n_kept)
             n_kept += 1
-        number = load_word(at.new_numbers + 4 * (word >> 2))
-        store_word(at.stack + LINK * at.stack_column + 4 * node, (number << 2) | (word & 3))
-    for i in range(0, n_kept, LANES):
-        store(at.links + 4 * i, load(at.kept + 4 * i))
+        store_word(to_node, (load_word(at.new_indices + 4 * (word >> 2)) << 2) | (word & 3))
+    for i in range(1, n_kept):
+        store_word(at.links + 4 * i, load_word(at.kept + 4 * i))
     return n_kept
 
 
+@borrowing_kernel
+def is_goal(tables: Any, at: Any, node: int) -> bool:
+    """Return whether a node of the stack that holds its board is the goal."""
+    for cell in range(tables.n_cells):
+        word = load_word(at.stack + (tables.board_column + (cell >> 2)) * at.stack_column + 4 * node)
+        if (word >> (8 * (cell & 3))) & BYTE != tables.goal[cell]:
+            return False
+    return True
+
+
+@borrowing_kernel
+def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
+    """Take the nodes that have no moves left off the stack, among the uppermost N_ENDED, and count those that are goals.
+    Returns whether to return to the caller; N_ENDED are then still to be looked at.
+
+    A node that fits the threshold exactly has h = 0 in all sums. That is the goal, unless a sum leaves tiles out; then
+    the node counts as expanded, and its children exceed the threshold.
+    """
+    while counters[N_ENDED] > 0:
+        node = counters[TOP] - counters[N_ENDED]
+        counters[N_ENDED] -= 1
+        if load_word(at.stack + LEFT * at.stack_column + 4 * node) >= ONE_MOVE:
+            continue
+        is_solution = tables.board_column == 0 or is_goal(tables, at, node)
+        link = load_word(at.stack + LINK * at.stack_column + 4 * node)
+        state = load_word(at.stack + STATE * at.stack_column + 4 * node)
+        # The uppermost node takes its place.
+        counters[TOP] -= 1
+        for column in range(tables.n_columns):
+            base = at.stack + column * at.stack_column
+            store_word(base + 4 * node, load_word(base + 4 * counters[TOP]))
+        if is_solution:
+            counters[SOLUTIONS] += 1
+            counters[FOUND_LINK] = link
+            if at_goal != COUNT_GOALS:
+                return True
+        else:
+            legal = load_word(tables.legal + 4 * ((state >> BLANK_SHIFT) & BLANK_MASK))
+            counters[EXPANDED] += 1
+            counters[GENERATED] += popcount((state >> ALLOWED_SHIFT) & legal & 15)
+    return False
+
+
 @kernel
-def search(tables: Any, at: Any, state: Any, n_nodes: int, at_goal: int) -> int:
-    """Search until the stack is empty or `n_nodes` are generated."""
-    top = state[TOP]
-    n_links = state[N_LINKS]
-    generated = state[GENERATED]
-    expanded = state[EXPANDED]
-    status = EXHAUSTED
-    while top > 0:
-        if generated >= n_nodes:
-            status = PAUSED
-            break
-        n = min(top, BATCH)
-        if top + 2 * BATCH > at.capacity:
-            status = NO_ROOM
-            break
-        if n_links + BATCH > at.link_capacity:
-            n_links = drop_links(at, tables, top, n_links)
-            if n_links + (at.link_capacity >> 2) > at.link_capacity:
-                status = NO_ROOM
-                break
+def search(tables: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, at_goal: int) -> int:
+    """Search for goals among the nodes below those on the stack, until the stack is empty.
+
+    tables     `EngineTables`
+    at         `StackMemory`; the nodes there change
+    counters   int64[N_COUNTERS], mutated
+    pause_at   return PAUSED once GENERATED has reached this; a call that returned PAUSED is continued by the next one
+    max_nodes  the same, and rounds become smaller so that GENERATED exceeds it by less than 4
+    at_goal    STOP_AT_GOAL, COUNT_GOALS or LIST_GOALS; SOLUTIONS counts what was found
+
+    Returns FOUND (FOUND_LINK is the goal's), EXHAUSTED, PAUSED (also if the signal is set), or NO_ROOM if the memory is
+    too small for the next round.
+    """
+    if take_ended(tables, at, counters, at_goal):
+        return FOUND
+    # A signal that comes at once must not keep the search from getting on.
+    n_rounds = 0
+    while counters[TOP] > 0:
+        top = counters[TOP]
+        generated = counters[GENERATED]
+        if generated >= pause_at or generated >= max_nodes or (n_rounds > 0 and load_word(at.signal) != 0):
+            return PAUSED
+        if top + ROUND_ROOM > at.capacity:
+            return NO_ROOM
+        if counters[N_LINKS] + BATCH + LANES > at.link_capacity:
+            counters[N_LINKS] = keep_links(at, top, counters[N_LINKS])
+            if 4 * counters[N_LINKS] > 3 * at.link_capacity:
+                return NO_ROOM
+        n = min(top, min(BATCH, 1 + ((max_nodes - generated) >> 2)))
         top -= n
+        n_links = counters[N_LINKS]
         for i in range(0, n, LANES):
             store(at.links + 4 * (n_links + i), load(at.stack + LINK * at.stack_column + 4 * (top + i)))
-        n_generated, new_top, has_ended = vector_round(tables, at, n, top, n_links)
-        n_links += n
-        generated += n_generated
-        expanded += n
-        if has_ended:
-            node = top
-            while node < new_top:
-                if load_word(at.stack + LEFT * at.stack_column + 4 * node) >= ONE_MOVE:
-                    node += 1
-                    continue
-                state[SOLUTIONS] += 1
-                state[FOUND_LINK] = load_word(at.stack + LINK * at.stack_column + 4 * node)
-                new_top -= 1
-                for column in range(tables.n_columns):
-                    base = at.stack + column * at.stack_column
-                    store_word(base + 4 * node, load_word(base + 4 * new_top))
-                status = FOUND
-            if at_goal != COUNT_GOALS:
-                top = new_top
-                break
-            status = EXHAUSTED
-        top = new_top
-    state[TOP] = top
-    state[N_LINKS] = n_links
-    state[GENERATED] = generated
-    state[EXPANDED] = expanded
-    return status
+        if tables.is_vector != 0:
+            n_generated, new_top, has_ended = vector_round(tables, at, n, top, n_links)
+        else:
+            n_generated, new_top, has_ended = scalar_round(tables, at, n, top, n_links)
+        n_rounds += 1
+        counters[N_LINKS] = n_links + n
+        counters[GENERATED] = generated + n_generated
+        counters[EXPANDED] += n
+        counters[TOP] = new_top
+        if has_ended != 0:
+            counters[N_ENDED] = new_top - top
+            if take_ended(tables, at, counters, at_goal):
+                return FOUND
+    return EXHAUSTED
+
+
+@kernel
+def split(tables: Any, at: Any, counters: Any, other: Any, other_counters: Any) -> None:
+    """Move every second node of a stack to another one, which is empty and has the same room.
+
+    Both get shallow nodes, whose subtrees are large, and deep ones.
+    """
+    top = counters[TOP]
+    for column in range(tables.n_columns):
+        from_nodes, to_nodes = at.stack + column * at.stack_column, other.stack + column * other.stack_column
+        for node in range(top):
+            to_node = (to_nodes if node & 1 == 0 else from_nodes) + 4 * (node >> 1)
+            store_word(to_node, load_word(from_nodes + 4 * node))
+    other_counters[TOP] = (top + 1) >> 1
+    counters[TOP] = top >> 1
+    for i in range(counters[N_LINKS]):
+        store_word(other.links + 4 * i, load_word(at.links + 4 * i))
+    other_counters[N_LINKS] = keep_links(other, other_counters[TOP], counters[N_LINKS])

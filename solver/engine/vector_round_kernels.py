@@ -37,37 +37,54 @@ from pdb_core.vector_kernels import (
     widen,
     without,
 )
+from solver.engine.layout import (
+    ADDRESS,
+    ALLOWED_SHIFT,
+    BATCH_COLUMN,
+    BLANK_MASK,
+    BLANK_SHIFT,
+    BLOCK_BITS,
+    CELL_SETS,
+    DIGITS,
+    DIGITS_AND_VALUE,
+    EXPECTED_SHIFT,
+    FAR_COLUMN,
+    FIRST_DIGIT,
+    FIRST_SLACKS,
+    FRAME,
+    JUMPS_UPWARD,
+    LEFT,
+    LINK,
+    LIST_COLUMN,
+    MACHINE_MASK,
+    MAX_SLACK,
+    MEMORY,
+    MORE_SLACKS,
+    MOVE_SHIFT,
+    N_UNITS,
+    ONE_MOVE,
+    ONE_VALUE,
+    PARENT_MASK,
+    REGION_BITS,
+    ROSE_MASK,
+    ROSE_SHIFT,
+    ROW_BITS,
+    SECOND_MOVE,
+    SLACK,
+    SLACK_BITS,
+    SLACK_SHIFT,
+    SPARE,
+    STATE,
+    STEPS,
+    SUM_FIELDS,
+    TABLE_BIT,
+    UNIT_DIGITS,
+    UNIT_FIELDS,
+    VALUE_SHIFT,
+)
 
-# Most nodes of a round; the bytes of a column of the batch.
-BATCH = 64
-BATCH_COLUMN = 4 * BATCH
-# The columns of a node before those of the sums.
-STATE, LINK, LEFT = range(3)
-ALLOWED_SHIFT, BLANK_SHIFT = 16, 20
-MOVES_LEFT_SHIFT = 16
-ONE_MOVE = 1 << MOVES_LEFT_SHIFT
-# The bytes of a column of a list of children: 2 * BATCH children at most, and a vector of slack.
-LIST_COLUMN = 4 * (2 * BATCH + 32)
-# The columns of a list: children, addresses, a spare one, then the digits of each far sum.
-ADDRESS, SPARE, DIGITS = 1, 2, 3
-# A child: its parent in the batch, the move, the sums whose distance rose, and the bit that says so.
-PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
-SECOND_MOVE = 2 << MOVE_SHIFT
-
-# The fields of a sum: its columns, the tables' memory, the frame, the steps of the blank's moves.
-(N_UNITS, MASKS, UNIT_DIGITS, SLACK, SLACK_SHIFT, MEMORY, FRAME, STEPS) = range(8)
-# Where each list keeps its digits if the sum is far for it.
-FAR_COLUMN = 12
-UNITS, UNIT_FIELDS = 14, 3
-TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
-SUM_FIELDS = UNITS + 4 * UNIT_FIELDS
-
-# Digits of an arrangement below, (distance + 1) modulo 4 above.
-VALUE_SHIFT = 24
-ONE_VALUE = 1 << VALUE_SHIFT
-DIGITS_AND_VALUE = (1 << (VALUE_SHIFT + 2)) - 1
-# `sets`: the number of a cell set's first block, then 3 bits for the blank's region by its cell.
-BLOCK_BITS = 16
+CELL_SET_BITS = 16
+CELL_SET_MASK = (1 << CELL_SET_BITS) - 1
 
 
 @borrowing_kernel
@@ -82,7 +99,7 @@ def list_children(tables: Any, at: Any, n: int, top: int) -> int:
             store(at.batch + column * BATCH_COLUMN + 4 * i, node)
         lane = iota() + i
         state = load(at.batch + STATE * BATCH_COLUMN + 4 * i)
-        legal = take_of_16(tables.legal, (state >> BLANK_SHIFT) & 15)
+        legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)
         moves = where(lane < n, (state >> ALLOWED_SHIFT) & legal, 0)
         is_there = (moves & 2) != 0
         store(at.lists + 4 * n_horizontal, compress(lane | (1 << MOVE_SHIFT), is_there, tables.permutations))
@@ -104,7 +121,7 @@ def list_children(tables: Any, at: Any, n: int, top: int) -> int:
 def blank_step(tables: Any, at: Any, record: Any, f: int, child: Any, parent: Any) -> Any:
     """Return the blank's cells before and after the move, in the frame of a sum."""
     state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-    blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & 15)
+    blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & BLANK_MASK)
     first, second = record[STEPS + 1 - f], record[STEPS + 2 + f]
     return blank, blank + where((child & SECOND_MOVE) != 0, second, splat(first))
 
@@ -113,7 +130,7 @@ def blank_step(tables: Any, at: Any, record: Any, f: int, child: Any, parent: An
 def block_bit(tables: Any, cells: Any, cell: Any, table_bit: Any, row_bits: Any) -> Any:
     """Return the bit address of the block of a cell set, with the blank on a cell."""
     entry = gather_longs(tables.sets, cells)
-    region = narrow(entry >> widen(cell * 3 + BLOCK_BITS)) & 7
+    region = narrow(entry >> widen(cell * REGION_BITS + BLOCK_BITS)) & ((1 << REGION_BITS) - 1)
     return table_bit + ((narrow(entry) & ((1 << BLOCK_BITS) - 1)) + region) * row_bits
 
 
@@ -139,22 +156,22 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
         blank_bit, cell_bit = splat(1) << blank, splat(1) << cell
         # Step 1. The unit that the tile belongs to: the first one if it is none of the others.
         digits = take_of_64(at.batch + record[UNIT_DIGITS] * BATCH_COLUMN, parent)
-        table_bit, row_bits = splat(record[UNITS + TABLE_BIT]), splat(record[UNITS + ROW_BITS])
-        first_digit = splat(record[UNITS + FIRST_DIGIT])
+        table_bit, row_bits = splat(record[SUM_FIELDS + TABLE_BIT]), splat(record[SUM_FIELDS + ROW_BITS])
+        first_digit = splat(record[SUM_FIELDS + FIRST_DIGIT])
         rest = blank_bit ^ tables.all_cells
         cells = splat(0)
         pair = cells
         for unit in range(1, n_units):
             if (unit & 1) != 0:
-                pair = take_of_64(at.batch + (record[MASKS] + (unit >> 1)) * BATCH_COLUMN, parent)
-            mask = pair & 0xFFFF
-            pair = pair >> 16
+                pair = take_of_64(at.batch + (record[CELL_SETS] + (unit >> 1)) * BATCH_COLUMN, parent)
+            mask = pair & CELL_SET_MASK
+            pair = pair >> CELL_SET_BITS
             rest = rest ^ mask
             is_of_unit = (mask & cell_bit) != 0
             cells = where(is_of_unit, mask, cells)
             of_unit = take_of_64(at.batch + (record[UNIT_DIGITS] + unit) * BATCH_COLUMN, parent)
             digits = where(is_of_unit, of_unit, digits)
-            field = UNITS + unit * UNIT_FIELDS
+            field = SUM_FIELDS + unit * UNIT_FIELDS
             table_bit = where(is_of_unit, record[field + TABLE_BIT], table_bit)
             row_bits = where(is_of_unit, record[field + ROW_BITS], row_bits)
             first_digit = where(is_of_unit, record[field + FIRST_DIGIT], first_digit)
@@ -166,7 +183,7 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
             place = (popcounts(cells & ((splat(1) << low) - 1)) * 3) + first_digit
             jumped = popcounts((cells >> (low + 1)) & tables.between)
             marker = splat(8) << (jumped * 3)
-            index = ((digits >> place) & (marker - 1)) | marker | where(is_upward, 8192, splat(0))
+            index = ((digits >> place) & (marker - 1)) | marker | where(is_upward, JUMPS_UPWARD, splat(0))
             digits = digits ^ ((gather_halves(tables.jumps, index) & 0xFFFF) << place)
             store(digits_column + 4 * i, digits)
         # Step 3. The address.
@@ -187,7 +204,7 @@ def judged(tables: Any, at: Any, record: Any, s: int, children: int, i: int, n: 
     bit = gather_words(record[MEMORY], address >> 5) >> (address & 31)
     rose = ((bit ^ (child >> EXPECTED_SHIFT)) & 1) == 0
     left = take_of_64(at.batch + record[SLACK] * BATCH_COLUMN, child & PARENT_MASK)
-    exceeds = rose & (((left >> record[SLACK_SHIFT]) & 255) == 0)
+    exceeds = rose & (((left >> record[SLACK_SHIFT]) & MAX_SLACK) == 0)
     stays = without(iota() + i < n, exceeds)
     return child | where(rose, splat(1) << (ROSE_SHIFT + s), splat(0)), rose, stays
 
@@ -221,7 +238,7 @@ def read_later(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far:
     n_left = 0
     for i in range(0, n, LANES):
         child, _rose, stays = judged(tables, at, record, s, children, i, n)
-        rose_in_any = (child & (((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1))) != 0
+        rose_in_any = (child & ROSE_MASK) != 0
         first, second = stays & rose_in_any, without(stays, rose_in_any)
         n_first = popcount(bits_of(first))
         lane = iota()
@@ -236,33 +253,46 @@ def read_later(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far:
 
 
 @borrowing_kernel
-def push(tables: Any, at: Any, f: int, n: int, top: int, first_link: int) -> int:
-    """Write the children of a list to the stack from `top` on. Returns whether one of them has no moves left."""
-    children = at.lists + f * at.list_bytes
+def push_moves(tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
+    """Write what every search has of a list's children to the stack from `top` on: the blank, the moves allowed next,
+    the parent, the moves left. Returns whether one of them has no moves left.
+    """
     has_ended = 0
     for i in range(0, n, LANES):
         child = load(children + 4 * i)
         parent = child & PARENT_MASK
         move = (child >> MOVE_SHIFT) & 3
         to = at.stack + 4 * (top + i)
-        # Step 1. The blank, the moves that are allowed after this one, the parent, what is left of the threshold.
         state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-        blank = (state >> BLANK_SHIFT) & 15
-        cell = blank + take_of_16(tables.steps, move)
-        after = gather_words(tables.successors, ((state & 0xFFFF) << 2) | move)
+        cell = ((state >> BLANK_SHIFT) & BLANK_MASK) + take_of_16(tables.steps, move)
+        after = gather_words(tables.successors, ((state & MACHINE_MASK) << 2) | move)
         store(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))
         store(to + LINK * at.stack_column, ((parent + first_link) << 2) | move)
         left = take_of_64(at.batch + LEFT * BATCH_COLUMN, parent) - ONE_MOVE
-        left = left - ((child >> ROSE_SHIFT) & 1) - ((child >> (ROSE_SHIFT + 1)) & 1) * 256
         store(to + LEFT * at.stack_column, left)
-        ended = (iota() + i < n) & (left < ONE_MOVE)
-        has_ended |= bits_of(ended)
+        has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
+    return has_ended
+
+
+@borrowing_kernel
+def push_units(tables: Any, at: Any, f: int, n: int, top: int) -> None:
+    """Write the slacks and the units of a list's children to the stack from `top` on."""
+    children = at.lists + f * at.list_bytes
+    for i in range(0, n, LANES):
+        child = load(children + 4 * i)
+        parent = child & PARENT_MASK
+        to = at.stack + 4 * (top + i)
+        # Step 1. The slacks.
+        left = load(to + LEFT * at.stack_column)
+        left = left - ((child >> ROSE_SHIFT) & 1) - (((child >> (ROSE_SHIFT + 1)) & 1) << SLACK_BITS)
+        store(to + LEFT * at.stack_column, left)
         for column in range(LEFT + 1, tables.first_sum_column):
-            shift = ROSE_SHIFT + 2 + 4 * (column - LEFT - 1)
+            shift = ROSE_SHIFT + FIRST_SLACKS + MORE_SLACKS * (column - LEFT - 1)
             slacks = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            for k in range(4):
-                slacks = slacks - (((child >> (shift + k)) & 1) << (8 * k))
+            for k in range(MORE_SLACKS):
+                slacks = slacks - (((child >> (shift + k)) & 1) << (SLACK_BITS * k))
             store(to + column * at.stack_column, slacks)
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & BLANK_MASK
         # Step 2. The units.
         for s in range(tables.n_sums):
             record = tables.sums[s]
@@ -276,10 +306,10 @@ def push(tables: Any, at: Any, f: int, n: int, top: int, first_link: int) -> int
             is_of_first = cell_bit == cell_bit
             pair = cell_bit
             for unit in range(1, n_units):
-                column = record[MASKS] + ((unit - 1) >> 1)
+                column = record[CELL_SETS] + ((unit - 1) >> 1)
                 if (unit & 1) != 0:
                     pair = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-                shift = 16 - ((unit & 1) << 4)
+                shift = CELL_SET_BITS * (1 - (unit & 1))
                 is_of_unit = ((pair >> shift) & cell_bit) != 0
                 is_of_first = without(is_of_first, is_of_unit)
                 pair = pair ^ (where(is_of_unit, both, splat(0)) << shift)
@@ -299,7 +329,6 @@ def push(tables: Any, at: Any, f: int, n: int, top: int, first_link: int) -> int
                 digits_moved = load(children + record[FAR_COLUMN + f] * LIST_COLUMN + 4 * i)
             digits = where(is_of_first, (digits_moved + change) & DIGITS_AND_VALUE, digits)
             store(to + column * at.stack_column, digits)
-    return has_ended
 
 
 @borrowing_kernel
@@ -327,6 +356,9 @@ def vector_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tup
                 n_v = n_list
             else:
                 n_h = n_list
-    has_ended = push(tables, at, 0, n_h, top, first_link)
-    has_ended |= push(tables, at, 1, n_v, top + n_h, first_link)
+    has_ended = push_moves(tables, at, at.lists, n_h, top, first_link)
+    push_units(tables, at, 0, n_h, top)
+    # Vectors are written whole, so the second list comes after all of the first one.
+    has_ended |= push_moves(tables, at, at.lists + at.list_bytes, n_v, top + n_h, first_link)
+    push_units(tables, at, 1, n_v, top + n_h)
     return generated, top + n_h + n_v, has_ended

@@ -21,6 +21,7 @@ from pdb_core.errors import InputError, LimitReachedError, MemoryLimitError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
+from solver.engine.unit_tables import N_MOVES, Heuristic, UnitTables, unit_tables
 from solver.graph_search.best_first_kernels import (
     EMPTY,
     EXPANDED,
@@ -47,8 +48,6 @@ from solver.graph_search.search_outcome import Found
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import TRIPLES
-from solver.ida_star.search_tables import N_MOVES, Heuristic, SearchTables, search_tables
-from solver.move_pruning.move_pruning import UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits, Report
 
 # Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds a board of 5x5.
@@ -154,7 +153,7 @@ class BestFirst:
         self._heuristic: HeuristicTables = heuristic_tables(heuristics, size, goal)
         # Kept, as the kernel reads the tables by their addresses.
         self._sums = sums = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
-        self._tables: SearchTables = search_tables(size, sums, move_machine(UNDO_LENGTH), orders_children=False)
+        self._tables: UnitTables = unit_tables(size, sums)
         self._places = _unit_places(sums)
 
     def search(

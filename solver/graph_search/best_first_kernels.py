@@ -14,18 +14,18 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
-from solver.graph_search.node_table_kernels import find, first_slot, move_packed, unpack
-from solver.heuristics.evaluate_kernels import evaluate_one
-from solver.heuristics.heuristic import MANHATTAN
-from solver.heuristics.manhattan_kernels import manhattan
-from solver.ida_star.ida_star_kernels import move_unit, read_change, unit_address
-from solver.ida_star.search_tables import (
+from solver.engine.unit_kernels import move_unit, read_change, unit_address
+from solver.engine.unit_tables import (
     EDGE_FIELDS,
     LABEL_BITS,
     LEFT_CELL,
     N_MOVES,
     UNIT_FIELDS,
 )
+from solver.graph_search.node_table_kernels import find, first_slot, move_packed, unpack
+from solver.heuristics.evaluate_kernels import evaluate_one
+from solver.heuristics.heuristic import MANHATTAN
+from solver.heuristics.manhattan_kernels import manhattan
 
 # What `expand_best` returns.
 PAUSED, FOUND, NO_ROOM, NO_BUCKETS, EMPTY = range(5)
@@ -155,7 +155,7 @@ def expand_best(
 ) -> int:
     """Expand the best open nodes, up to `n_expansions` of them.
 
-    packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `SearchTables`, `UnitPlaces`
+    packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `UnitTables`, `UnitPlaces`
     nodes, order, open_list, scratch        `Nodes`, `Order`, `OpenList`, `Scratch`; all but the order mutated
     counters     int64[N_COUNTERS], mutated
     n_generated  return PAUSED once the counter GENERATED has reached this

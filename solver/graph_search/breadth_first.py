@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pdb_core.errors import MemoryLimitError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.engine.unit_tables import N_MOVES
 from solver.graph_search.breadth_first_kernels import (
     END_SHIFT,
     EXPANDED,
@@ -33,7 +34,6 @@ from solver.graph_search.breadth_first_kernels import (
 from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
 from solver.graph_search.node_table_kernels import unpack
 from solver.graph_search.search_outcome import Found
-from solver.ida_star.search_tables import N_MOVES
 from solver.progress import Iteration, Limits, Report
 
 _SLICE_EXPANSIONS = 50_000

@@ -11,8 +11,8 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
+from solver.engine.unit_tables import N_MOVES
 from solver.graph_search.node_table_kernels import KEY_BITS, find, first_slot, move_packed, unpack
-from solver.ida_star.search_tables import N_MOVES
 
 # What `expand_layer` returns.
 PAUSED, MET, NO_ROOM, FINISHED = range(4)

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
+from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import BestFirst, Weights, weights_of
 from solver.graph_search.breadth_first import search_breadth_first
 from solver.graph_search.search_outcome import Found
-from solver.ida_star.crew import Crew
 from solver.progress import Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
@@ -73,7 +73,7 @@ class GraphSolver:
         *,
         limits: Limits | None = None,
         report: Report | None = None,
-        crew: Crew | None = None,  # noqa: ARG002 (one thread a board; as other solvers are called)
+        pool: WorkerPool | None = None,  # noqa: ARG002 (one thread a board; as other solvers are called)
     ) -> Solution:
         """Solve a board.
 

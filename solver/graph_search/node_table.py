@@ -17,8 +17,8 @@ from pdb_core.lookup import Int64s
 from pdb_core.messages import format_bytes
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.resources import available_memory
+from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.graph_search.node_table_kernels import KEY_BITS, KEY_MASK, find, first_slot, rehash
-from solver.ida_star.search_tables import N_MOVES, blank_moves
 
 # Of the memory at hand, what a search may take unless told otherwise.
 _MEMORY_SHARE = 0.75

@@ -7,11 +7,18 @@ One kernel is for Manhattan distance alone on boards of up to 16 cells, one for 
 import time
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size, permutation_is_odd
+from solver.engine.ida_star import SearchResult
+from solver.engine.layout import FOUND, GENERATED, PAUSED, STOP_AT_GOAL
+from solver.engine.threshold import Listed, Part, ThresholdSearch, search_threshold
+from solver.engine.unit_tables import N_MOVES
+from solver.engine.worker_pool import WorkerPool
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import PAIRS, TRIPLES
 from solver.heuristics.linear_conflict_kernels import conflicts
@@ -25,6 +32,7 @@ from solver.ida_star.classic_tables import (
     DEPTH_SHIFT,
     FIELD,
     FIRST_ROW,
+    FOUND_DEPTH,
     PACKED_BOARD,
     PLACE,
     SLACK_SHIFT,
@@ -35,14 +43,12 @@ from solver.ida_star.classic_tables import (
     empty_pile,
     pack_board,
 )
-from solver.ida_star.crew import Crew
-from solver.ida_star.ida_star import SearchResult, search_threshold
-from solver.ida_star.ida_star_kernels import FOUND, PAUSED, STOP_AT_GOAL
 from solver.ida_star.packed_ida_star_kernels import search_packed
-from solver.ida_star.search_tables import FOUND_DEPTH, GENERATED, N_MOVES
-from solver.ida_star.threshold import Listed, ThresholdSearch
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits, Report
+
+# Nodes between two looks up, for a kernel of usual speed: some 30 ms.
+_SLICE_NODES = 500_000
 
 
 class ClassicIdaStar:
@@ -80,7 +86,7 @@ class ClassicIdaStar:
         board: Board,
         limits: Limits | None = None,
         report: Report | None = None,
-        crew: Crew | None = None,
+        pool: WorkerPool | None = None,
         *,
         finds_all: bool = False,
         listed: Listed | None = None,
@@ -103,9 +109,11 @@ class ClassicIdaStar:
         finished: list[Iteration] = []
         while True:
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
-            search = _ClassicThreshold(self._tables, board, threshold, nodes_left, finds_all=finds_all, listed=listed)
-            pile = self._pile_at_root(board, cells, threshold)
-            finished.append(search_threshold(search, pile, limits, start, report, crew))
+            search: ThresholdSearch[_PilePart] = ThresholdSearch(
+                threshold, nodes_left, finds_all=finds_all, listed=listed
+            )
+            part = _PilePart(self._tables, board, threshold, self._pile_at_root(board, cells, threshold))
+            finished.append(search_threshold(search, part, limits, start, report, pool))
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
                 is_complete = finds_all and search.status == FOUND
@@ -135,59 +143,47 @@ class ClassicIdaStar:
         return pile
 
 
-class _ClassicThreshold(ThresholdSearch[Pile]):
-    """A threshold searched without databases, on piles."""
+class _PilePart(Part):
+    """Nodes of a threshold on a pile."""
 
-    def __init__(
-        self,
-        tables: ClassicTables,
-        root: Board,
-        threshold: int,
-        max_nodes: int | None,
-        *,
-        finds_all: bool,
-        listed: Listed | None,
-    ) -> None:
-        super().__init__(threshold, threshold, max_nodes, finds_all=finds_all, listed=listed)
-        self._tables, self._root = tables, root
-        self._speed = _speed_of(tables)
+    def __init__(self, tables: ClassicTables, root: Board, threshold: int, pile: Pile) -> None:
+        self._tables, self._root, self._threshold, self._pile = tables, root, threshold, pile
+        self.slice_nodes = int(_SLICE_NODES * _speed_of(tables))
 
-    def empty_stacks(self) -> Pile:
-        return empty_pile(self._tables, self.max_depth)
+    @property
+    def counters(self) -> Int64s:
+        return self._pile.counters
 
-    def _search_slice(self, stacks: Pile, n_nodes: int, at_goal: int) -> int:
+    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        n_nodes, pile = min(pause_at, max_nodes), self._pile
         if self._tables.is_packed:
-            status = search_packed(self._tables.packed, stacks, self.threshold, n_nodes, at_goal)
+            status = int(search_packed(self._tables.packed, pile, self._threshold, n_nodes, at_goal))
         else:
-            status = search_boards(self._tables, stacks, self.threshold, n_nodes, at_goal)
+            status = int(search_boards(self._tables, pile, self._threshold, n_nodes, at_goal))
         if status == FOUND and at_goal == STOP_AT_GOAL:
             # The kernel counts all children of a node when it expands it.
-            stacks.counters[GENERATED] -= _n_after_path(self._tables, stacks)
+            pile.counters[GENERATED] -= _n_after_path(self._tables, pile)
         return status
 
-    def _split(self, stacks: Pile) -> Pile | None:
-        """One node stays: else whoever gives all away would wait for the others in turn."""
-        counters, row_words = stacks.counters, self._tables.row_words
+    def split(self) -> Self | None:
+        """Take the node nearest to the root away."""
+        counters, row_words = self._pile.counters, self._tables.row_words
         base = int(counters[BASE])
         if counters[TOP] - base < 2:
             return None
-        subtree = empty_pile(self._tables, self.max_depth, n_nodes=1)
-        subtree.words[FIRST_ROW * row_words :] = stacks.words[base * row_words : (base + 1) * row_words]
+        other = empty_pile(self._tables, self._threshold)
+        first = FIRST_ROW * row_words
+        other.words[first : first + row_words] = self._pile.words[base * row_words : (base + 1) * row_words]
         # Its parent is on the way to the node the search is at.
-        depth = int(subtree.words[FIRST_ROW * row_words + PLACE]) >> DEPTH_SHIFT & FIELD
-        subtree.path[:depth] = stacks.path[:depth]
-        subtree.counters[TOP] = FIRST_ROW + 1
+        depth = int(other.words[first + PLACE]) >> DEPTH_SHIFT & FIELD
+        other.path[:depth] = self._pile.path[:depth]
+        other.counters[TOP] = FIRST_ROW + 1
         counters[BASE] += 1
-        return subtree
+        return type(self)(self._tables, self._root, self._threshold, other)
 
-    def _begin_at(self, stacks: Pile, subtree: Pile) -> None:
-        stacks.words[: len(subtree.words)] = subtree.words
-        stacks.path[:] = subtree.path
-        stacks.counters[BASE], stacks.counters[TOP] = subtree.counters[BASE], subtree.counters[TOP]
-
-    def _path(self, stacks: Pile) -> tuple[int, ...]:
+    def tiles(self) -> tuple[int, ...]:
         cells, tiles = list(self._root), []
-        way = (stacks.path[: stacks.counters[FOUND_DEPTH] + 1] >> BLANK_SHIFT).tolist()
+        way = (self._pile.path[: self._pile.counters[FOUND_DEPTH] + 1] >> BLANK_SHIFT).tolist()
         for blank, cell in pairwise(way):
             tiles.append(cells[cell])
             cells[blank], cells[cell] = cells[cell], BLANK

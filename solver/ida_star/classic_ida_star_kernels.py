@@ -6,6 +6,8 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel
+from solver.engine.layout import COUNT_GOALS, EXHAUSTED, EXPANDED, FOUND, GENERATED, PAUSED, SOLUTIONS
+from solver.engine.unit_tables import N_MOVES
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.linear_conflict_kernels import conflicts_after_move
 from solver.ida_star.classic_tables import (
@@ -15,12 +17,11 @@ from solver.ida_star.classic_tables import (
     CONFLICTS,
     DEPTH_SHIFT,
     FIELD,
+    FOUND_DEPTH,
     PLACE,
     SLACK_SHIFT,
     TOP,
 )
-from solver.ida_star.ida_star_kernels import COUNT_GOALS, EXHAUSTED, FOUND, PAUSED
-from solver.ida_star.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, N_MOVES, SOLUTIONS
 
 _at = np.uint64
 

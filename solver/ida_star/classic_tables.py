@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.engine.layout import N_COUNTERS
+from solver.engine.unit_tables import N_MOVES
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED
-from solver.ida_star.search_tables import N_COUNTERS, N_MOVES
 from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, UP, MoveMachine
 
 UInt64s = npt.NDArray[np.uint64]
@@ -31,7 +32,7 @@ FIELD = (1 << 16) - 1
 # The first row is where the general kernel keeps the node it is at; the pile begins above it.
 FIRST_ROW = 1
 # `Pile.counters`, after those of every search: the lowest and the uppermost row of the pile, the latter excluded.
-BASE, TOP = N_COUNTERS, N_COUNTERS + 1
+BASE, TOP, FOUND_DEPTH = range(N_COUNTERS, N_COUNTERS + 3)
 
 # A packed board has four bits a cell.
 MAX_PACKED_CELLS = 16
@@ -89,7 +90,7 @@ class Pile(NamedTuple):
 
     words     uint64[rows * row_words]   signed: the same memory; boards: the same, uint8, for its boards
     path      int64[max_depth + 1]       PLACE of each node from the root to the one the search is at
-    counters  int64[N_COUNTERS + 2]
+    counters  int64[N_COUNTERS + 3]
     """
 
     words: UInt64s
@@ -163,7 +164,7 @@ def empty_pile(tables: ClassicTables, max_depth: int, *, n_nodes: int | None = N
     # written before it is known how many stay.
     n_rows = FIRST_ROW + (2 * max_depth + 8 if n_nodes is None else n_nodes)
     words = np.zeros(n_rows * tables.row_words, dtype=np.uint64)
-    counters = np.zeros(N_COUNTERS + 2, dtype=np.int64)
+    counters = np.zeros(N_COUNTERS + 3, dtype=np.int64)
     counters[BASE] = counters[TOP] = FIRST_ROW
     return Pile(
         words=words,

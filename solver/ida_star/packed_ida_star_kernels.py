@@ -15,18 +15,18 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import kernel
+from solver.engine.layout import COUNT_GOALS, EXHAUSTED, EXPANDED, FOUND, GENERATED, PAUSED, SOLUTIONS
 from solver.ida_star.classic_tables import (
     BASE,
     BLANK_SHIFT,
     DEPTH_SHIFT,
     FIELD,
+    FOUND_DEPTH,
     PACKED_BOARD,
     PACKED_ROW,
     SLACK_SHIFT,
     TOP,
 )
-from solver.ida_star.ida_star_kernels import COUNT_GOALS, EXHAUSTED, FOUND, PAUSED
-from solver.ida_star.search_tables import EXPANDED, FOUND_DEPTH, GENERATED, SOLUTIONS
 
 _u = np.uint64
 
@@ -38,7 +38,7 @@ def search_packed(tables: Any, pile: Any, threshold: int, n_nodes: int, at_goal:
     tables     `PackedTables`
     pile       `Pile`, mutated; a call that returns PAUSED is continued by the next one
     n_nodes    return PAUSED once the counter GENERATED has reached this
-    at_goal    as in `ida_star_kernels.search_below_threshold`
+    at_goal    as in `engine.search_kernels.search`
 
     Returns FOUND (the way is in `path`, up to FOUND_DEPTH), EXHAUSTED or PAUSED. The words of pruned children may wrap
     around; nobody reads them.

@@ -1,0 +1,27 @@
+"""Memory of this process, in huge pages if the system grants them."""
+
+import mmap
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+
+_HUGE_PAGE_BYTES = 1 << 21
+
+
+def private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
+    """Return uint8[n_bytes], cleared. With `huge` it begins at a huge page, and lies in huge pages if the system grants
+    them. numpy itself would ask for huge pages always, and for large arrays only.
+
+    Raises `MemoryError` or `OSError` if there is not enough.
+    """
+    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux: pages are as they are
+        # Kernels may read whole words of 64 bits, the last one, too.
+        return np.zeros(-(-n_bytes // 8), dtype=np.uint64).view(np.uint8)[:n_bytes]
+    room = _HUGE_PAGE_BYTES if huge else 0
+    memory = mmap.mmap(-1, n_bytes + room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a system without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
+    array = np.frombuffer(memory, dtype=np.uint8)
+    start = -array.ctypes.data % _HUGE_PAGE_BYTES if huge else 0
+    return array[start : start + n_bytes]

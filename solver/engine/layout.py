@@ -1,0 +1,70 @@
+"""Where everything lies in the memory of a search: the columns of nodes and of lists of children, in 32-bit words.
+
+A node is one word in each of some columns. First come three columns that every search has, then more slacks, the board
+(scalar stages only), and the columns of each sum.
+"""
+
+# Most nodes of a round, and the bytes of a column of the batch.
+BATCH = 64
+BATCH_COLUMN = 4 * BATCH
+
+# STATE packs the state of the move-pruning machine, the moves that it allows, and the blank's cell. LINK is the node's
+# parent and the move from there: (index in the array of links << 2) | move; 0 for a root. LEFT packs the slacks of the
+# first two sums, 8 bits each, and the moves left to the threshold. The *slack* of a sum is half of what the threshold
+# leaves above g + h: it shrinks by one when h rises, and stays when h falls.
+STATE, LINK, LEFT = range(3)
+ALLOWED_SHIFT, BLANK_SHIFT, BLANK_MASK = 16, 20, 63
+MACHINE_MASK = (1 << ALLOWED_SHIFT) - 1
+MOVES_LEFT_SHIFT = 16
+ONE_MOVE = 1 << MOVES_LEFT_SHIFT
+MAX_SLACK, SLACK_BITS = 255, 8
+FIRST_SLACKS, MORE_SLACKS = 2, 4
+
+# A list of children: a batch has at most 2 * BATCH horizontal and as many vertical moves. Columns are one vector longer.
+MAX_LANES = 16
+MAX_CHILDREN = 2 * BATCH
+LIST_COLUMN = 4 * (MAX_CHILDREN + 2 * MAX_LANES)
+# The columns of a list of the vector stages: children, bit addresses, a spare one, then the digits of each far sum.
+CHILD, ADDRESS, SPARE, DIGITS = range(4)
+# Those of the scalar stages: children, addresses of 64 bits in two columns, then the words of 64 bits of each sum.
+WORDS = 3
+# A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance rose,
+# and the bit that would say so; for the scalar ones its index in the other columns, and the sum to look up first.
+PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
+MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
+ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)
+SECOND_MOVE = 2 << MOVE_SHIFT
+ROW_SHIFT, FIRST_SUM_SHIFT = 8, 16
+
+# The fields of a sum in `EngineTables.sums`. SLACK and SLACK_SHIFT tell its slack. Vector stages: the first columns of
+# cell sets (16 bits each, two in a word, none for the first unit) and of digits; the addresses of the tables' memory
+# and of the map to the sum's frame; the steps of the blank's four moves there; the column of a list that holds digits,
+# or -1 if the sum is near for that list; then the fields of each unit. Scalar stages: the first column of words.
+SUM_FIELDS = 14
+N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS = range(8)
+FAR_COLUMN = 12
+UNIT_FIELDS = 3
+TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
+
+# Vector stages keep Lehmer digits of the arrangement, three bits each, the last position at bit 21, and above them
+# (distance + 1) modulo 4.
+DIGIT_BITS, MAX_VECTOR_TILES = 3, 8
+VALUE_SHIFT = 24
+ONE_VALUE = 1 << VALUE_SHIFT
+DIGITS_AND_VALUE = (1 << (VALUE_SHIFT + 2)) - 1
+# Entries of `EngineTables.sets`: the number of a cell set's first block, then 3 bits for the blank's region by cell.
+BLOCK_BITS, REGION_BITS = 16, 3
+MAX_VECTOR_CELLS, MAX_VECTOR_WIDTH = 16, 4
+# `EngineTables.jumps`: a marker above the digits of the tile and of those it jumps over; the second half is for tiles
+# that move to a higher cell.
+JUMPS_UPWARD = 1 << (DIGIT_BITS * MAX_VECTOR_WIDTH + 1)
+
+# The counters of a search. N_ENDED: of the nodes on the top of the stack, those that may have no moves left.
+N_COUNTERS = 8
+TOP, N_LINKS, GENERATED, EXPANDED, SOLUTIONS, FOUND_LINK, N_ENDED = range(7)
+
+# What a search of a threshold returns.
+EXHAUSTED, FOUND, PAUSED, NO_ROOM, TOO_DEEP = range(5)
+# What it does at the goal: return FOUND and forget the rest, count and go on, or return FOUND and go on when called
+# again.
+STOP_AT_GOAL, COUNT_GOALS, LIST_GOALS = range(3)

@@ -1,0 +1,206 @@
+"""One round of the search, child by child: for every board, table and cost that the vector stages are not made for.
+
+The stages are those of `vector_round_kernels`; nodes are taken off the stack, and the parts that all searches share are
+pushed, by the same functions. A node holds its board, one byte for each cell, and for each unit a word of 64 bits: cell
+set, packed labels and distance (`unit_tables`).
+"""
+
+from typing import Any
+
+from pdb_core.bit_kernels import prefetch
+from pdb_core.jit import borrowing_kernel
+from pdb_core.vector_kernels import LANES, load, load_long, load_word, store, store_long, store_word, take_of_64
+from solver.engine.layout import (
+    ADDRESS,
+    BATCH_COLUMN,
+    BLANK_MASK,
+    BLANK_SHIFT,
+    FIRST_SUM_SHIFT,
+    LEFT,
+    LIST_COLUMN,
+    MAX_SLACK,
+    MOVE_SHIFT,
+    PARENT_MASK,
+    ROW_SHIFT,
+    SLACK,
+    SLACK_SHIFT,
+    STATE,
+    WORDS,
+)
+from solver.engine.unit_kernels import move_unit, read_change, unit_address
+from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL, N_MOVES
+from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
+from solver.engine.vector_round_kernels import list_children, push_moves
+
+BYTE = 255
+# A flag of a child: a distance of it rose.
+ROSE = 1 << 24
+
+
+@borrowing_kernel
+def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
+    """Return the slack of a node of the batch in a sum."""
+    word = load_word(at.batch + tables.sums[s, SLACK] * BATCH_COLUMN + 4 * parent)
+    return (word >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK
+
+
+@borrowing_kernel
+def begin_children(tables: Any, at: Any, children: int, n: int) -> None:
+    """Number the children of a list, and find the sum to look up first: the largest at the parent, which is the most
+    likely to prune.
+    """
+    for i in range(n):
+        child = load_word(children + 4 * i)
+        first, least = 0, MAX_SLACK + 1
+        for s in range(tables.n_sums):
+            slack = slack_of(tables, at, child & PARENT_MASK, s)
+            first = s if slack < least else first
+            least = min(slack, least)
+        store_word(children + 4 * i, child | (i << ROW_SHIFT) | (first << FIRST_SUM_SHIFT))
+
+
+@borrowing_kernel
+def sum_at_stage(child: int, k: int) -> int:
+    """Return the sum that is looked up for a child at stage `k`."""
+    first = (child >> FIRST_SUM_SHIFT) & BYTE
+    return first if k == 0 else k - 1 if k <= first else k
+
+
+@borrowing_kernel
+def moved_tile(tables: Any, at: Any, parent: int, edge: int) -> int:
+    """Return the tile that moves along an edge."""
+    cell = tables.units.edge_cells[edge]
+    word = load_word(at.batch + (tables.board_column + (cell >> 2)) * BATCH_COLUMN + 4 * parent)
+    return (word >> (8 * (cell & 3))) & BYTE  # type: ignore[no-any-return]
+
+
+@borrowing_kernel
+def unit_word(tables: Any, at: Any, parent: int, unit: int) -> int:
+    """Return the word of a unit of a node of the batch."""
+    address = at.batch + (tables.word_column + 2 * unit) * BATCH_COLUMN + 4 * parent
+    return load_word(address) | (load_word(address + BATCH_COLUMN) << 32)
+
+
+@borrowing_kernel
+def edge_of(at: Any, child: int) -> int:
+    """Return the edge that the tile of a child moves along."""
+    state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * (child & PARENT_MASK))
+    return ((state >> BLANK_SHIFT) & BLANK_MASK) * N_MOVES + ((child >> MOVE_SHIFT) & (N_MOVES - 1))
+
+
+@borrowing_kernel
+def look_up_each(tables: Any, at: Any, children: int, n: int, k: int) -> None:
+    """Move the units of a list's children that stage `k` looks up, and prefetch their distances."""
+    units = tables.units
+    for i in range(n):
+        child = load_word(children + 4 * i)
+        parent, row, s = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE, sum_at_stage(child, k)
+        edge = edge_of(at, child)
+        tile = moved_tile(tables, at, parent, edge)
+        unit = units.unit_of_tile[s * tables.n_cells + tile]
+        edge_row = units.edges_of_tile[s * tables.n_cells + tile] + edge * EDGE_FIELDS
+        if unit >= 0:
+            word = move_unit(units, unit_word(tables, at, parent, unit), unit, edge_row)
+        else:  # every move counts, and this is a tile of no pattern
+            unit = ~unit
+            word = unit_word(tables, at, parent, unit)
+        address = unit_address(units, word, unit, units.edges[edge_row + LEFT_CELL])
+        prefetch(address >> 3)
+        store_long(children + ADDRESS * LIST_COLUMN + 8 * row, address)
+        store_long(children + (WORDS + 2 * s) * LIST_COLUMN + 8 * row, word)
+
+
+@borrowing_kernel
+def read_each(tables: Any, at: Any, children: int, n: int, k: int) -> int:
+    """Read the distances of stage `k`, and drop the children that exceed the threshold. Returns how many are left."""
+    n_left = 0
+    for i in range(n):
+        child = load_word(children + 4 * i)
+        row, s = (child >> ROW_SHIFT) & BYTE, sum_at_stage(child, k)
+        address = load_long(children + ADDRESS * LIST_COLUMN + 8 * row)
+        to_word = children + (WORDS + 2 * s) * LIST_COLUMN + 8 * row
+        word = load_long(to_word)
+        change = read_change(tables.units.sum_is_bits[s], address, (word >> WORD_VALUE_SHIFT) & BYTE)
+        store_long(to_word, word + (change << WORD_VALUE_SHIFT))
+        slack = slack_of(tables, at, child & PARENT_MASK, s) - ((1 + change) >> 1)
+        store_word(children + 4 * n_left, child | (ROSE if change > 0 else 0))
+        n_left += 1 if slack >= 0 else 0
+    return n_left
+
+
+@borrowing_kernel
+def order_children(children: int, n: int) -> None:
+    """Move the children of a list that rose in any sum to its front: the others are searched first."""
+    n_rose, n_fell = 0, 0
+    for i in range(n):
+        child = load_word(children + 4 * i)
+        store_word(children + ADDRESS * LIST_COLUMN + 4 * n_fell, child)
+        store_word(children + 4 * n_rose, child)
+        rose = (child & ROSE) // ROSE
+        n_rose += rose
+        n_fell += 1 - rose
+    for i in range(n_fell):
+        store_word(children + 4 * (n_rose + i), load_word(children + ADDRESS * LIST_COLUMN + 4 * i))
+
+
+@borrowing_kernel
+def push_each(tables: Any, at: Any, children: int, n: int, top: int) -> None:
+    """Write boards, slacks and units of a list's children to the stack from `top` on."""
+    # Step 1. What the parents have.
+    for i in range(0, n, LANES):
+        parent = load(children + 4 * i) & PARENT_MASK
+        for column in range(LEFT + 1, tables.n_columns):
+            store(
+                at.stack + column * at.stack_column + 4 * (top + i),
+                take_of_64(at.batch + column * BATCH_COLUMN, parent),
+            )
+    units = tables.units
+    for i in range(n):
+        child = load_word(children + 4 * i)
+        parent, row = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE
+        edge = edge_of(at, child)
+        tile = moved_tile(tables, at, parent, edge)
+        to = at.stack + 4 * (top + i)
+        # Step 2. The tile and the blank change places.
+        for cell in (edge // N_MOVES, units.edge_cells[edge]):
+            to_cells = to + (tables.board_column + (cell >> 2)) * at.stack_column
+            store_word(to_cells, load_word(to_cells) ^ (tile << (8 * (cell & 3))))
+        # Step 3. In each sum one unit has changed.
+        for s in range(tables.n_sums):
+            unit = units.unit_of_tile[s * tables.n_cells + tile]
+            unit ^= unit >> 63  # of a tile of no pattern: see `look_up_each`
+            word = load_long(children + (WORDS + 2 * s) * LIST_COLUMN + 8 * row)
+            before = (unit_word(tables, at, parent, unit) >> WORD_VALUE_SHIFT) & BYTE
+            change = ((word >> WORD_VALUE_SHIFT) & BYTE) - before
+            to_word = to + (tables.word_column + 2 * unit) * at.stack_column
+            store_word(to_word, word)
+            store_word(to_word + at.stack_column, word >> 32)
+            # No content of a table may make a slack negative or larger than its bits.
+            old = slack_of(tables, at, parent, s)
+            slack = max(0, min(MAX_SLACK, old - ((1 + change) >> 1)))
+            to_slack = to + tables.sums[s, SLACK] * at.stack_column
+            store_word(to_slack, load_word(to_slack) ^ ((old ^ slack) << tables.sums[s, SLACK_SHIFT]))
+
+
+@borrowing_kernel
+def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
+    """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves left."""
+    n_moves = list_children(tables, at, n, top)
+    n_h, n_v = n_moves & 0xFFFFFFFF, n_moves >> 32
+    generated = n_h + n_v
+    horizontal, vertical = at.lists, at.lists + at.list_bytes
+    begin_children(tables, at, horizontal, n_h)
+    begin_children(tables, at, vertical, n_v)
+    for k in range(tables.n_sums):
+        look_up_each(tables, at, horizontal, n_h, k)
+        look_up_each(tables, at, vertical, n_v, k)
+        n_h = read_each(tables, at, horizontal, n_h, k)
+        n_v = read_each(tables, at, vertical, n_v, k)
+    order_children(horizontal, n_h)
+    order_children(vertical, n_v)
+    has_ended = push_moves(tables, at, horizontal, n_h, top, first_link)
+    push_each(tables, at, horizontal, n_h, top)
+    # Vectors are written whole, so the second list comes after all of the first one.
+    has_ended |= push_moves(tables, at, vertical, n_v, top + n_h, first_link)
+    push_each(tables, at, vertical, n_v, top + n_h)
+    return generated, top + n_h + n_v, has_ended

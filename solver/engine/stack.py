@@ -1,0 +1,159 @@
+"""The memory of one search: its stack, the batch and the lists of a round, and the links to parents."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.lookup import Int64s
+from pdb_core.private_memory import private_memory
+from pdb_core.vector_kernels import address_of
+from solver.engine.engine_tables import EngineTables
+from solver.engine.layout import (
+    BATCH,
+    BATCH_COLUMN,
+    FOUND_LINK,
+    LINK,
+    LIST_COLUMN,
+    MAX_LANES,
+    N_COUNTERS,
+    N_LINKS,
+    NO_ROOM,
+    TOP,
+)
+from solver.engine.search_kernels import ROUND_ROOM, search, split
+
+# Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
+_LINKS = 1 << 17
+
+
+class StackMemory(NamedTuple):
+    """The addresses of a stack's memory, for kernels.
+
+    stack         uint32[n_columns, capacity]; rows are `stack_column` bytes apart
+    batch         uint32[n_columns, BATCH]
+    lists         uint32[2, list_columns, LIST_COLUMN / 4]; lists are `list_bytes` apart
+    links         uint32[link_capacity]: for each expanded node the link to its parent, see `layout`
+    new_indices, kept   uint32[link_capacity]: scratch of `keep_links`
+    chain         uint32[link_capacity]: the same
+    signal        uint32: a search pauses while it is not 0
+    """
+
+    stack: int
+    stack_column: int
+    capacity: int
+    batch: int
+    lists: int
+    list_bytes: int
+    links: int
+    link_capacity: int
+    new_indices: int
+    kept: int
+    chain: int
+    signal: int
+
+
+class Stack:
+    """The nodes of a threshold that one thread has still to expand, and how far it is.
+
+    columns   uint32[n_columns, capacity]: the nodes, the one to expand next last
+    links     uint32[link_capacity], see `StackMemory`
+    counters  int64[N_COUNTERS]
+    """
+
+    def __init__(self, tables: EngineTables, max_depth: int) -> None:
+        """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
+        self._tables = tables
+        self.counters: Int64s = np.zeros(N_COUNTERS, dtype=np.int64)
+        self._signal = np.zeros(1, dtype=np.uint32)
+        self._allocate(3 * BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
+
+    def _allocate(self, capacity: int, n_links: int) -> None:
+        """Make room for so many nodes and links, all in one piece of memory, so that huge pages hold it."""
+        tables = self._tables
+        # An odd number of vectors: else all columns of a node would compete for the same part of a cache.
+        n_vectors = -(-capacity // MAX_LANES) | 1
+        capacity = n_vectors * MAX_LANES
+        shapes = {
+            "stack": (tables.n_columns, capacity),
+            "batch": (tables.n_columns, BATCH_COLUMN // 4),
+            "lists": (2, tables.list_columns * LIST_COLUMN // 4),
+            "links": (n_links + MAX_LANES,),
+            "new_indices": (n_links + MAX_LANES,),
+            "kept": (n_links + MAX_LANES,),
+            "chain": (n_links + MAX_LANES,),
+        }
+        sizes = [-(-math.prod(shape) // MAX_LANES) * MAX_LANES for shape in shapes.values()]
+        words = private_memory(4 * sum(sizes), huge=True).view(np.uint32)
+        starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        arrays = {
+            name: words[start : start + math.prod(shape)].reshape(shape)
+            for start, (name, shape) in zip(starts, shapes.items(), strict=True)
+        }
+        self.columns, self.links = arrays["stack"], arrays["links"]
+        self.memory = StackMemory(
+            **{name: address_of(array) for name, array in arrays.items()},
+            stack_column=4 * capacity,
+            capacity=capacity,
+            list_bytes=tables.list_columns * LIST_COLUMN,
+            link_capacity=n_links,
+            signal=address_of(self._signal),
+        )
+
+    def grow(self) -> None:
+        """Make twice the room, after the kernels have run out of it. Raises `MemoryError`."""
+        columns, links = self.columns, self.links
+        self._allocate(2 * self.memory.capacity, 2 * self.memory.link_capacity)
+        self.columns[:, : columns.shape[1]] = columns
+        self.links[: len(links)] = links
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes to expand."""
+        return int(self.counters[TOP])
+
+    def put(self, nodes: npt.NDArray[np.uint32]) -> None:
+        """Begin with some nodes, uint32[m, n_columns], without parents."""
+        self.columns[:, : len(nodes)] = nodes.T
+        self.columns[LINK, : len(nodes)] = 0
+        self.counters[:] = 0
+        self.counters[TOP], self.counters[N_LINKS] = len(nodes), 1
+
+    def pause(self) -> None:
+        """Let `search`, in another thread, return soon."""
+        self._signal[0] = 1
+
+    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        """Search as `search_kernels.search` does. Returns FOUND, EXHAUSTED or PAUSED."""
+        while True:
+            status = int(search(self._tables, self.memory, self.counters, pause_at, max_nodes, at_goal))
+            self._signal[0] = 0
+            if status != NO_ROOM:
+                return status
+            self.grow()
+
+    def split(self) -> "Stack | None":
+        """Take every second node away, for another thread; None if there is only one."""
+        if self.n_nodes < 2:
+            return None
+        other = Stack(self._tables, 0)
+        other._allocate(self.memory.capacity, self.memory.link_capacity)
+        split(self._tables, self.memory, self.counters, other.memory, other.counters)
+        return other
+
+    def moves_by(self, link: int) -> list[int]:
+        """Return the blank's moves that lead from a root to the node with this link."""
+        moves = []
+        while link >> 2:
+            moves.append(link & 3)
+            link = int(self.links[link >> 2])
+        return moves[::-1]
+
+    def moves_to_goal(self) -> list[int]:
+        """Return the blank's moves to the goal that was found last."""
+        return self.moves_by(int(self.counters[FOUND_LINK]))
+
+    def moves_to_nodes(self) -> list[list[int]]:
+        """Return the blank's moves to each node that is still to be expanded."""
+        return [self.moves_by(link) for link in self.columns[LINK, : self.n_nodes].tolist()]

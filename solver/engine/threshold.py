@@ -1,0 +1,240 @@
+"""One threshold of one board, searched by the thread that owns the board and by workers that have nothing else to do.
+
+Work is stolen, not dealt out: the owner begins with all of it. A thread without work pauses one that has some, which
+gives away half of its stack. The parts are disjoint, so a threshold that is searched to its end has the same nodes
+however many threads there are.
+
+An exception in any thread ends the search, and is raised by the owner.
+"""
+
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from threading import Condition
+from typing import Generic, Self, TypeVar
+
+from pdb_core.lookup import Int64s
+from solver.engine.layout import (
+    COUNT_GOALS,
+    EXHAUSTED,
+    EXPANDED,
+    FOUND,
+    GENERATED,
+    LIST_GOALS,
+    PAUSED,
+    SOLUTIONS,
+    STOP_AT_GOAL,
+)
+from solver.engine.worker_pool import WorkerPool
+from solver.progress import Iteration, Limits, Report
+
+# Seconds between two looks at the limits by an owner that has no work.
+_WAIT_S = 0.05
+# No limit on nodes.
+NO_LIMIT = 1 << 62
+
+Listed = Callable[[tuple[int, ...]], None]
+
+
+class Part(ABC):
+    """A part of a threshold that one thread searches."""
+
+    # Nodes between two looks up: some 10 to 30 ms.
+    slice_nodes: int
+
+    @property
+    @abstractmethod
+    def counters(self) -> Int64s:
+        """GENERATED, EXPANDED and SOLUTIONS since they were cleared last."""
+
+    @abstractmethod
+    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        """Search until a counter of nodes reaches a limit. Returns FOUND, EXHAUSTED or PAUSED."""
+
+    @abstractmethod
+    def split(self) -> Self | None:
+        """Take a part of the work away, for another thread; None if it cannot be divided."""
+
+    @abstractmethod
+    def tiles(self) -> tuple[int, ...]:
+        """Return the tiles moved on the way to the goal that was found last."""
+
+    def pause(self) -> None:
+        """Let `search`, in another thread, return soon."""
+
+
+P = TypeVar("P", bound=Part)
+
+
+class ThresholdSearch(Generic[P]):
+    """A threshold being searched. `search` is called by the owner, `help` by workers, each in its own thread.
+
+    It ends at the first solution; with `finds_all` it goes on and counts them. `listed` is called with the tiles of
+    each, one at a time, by the owner's thread.
+    """
+
+    def __init__(
+        self, threshold: int, max_nodes: int | None, *, finds_all: bool = False, listed: Listed | None = None
+    ) -> None:
+        self.threshold = threshold
+        self._max_nodes = NO_LIMIT if max_nodes is None else max_nodes
+        self._finds_all = finds_all
+        self._listed = listed
+        self._changed = Condition()
+        self._offered: deque[P] = deque()
+        self._working: list[P] = []
+        self._n_waiting = 0
+        self._unlisted: deque[tuple[int, ...]] = deque()
+        self._error: BaseException | None = None
+        self.is_over = False
+        self.status = PAUSED
+        self.tiles: tuple[int, ...] = ()
+        self.generated = self.expanded = self.n_solutions = 0
+
+    def search(self, part: P, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
+        """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `part`.
+
+        `go_on` is called every fraction of a second; if it returns False, the search is given up. Workers of `pool`
+        help from the second slice on. Raises what `go_on`, `listed` or the search raise, in whichever thread.
+        """
+        self._working.append(part)
+        try:
+            is_offered = False
+            while not self.is_over:
+                if part not in self._working:
+                    taken = self._take(_WAIT_S)
+                    part = part if taken is None else taken
+                if part in self._working and self._search_slice(part) == PAUSED and pool and not is_offered:
+                    pool.offer(self)
+                    is_offered = True
+                while self._unlisted and self._listed is not None:
+                    self._listed(self._unlisted.popleft())
+                if not self.is_over and not go_on():
+                    self._end(PAUSED)
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            if pool is not None:
+                pool.withdraw(self)
+            with self._changed:
+                self._working = [other for other in self._working if other is not part]
+                self._changed.notify_all()
+                self._changed.wait_for(lambda: not self._working)
+        if self._error is not None:
+            raise self._error
+        while self._unlisted and self._listed is not None:
+            self._listed(self._unlisted.popleft())
+        if self.status == EXHAUSTED and self.n_solutions:
+            self.status = FOUND
+        return self.status
+
+    def help(self) -> None:
+        """Take work from the others until the threshold is over."""
+        part: P | None = None
+        try:
+            while not self.is_over:
+                part = self._take(None)
+                while part is not None and part in self._working and not self.is_over:
+                    self._search_slice(part)
+        except BaseException as error:
+            self._fail(error)
+        finally:
+            with self._changed:
+                self._working = [other for other in self._working if other is not part]
+                self._changed.notify_all()
+
+    def _search_slice(self, part: P) -> int:
+        """Search a slice, count it, and act on it."""
+        at_goal = STOP_AT_GOAL
+        if self._finds_all:
+            # One solution is wanted even if they are only counted.
+            at_goal = COUNT_GOALS if self._listed is None and self.tiles else LIST_GOALS
+        nodes_left = max(1, self._max_nodes - self.generated)
+        status = part.search(min(part.slice_nodes, nodes_left), nodes_left, at_goal)
+        counted = part.counters.tolist()
+        tiles = part.tiles() if status == FOUND else ()
+        part.counters[GENERATED] = part.counters[EXPANDED] = part.counters[SOLUTIONS] = 0
+        gift = part.split() if status == PAUSED and self._n_waiting > len(self._offered) else None
+        with self._changed:
+            self.generated += counted[GENERATED]
+            self.expanded += counted[EXPANDED]
+            self.n_solutions += counted[SOLUTIONS]
+            if gift is not None:
+                self._offered.append(gift)
+            if status == EXHAUSTED:
+                self._working.remove(part)
+                if not self._working and not self._offered:
+                    self._end_locked(EXHAUSTED)
+            if status == FOUND:
+                self.tiles = tiles
+                if not self._finds_all:
+                    self._end_locked(FOUND)
+                elif self._listed is not None:
+                    self._unlisted.append(tiles)
+            if self.generated >= self._max_nodes:
+                self._end_locked(PAUSED)
+            self._changed.notify_all()
+        return status
+
+    def _take(self, timeout: float | None) -> P | None:
+        """Wait for work. Returns None if there is none in time, or the threshold is over."""
+        end = time.perf_counter() + (timeout or 0.0)
+        with self._changed:
+            self._n_waiting += 1
+            try:
+                while not self._offered and not self.is_over:
+                    for part in self._working:
+                        part.pause()
+                    # Others notify often. Pausing them each time would leave them no time to search.
+                    self._changed.wait_for(lambda: self._offered or self.is_over, _WAIT_S)
+                    if timeout is not None and time.perf_counter() >= end:
+                        break
+            finally:
+                self._n_waiting -= 1
+            if self.is_over or not self._offered:
+                return None
+            part = self._offered.popleft()
+            self._working.append(part)
+            return part
+
+    def _fail(self, error: BaseException) -> None:
+        with self._changed:
+            if self._error is None:
+                self._error = error
+            self._end_locked(PAUSED)
+
+    def _end(self, status: int) -> None:
+        with self._changed:
+            self._end_locked(status)
+
+    def _end_locked(self, status: int) -> None:
+        if not self.is_over:
+            self.is_over = True
+            self.status = status
+        for part in self._working:
+            part.pause()
+        self._changed.notify_all()
+
+
+def search_threshold(
+    search: ThresholdSearch[P],
+    part: P,
+    limits: Limits,
+    start: float,
+    report: Report | None,
+    pool: WorkerPool | None,
+) -> Iteration:
+    """Search a threshold to its end or a limit; `start` is when the seconds of the limit began."""
+    started = time.perf_counter()
+
+    def standing() -> Iteration:
+        return Iteration(search.threshold, search.generated, search.expanded, time.perf_counter() - started)
+
+    def go_on() -> bool:
+        if report is not None:
+            report(standing())
+        return limits.seconds is None or time.perf_counter() - start < limits.seconds
+
+    search.search(part, go_on, pool)
+    return standing()
