@@ -205,7 +205,7 @@ def probe_boards(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, 
 
     boards         uint8[m, n_cells]  valid boards
     tables, views  `LookupTables`, `SumViews`
-    masks, labels  int64[s, p]        scratch
+    masks, labels  int64[m, s, p]     mutated: cell sets and packed labels
     values         uint8[m, s, p]     mutated: the distances
     """
     if tables.is_bits != 0:
@@ -217,30 +217,32 @@ def probe_boards(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, 
 @kernel
 def probe_bits(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, values: Any) -> None:
     """`probe_boards` in tables of bits."""
-    n_sums, n_patterns = masks.shape
+    _, n_sums, n_patterns = masks.shape
     walks = np.empty((n_sums * n_patterns, WALK_FIELDS), dtype=np.int64)
     for row in range(boards.shape[0]):
-        place_units(boards, row, tables, views, masks, labels)
+        place_units(boards, row, tables, views, masks[row], labels[row])
         blank = 0
         while boards[row, blank] != BLANK:
             blank += 1
-        walk_down(tables, masks, labels, views.cell_maps[:, blank], views.view_of_unit, walks, values[row])
+        walk_down(tables, masks[row], labels[row], views.cell_maps[:, blank], views.view_of_unit, walks, values[row])
 
 
 @kernel
 def probe_bytes(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, values: Any) -> None:
     """`probe_boards` in tables of bytes. Some boards at a time, so that their waits for memory overlap."""
-    n_sums, n_patterns = masks.shape
+    _, n_sums, n_patterns = masks.shape
     n_boards = boards.shape[0]
     addresses = np.empty((_GROUP_BOARDS, n_sums, n_patterns), dtype=np.int64)
     base = tables.memory.ctypes.data
     for first in range(0, n_boards, _GROUP_BOARDS):
         n_rows = min(_GROUP_BOARDS, n_boards - first)
         for row in range(n_rows):
-            place_units(boards, first + row, tables, views, masks, labels)
+            place_units(boards, first + row, tables, views, masks[first + row], labels[first + row])
             for s in range(n_sums):
                 for pattern in range(n_patterns):
-                    address = byte_address(tables, pattern, masks[s, pattern], labels[s, pattern])
+                    address = byte_address(
+                        tables, pattern, masks[first + row, s, pattern], labels[first + row, s, pattern]
+                    )
                     addresses[row, s, pattern] = address
                     prefetch(base + address)
         for row in range(n_rows):

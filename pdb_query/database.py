@@ -222,7 +222,7 @@ class Database:
                 raise BoardError(f"row {bad[0]}: {error}") from None
         n_sums, n_patterns = views.view_of_unit.shape
         values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
-        scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
+        scratch = np.empty((2, len(rows), n_sums, n_patterns), dtype=np.int64)
         probe_boards(rows, tables, views, scratch[0], scratch[1], values)
         sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
         # Where every move counts, patterns share moves: their distances may not be added up.

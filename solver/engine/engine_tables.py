@@ -59,7 +59,7 @@ class EngineTables(NamedTuple):
     is_vector     1 for the vector stages, 0 for the scalar ones
     n_columns     of a node; the sums' columns begin at `first_sum_column`. Scalar stages: the board's begin at
                   `board_column`, those of the units' words at `word_column`; 0 for vector stages
-    list_columns  of a list of children
+    list_columns  of a list of children; `n_far_columns` of them hold digits
     sums          int64[s, SUM_FIELDS + units * UNIT_FIELDS]
     order, n_far  int64[2, s]: for horizontal and for vertical moves the order in which the sums are looked up, and how
                   many columns of digits the list has by then
@@ -73,11 +73,13 @@ class EngineTables(NamedTuple):
     """
 
     is_vector: int
+    batch: int
     n_columns: int
     first_sum_column: int
     board_column: int
     word_column: int
     list_columns: int
+    n_far_columns: int
     n_sums: int
     n_cells: int
     sums: Int64s
@@ -153,17 +155,19 @@ def make_engine(
             row[N_UNITS], row[UNIT_DIGITS] = len(patterns), n_columns
             n_columns += 2 * len(patterns)
         sets = address(_UNUSED)
-    order, n_far = _order_of_sums(rows) if is_vector else (np.zeros((2, n_sums), dtype=np.int64),) * 2
+    order, n_far = _order_of_sums(rows)
     _, cell_moves = blank_moves(size)
     legal = np.zeros(BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = cell_moves
     tables = EngineTables(
         is_vector=int(is_vector),
+        batch=int(__import__('os').environ.get('P', 64)),
         n_columns=n_columns,
         first_sum_column=first_sum_column,
         board_column=board_column,
         word_column=word_column,
         list_columns=DIGITS + n_sums if is_vector else WORDS + 2 * n_sums,
+        n_far_columns=int(n_far.max()),
         n_sums=n_sums,
         n_cells=size.n_cells,
         sums=rows,
@@ -223,9 +227,13 @@ def _fill_vector_sum(
     frame[: size.n_cells] = cell_map
     row[FRAME] = address(frame)
     edge_cells, cell_moves = blank_moves(size)
+    steps = np.zeros(16, dtype=np.int64)
     for move in range(N_MOVES):
         blank = next(cell for cell in range(size.n_cells) if cell_moves[cell] >> move & 1)
-        row[STEPS + move] = cell_map[edge_cells[blank, move]] - cell_map[blank]
+        steps[move] = cell_map[edge_cells[blank, move]] - cell_map[blank]
+    row[STEPS] = address(steps.astype(np.uint32))
+    # Marks for `_order_of_sums`: whether the sum is far for horizontal and for vertical moves.
+    row[FAR_COLUMN : FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
     for unit, n_orders in enumerate(tables.n_orders.tolist()):
         fields = row[SUM_FIELDS + unit * UNIT_FIELDS :]
         n_tiles = _n_tiles(n_orders)
@@ -244,8 +252,8 @@ def _order_of_sums(rows: Int64s) -> tuple[Int64s, Int64s]:
     """Return `EngineTables.order` and `n_far`, and fill in the far columns of the sums."""
     n_sums = len(rows)
     order, n_far = np.zeros((2, n_sums), dtype=np.int64), np.zeros((2, n_sums), dtype=np.int64)
-    for f, move in enumerate((1, 0)):
-        is_far = np.abs(rows[:, STEPS + move]) != 1
+    for f in range(2):
+        is_far = rows[:, FAR_COLUMN + f] != 0
         order[f] = np.argsort(is_far, kind="stable")
         n_far[f] = np.cumsum(is_far[order[f]])
         rows[order[f], FAR_COLUMN + f] = np.where(is_far[order[f]], DIGITS - 1 + n_far[f], -1)

@@ -20,12 +20,15 @@ ONE_MOVE = 1 << MOVES_LEFT_SHIFT
 MAX_SLACK, SLACK_BITS = 255, 8
 FIRST_SLACKS, MORE_SLACKS = 2, 4
 
-# A list of children: a batch has at most 2 * BATCH horizontal and as many vertical moves. Columns are one vector longer.
+# Lists of children: those of horizontal moves, those of vertical moves, then those that are left, in two parts. A batch
+# has at most 4 * BATCH children. Columns are two vectors longer, since vectors are written whole.
+N_LISTS = 4
+RISEN, FALLEN = 2, 3
 MAX_LANES = 16
-MAX_CHILDREN = 2 * BATCH
+MAX_CHILDREN = 4 * BATCH
 LIST_COLUMN = 4 * (MAX_CHILDREN + 2 * MAX_LANES)
-# The columns of a list of the vector stages: children, bit addresses, a spare one, then the digits of each far sum.
-CHILD, ADDRESS, SPARE, DIGITS = range(4)
+# The columns of a list of the vector stages: children, bit addresses, then the digits of each far sum.
+CHILD, ADDRESS, DIGITS = range(3)
 # Those of the scalar stages: children, addresses of 64 bits in two columns, then the words of 64 bits of each sum.
 WORDS = 3
 # A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance rose,
@@ -33,16 +36,15 @@ WORDS = 3
 PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
 MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
 ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)
-SECOND_MOVE = 2 << MOVE_SHIFT
 ROW_SHIFT, FIRST_SUM_SHIFT = 8, 16
 
 # The fields of a sum in `EngineTables.sums`. SLACK and SLACK_SHIFT tell its slack. Vector stages: the first columns of
 # cell sets (16 bits each, two in a word, none for the first unit) and of digits; the addresses of the tables' memory
-# and of the map to the sum's frame; the steps of the blank's four moves there; the column of a list that holds digits,
-# or -1 if the sum is near for that list; then the fields of each unit. Scalar stages: the first column of words.
-SUM_FIELDS = 14
-N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS = range(8)
-FAR_COLUMN = 12
+# of the map to the sum's frame, and of the steps of the blank's moves there (uint32[16] each); for horizontal and for
+# vertical moves the column of a list that holds digits, or -1 if the sum is near; then the fields of each unit. Scalar
+# stages: the first column of words.
+SUM_FIELDS = 10
+N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS, FAR_COLUMN = range(9)
 UNIT_FIELDS = 3
 TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import borrowing_kernel
-from pdb_core.vector_kernels import LANES, load, load_long, load_word, store, store_long, store_word, take_of_64
+from pdb_core.vector_kernels import LANES, bits_of, iota, load, load_long, load_word, store, store_long, store_word, take_of_64
 from solver.engine.layout import (
     ADDRESS,
     BATCH_COLUMN,
@@ -20,6 +20,7 @@ from solver.engine.layout import (
     LIST_COLUMN,
     MAX_SLACK,
     MOVE_SHIFT,
+    ONE_MOVE,
     PARENT_MASK,
     ROW_SHIFT,
     SLACK,
@@ -30,7 +31,7 @@ from solver.engine.layout import (
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
 from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL, N_MOVES
 from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
-from solver.engine.vector_round_kernels import list_children, push_moves
+from solver.engine.vector_round_kernels import list_children, push_move
 
 BYTE = 255
 # A flag of a child: a distance of it rose.
@@ -129,8 +130,8 @@ def read_each(tables: Any, at: Any, children: int, n: int, k: int) -> int:
 
 
 @borrowing_kernel
-def order_children(children: int, n: int) -> None:
-    """Move the children of a list that rose in any sum to its front: the others are searched first."""
+def rose_first(children: int, n: int) -> int:
+    """Move the children of a list that rose in any sum to its front. Returns how many they are."""
     n_rose, n_fell = 0, 0
     for i in range(n):
         child = load_word(children + 4 * i)
@@ -141,14 +142,22 @@ def order_children(children: int, n: int) -> None:
         n_fell += 1 - rose
     for i in range(n_fell):
         store_word(children + 4 * (n_rose + i), load_word(children + ADDRESS * LIST_COLUMN + 4 * i))
+    return n_rose
 
 
 @borrowing_kernel
-def push_each(tables: Any, at: Any, children: int, n: int, top: int) -> None:
-    """Write boards, slacks and units of a list's children to the stack from `top` on."""
-    # Step 1. What the parents have.
+def push_each(tables: Any, at: Any, children: int, first: int, last: int, top: int, first_link: int) -> int:
+    """Write the children `first` to `last` - 1 of a list to the stack from `top` on. Returns whether one of them has no
+    moves left.
+    """
+    # Step 1. The move, and what the parents have.
+    has_ended, n = 0, last - first
     for i in range(0, n, LANES):
-        parent = load(children + 4 * i) & PARENT_MASK
+        child = load(children + 4 * (first + i))
+        parent = child & PARENT_MASK
+        left = push_move(tables, at, child, at.stack + 4 * (top + i), first_link)
+        store(at.stack + LEFT * at.stack_column + 4 * (top + i), left)
+        has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
         for column in range(LEFT + 1, tables.n_columns):
             store(
                 at.stack + column * at.stack_column + 4 * (top + i),
@@ -156,7 +165,7 @@ def push_each(tables: Any, at: Any, children: int, n: int, top: int) -> None:
             )
     units = tables.units
     for i in range(n):
-        child = load_word(children + 4 * i)
+        child = load_word(children + 4 * (first + i))
         parent, row = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE
         edge = edge_of(at, child)
         tile = moved_tile(tables, at, parent, edge)
@@ -180,6 +189,7 @@ def push_each(tables: Any, at: Any, children: int, n: int, top: int) -> None:
             slack = max(0, min(MAX_SLACK, old - ((1 + change) >> 1)))
             to_slack = to + tables.sums[s, SLACK] * at.stack_column
             store_word(to_slack, load_word(to_slack) ^ ((old ^ slack) << tables.sums[s, SLACK_SHIFT]))
+    return has_ended
 
 
 @borrowing_kernel
@@ -196,11 +206,14 @@ def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tup
         look_up_each(tables, at, vertical, n_v, k)
         n_h = read_each(tables, at, horizontal, n_h, k)
         n_v = read_each(tables, at, vertical, n_v, k)
-    order_children(horizontal, n_h)
-    order_children(vertical, n_v)
-    has_ended = push_moves(tables, at, horizontal, n_h, top, first_link)
-    push_each(tables, at, horizontal, n_h, top)
-    # Vectors are written whole, so the second list comes after all of the first one.
-    has_ended |= push_moves(tables, at, vertical, n_v, top + n_h, first_link)
-    push_each(tables, at, vertical, n_v, top + n_h)
-    return generated, top + n_h + n_v, has_ended
+    # Vectors are written whole, so each part of the stack is finished before the next. The top is searched first.
+    n_h_rose, n_v_rose = rose_first(horizontal, n_h), rose_first(vertical, n_v)
+    has_ended = push_each(tables, at, horizontal, 0, n_h_rose, top, first_link)
+    top += n_h_rose
+    has_ended |= push_each(tables, at, vertical, 0, n_v_rose, top, first_link)
+    top += n_v_rose
+    has_ended |= push_each(tables, at, horizontal, n_h_rose, n_h, top, first_link)
+    top += n_h - n_h_rose
+    has_ended |= push_each(tables, at, vertical, n_v_rose, n_v, top, first_link)
+    top += n_v - n_v_rose
+    return generated, top, has_ended

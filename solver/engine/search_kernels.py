@@ -145,7 +145,7 @@ def search(tables: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, a
             counters[N_LINKS] = keep_links(at, top, counters[N_LINKS])
             if 4 * counters[N_LINKS] > 3 * at.link_capacity:
                 return NO_ROOM
-        n = min(top, min(BATCH, 1 + ((max_nodes - generated) >> 2)))
+        n = min(top, min(tables.batch, 1 + ((max_nodes - generated) >> 2)))
         top -= n
         n_links = counters[N_LINKS]
         for i in range(0, n, LANES):

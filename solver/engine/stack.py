@@ -19,6 +19,7 @@ from solver.engine.layout import (
     MAX_LANES,
     N_COUNTERS,
     N_LINKS,
+    N_LISTS,
     NO_ROOM,
     TOP,
 )
@@ -33,7 +34,7 @@ class StackMemory(NamedTuple):
 
     stack         uint32[n_columns, capacity]; rows are `stack_column` bytes apart
     batch         uint32[n_columns, BATCH]
-    lists         uint32[2, list_columns, LIST_COLUMN / 4]; lists are `list_bytes` apart
+    lists         uint32[N_LISTS, list_columns, LIST_COLUMN / 4]; lists are `list_bytes` apart
     links         uint32[link_capacity]: for each expanded node the link to its parent, see `layout`
     new_indices, kept   uint32[link_capacity]: scratch of `keep_links`
     chain         uint32[link_capacity]: the same
@@ -78,7 +79,7 @@ class Stack:
         shapes = {
             "stack": (tables.n_columns, capacity),
             "batch": (tables.n_columns, BATCH_COLUMN // 4),
-            "lists": (2, tables.list_columns * LIST_COLUMN // 4),
+            "lists": (N_LISTS, tables.list_columns * LIST_COLUMN // 4),
             "links": (n_links + MAX_LANES,),
             "new_indices": (n_links + MAX_LANES,),
             "kept": (n_links + MAX_LANES,),

@@ -48,6 +48,7 @@ from solver.engine.layout import (
     DIGITS,
     DIGITS_AND_VALUE,
     EXPECTED_SHIFT,
+    FALLEN,
     FAR_COLUMN,
     FIRST_DIGIT,
     FIRST_SLACKS,
@@ -66,14 +67,13 @@ from solver.engine.layout import (
     ONE_VALUE,
     PARENT_MASK,
     REGION_BITS,
+    RISEN,
     ROSE_MASK,
     ROSE_SHIFT,
     ROW_BITS,
-    SECOND_MOVE,
     SLACK,
     SLACK_BITS,
     SLACK_SHIFT,
-    SPARE,
     STATE,
     STEPS,
     SUM_FIELDS,
@@ -118,15 +118,6 @@ def list_children(tables: Any, at: Any, n: int, top: int) -> int:
 
 
 @borrowing_kernel
-def blank_step(tables: Any, at: Any, record: Any, f: int, child: Any, parent: Any) -> Any:
-    """Return the blank's cells before and after the move, in the frame of a sum."""
-    state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-    blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & BLANK_MASK)
-    first, second = record[STEPS + 1 - f], record[STEPS + 2 + f]
-    return blank, blank + where((child & SECOND_MOVE) != 0, second, splat(first))
-
-
-@borrowing_kernel
 def block_bit(tables: Any, cells: Any, cell: Any, table_bit: Any, row_bits: Any) -> Any:
     """Return the bit address of the block of a cell set, with the blank on a cell."""
     entry = gather_longs(tables.sets, cells)
@@ -152,7 +143,9 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
     for i in range(0, n, LANES):
         child = load(children + 4 * i)
         parent = child & PARENT_MASK
-        blank, cell = blank_step(tables, at, record, f, child, parent)
+        state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
+        blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & BLANK_MASK)
+        cell = blank + take_of_16(record[STEPS], (child >> MOVE_SHIFT) & 3)
         blank_bit, cell_bit = splat(1) << blank, splat(1) << cell
         # Step 1. The unit that the tile belongs to: the first one if it is none of the others.
         digits = take_of_64(at.batch + record[UNIT_DIGITS] * BATCH_COLUMN, parent)
@@ -197,8 +190,18 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
 
 
 @borrowing_kernel
+def look_up_stage(tables: Any, at: Any, f: int, k: int, n: int) -> None:
+    """Look up a list's children in the sum of stage `k`."""
+    record = tables.sums[tables.order[f, k]]
+    if record[FAR_COLUMN + f] >= 0:
+        look_up(tables, at, record, f, n, True)
+    else:
+        look_up(tables, at, record, f, n, False)
+
+
+@borrowing_kernel
 def judged(tables: Any, at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
-    """Return the children of a vector, whether each rose in a sum, and whether each is within the threshold."""
+    """Return a vector of children, with a bit for those whose distance rose in sum `s`, and which are within the threshold."""
     child = load(children + 4 * i)
     address = load(children + ADDRESS * LIST_COLUMN + 4 * i)
     bit = gather_words(record[MEMORY], address >> 5) >> (address & 31)
@@ -206,101 +209,113 @@ def judged(tables: Any, at: Any, record: Any, s: int, children: int, i: int, n: 
     left = take_of_64(at.batch + record[SLACK] * BATCH_COLUMN, child & PARENT_MASK)
     exceeds = rose & (((left >> record[SLACK_SHIFT]) & MAX_SLACK) == 0)
     stays = without(iota() + i < n, exceeds)
-    return child | where(rose, splat(1) << (ROSE_SHIFT + s), splat(0)), rose, stays
+    return child | where(rose, splat(1) << (ROSE_SHIFT + s), splat(0)), stays
 
 
 @borrowing_kernel
-def read_first(tables: Any, at: Any, record: Any, s: int, f: int, n: int) -> int:
-    """Drop the children that exceed the threshold in the first sum; those that rose come first. Returns how many are
-    left.
-    """
-    children = at.lists + f * at.list_bytes
-    n_rose, n_fell = 0, 0
-    for i in range(0, n, LANES):
-        child, rose, stays = judged(tables, at, record, s, children, i, n)
-        stays_and_rose = stays & rose
-        stays_and_fell = without(stays, rose)
-        store(children + 4 * n_rose, compress(child, stays_and_rose, tables.permutations))
-        store(children + SPARE * LIST_COLUMN + 4 * n_fell, compress(child, stays_and_fell, tables.permutations))
-        n_rose += popcount(bits_of(stays_and_rose))
-        n_fell += popcount(bits_of(stays_and_fell))
-    for i in range(0, n_fell, LANES):
-        store(children + 4 * (n_rose + i), load(children + SPARE * LIST_COLUMN + 4 * i))
-    return n_rose + n_fell
-
-
-@borrowing_kernel
-def read_later(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int) -> int:
-    """Drop the children that exceed the threshold in another sum; in each vector those that rose in any come first.
-    Returns how many are left. `n_far` columns of digits close up, too.
+def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int) -> int:
+    """Drop the children that exceed the threshold in sum `s`; they and `n_far` columns of digits close up. Returns how
+    many are left.
     """
     children = at.lists + f * at.list_bytes
     n_left = 0
     for i in range(0, n, LANES):
-        child, _rose, stays = judged(tables, at, record, s, children, i, n)
-        rose_in_any = (child & ROSE_MASK) != 0
-        first, second = stays & rose_in_any, without(stays, rose_in_any)
-        n_first = popcount(bits_of(first))
-        lane = iota()
-        later = permute(compress(lane, second, tables.permutations) & (LANES - 1), (lane - n_first) & (LANES - 1))
-        order = where(lane < n_first, compress(lane, first, tables.permutations), later) & (LANES - 1)
-        store(children + 4 * n_left, permute(child, order))
+        child, stays = judged(tables, at, record, s, children, i, n)
+        store(children + 4 * n_left, compress(child, stays, tables.permutations))
         for column in range(DIGITS, DIGITS + n_far):
             digits = load(children + column * LIST_COLUMN + 4 * i)
-            store(children + column * LIST_COLUMN + 4 * n_left, permute(digits, order))
-        n_left += n_first + popcount(bits_of(second))
+            store(children + column * LIST_COLUMN + 4 * n_left, compress(digits, stays, tables.permutations))
+        n_left += popcount(bits_of(stays))
     return n_left
 
 
 @borrowing_kernel
-def push_moves(tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
-    """Write what every search has of a list's children to the stack from `top` on: the blank, the moves allowed next,
-    the parent, the moves left. Returns whether one of them has no moves left.
+def read_and_sort(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int, n_rose: int, n_fell: int) -> Any:
+    """Add the children of a list that are left after the last sum to two others: those whose distance rose in half of
+    the sums or more, and the others. Returns the new lengths of these.
     """
+    children = at.lists + f * at.list_bytes
+    risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes
+    for i in range(0, n, LANES):
+        child, stays = judged(tables, at, record, s, children, i, n)
+        fell = stays & (popcounts(child & ROSE_MASK) * 2 < tables.n_sums)
+        rose = without(stays, fell)
+        store(risen + 4 * n_rose, compress(child, rose, tables.permutations))
+        store(fallen + 4 * n_fell, compress(child, fell, tables.permutations))
+        for column in range(DIGITS, DIGITS + n_far):
+            digits = load(children + column * LIST_COLUMN + 4 * i)
+            store(risen + column * LIST_COLUMN + 4 * n_rose, compress(digits, rose, tables.permutations))
+            store(fallen + column * LIST_COLUMN + 4 * n_fell, compress(digits, fell, tables.permutations))
+        n_rose += popcount(bits_of(rose))
+        n_fell += popcount(bits_of(fell))
+    return n_rose, n_fell
+
+
+@borrowing_kernel
+def join_lists(tables: Any, at: Any, n_rose: int, n_fell: int) -> None:
+    """Put the children that fell behind those that rose: the stack's top is searched first."""
+    risen, fallen = at.lists + RISEN * at.list_bytes + 4 * n_rose, at.lists + FALLEN * at.list_bytes
+    for i in range(0, n_fell, LANES):
+        store(risen + 4 * i, load(fallen + 4 * i))
+        for column in range(DIGITS, DIGITS + tables.n_far_columns):
+            store(risen + column * LIST_COLUMN + 4 * i, load(fallen + column * LIST_COLUMN + 4 * i))
+
+
+@borrowing_kernel
+def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any:
+    """Write what every search has of a vector of children to the stack: the blank, the moves allowed next, the parent.
+    Returns their LEFT, with one move less.
+    """
+    parent = child & PARENT_MASK
+    move = (child >> MOVE_SHIFT) & 3
+    state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
+    cell = ((state >> BLANK_SHIFT) & BLANK_MASK) + take_of_16(tables.steps, move)
+    after = gather_words(tables.successors, ((state & MACHINE_MASK) << 2) | move)
+    store(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))
+    store(to + LINK * at.stack_column, ((parent + first_link) << 2) | move)
+    return take_of_64(at.batch + LEFT * BATCH_COLUMN, parent) - ONE_MOVE
+
+
+@borrowing_kernel
+def moved_digits(at: Any, record: Any, children: int, i: int, digits: Any, is_vertical: Any) -> Any:
+    """Return the digits of a vector of children after their moves, from the lists where a sum is far."""
+    for f in range(2):
+        column = record[FAR_COLUMN + f]
+        if column >= 0:
+            after = load(children + column * LIST_COLUMN + 4 * i)
+            digits = where(is_vertical, after, digits) if f else where(is_vertical, digits, after)
+    return digits
+
+
+@borrowing_kernel
+def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
+    """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
     has_ended = 0
     for i in range(0, n, LANES):
         child = load(children + 4 * i)
         parent = child & PARENT_MASK
         move = (child >> MOVE_SHIFT) & 3
+        is_vertical = ((move ^ (move >> 1)) & 1) == 0
         to = at.stack + 4 * (top + i)
-        state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-        cell = ((state >> BLANK_SHIFT) & BLANK_MASK) + take_of_16(tables.steps, move)
-        after = gather_words(tables.successors, ((state & MACHINE_MASK) << 2) | move)
-        store(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))
-        store(to + LINK * at.stack_column, ((parent + first_link) << 2) | move)
-        left = take_of_64(at.batch + LEFT * BATCH_COLUMN, parent) - ONE_MOVE
-        store(to + LEFT * at.stack_column, left)
-        has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
-    return has_ended
-
-
-@borrowing_kernel
-def push_units(tables: Any, at: Any, f: int, n: int, top: int) -> None:
-    """Write the slacks and the units of a list's children to the stack from `top` on."""
-    children = at.lists + f * at.list_bytes
-    for i in range(0, n, LANES):
-        child = load(children + 4 * i)
-        parent = child & PARENT_MASK
-        to = at.stack + 4 * (top + i)
-        # Step 1. The slacks.
-        left = load(to + LEFT * at.stack_column)
+        # Step 1. The move and the slacks.
+        left = push_move(tables, at, child, to, first_link)
         left = left - ((child >> ROSE_SHIFT) & 1) - (((child >> (ROSE_SHIFT + 1)) & 1) << SLACK_BITS)
         store(to + LEFT * at.stack_column, left)
+        has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
         for column in range(LEFT + 1, tables.first_sum_column):
             shift = ROSE_SHIFT + FIRST_SLACKS + MORE_SLACKS * (column - LEFT - 1)
             slacks = take_of_64(at.batch + column * BATCH_COLUMN, parent)
             for k in range(MORE_SLACKS):
                 slacks = slacks - (((child >> (shift + k)) & 1) << (SLACK_BITS * k))
             store(to + column * at.stack_column, slacks)
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & BLANK_MASK
         # Step 2. The units.
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & BLANK_MASK
         for s in range(tables.n_sums):
             record = tables.sums[s]
             n_units = record[N_UNITS]
             before = take_of_16(record[FRAME], blank)
-            moved = before + where((child & SECOND_MOVE) != 0, record[STEPS + 2 + f], splat(record[STEPS + 1 - f]))
-            cell_bit, blank_bit = splat(1) << moved, splat(1) << before
-            both = cell_bit | blank_bit
+            cell_bit = splat(1) << (before + take_of_16(record[STEPS], move))
+            both = cell_bit | (splat(1) << before)
             rose = ((child >> (ROSE_SHIFT + s)) & 1) != 0
             change = where(rose, ONE_VALUE, splat(-ONE_VALUE))
             is_of_first = cell_bit == cell_bit
@@ -317,48 +332,39 @@ def push_units(tables: Any, at: Any, f: int, n: int, top: int) -> None:
                     store(to + column * at.stack_column, pair)
                 column = record[UNIT_DIGITS] + unit
                 digits = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-                digits_moved = digits
-                if record[FAR_COLUMN + f] >= 0:
-                    digits_moved = load(children + record[FAR_COLUMN + f] * LIST_COLUMN + 4 * i)
-                digits = where(is_of_unit, (digits_moved + change) & DIGITS_AND_VALUE, digits)
-                store(to + column * at.stack_column, digits)
+                after = moved_digits(at, record, children, i, digits, is_vertical) + change
+                store(to + column * at.stack_column, where(is_of_unit, after & DIGITS_AND_VALUE, digits))
             column = record[UNIT_DIGITS]
             digits = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            digits_moved = digits
-            if record[FAR_COLUMN + f] >= 0:
-                digits_moved = load(children + record[FAR_COLUMN + f] * LIST_COLUMN + 4 * i)
-            digits = where(is_of_first, (digits_moved + change) & DIGITS_AND_VALUE, digits)
-            store(to + column * at.stack_column, digits)
+            after = moved_digits(at, record, children, i, digits, is_vertical) + change
+            store(to + column * at.stack_column, where(is_of_first, after & DIGITS_AND_VALUE, digits))
+    return has_ended
 
 
 @borrowing_kernel
 def vector_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, whether a node has no moves left."""
+    """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
+    left.
+    """
     n_moves = list_children(tables, at, n, top)
     n_h, n_v = n_moves & 0xFFFFFFFF, n_moves >> 32
     generated = n_h + n_v
-    n_sums = tables.n_sums
-    look_up(tables, at, tables.sums[tables.order[0, 0]], 0, n_h, tables.sums[tables.order[0, 0], FAR_COLUMN] >= 0)
-    look_up(tables, at, tables.sums[tables.order[1, 0]], 1, n_v, tables.sums[tables.order[1, 0], FAR_COLUMN + 1] >= 0)
-    for k in range(n_sums):
-        for f in range(2):
-            n_list = n_v if f else n_h
-            s = tables.order[f, k]
-            record = tables.sums[s]
-            if k == 0:
-                n_list = read_first(tables, at, record, s, f, n_list)
-            else:
-                n_list = read_later(tables, at, record, s, f, n_list, tables.n_far[f, k])
-            if k + 1 < n_sums:
-                next_sum = tables.sums[tables.order[f, k + 1]]
-                look_up(tables, at, next_sum, f, n_list, next_sum[FAR_COLUMN + f] >= 0)
-            if f:
-                n_v = n_list
-            else:
-                n_h = n_list
-    has_ended = push_moves(tables, at, at.lists, n_h, top, first_link)
-    push_units(tables, at, 0, n_h, top)
-    # Vectors are written whole, so the second list comes after all of the first one.
-    has_ended |= push_moves(tables, at, at.lists + at.list_bytes, n_v, top + n_h, first_link)
-    push_units(tables, at, 1, n_v, top + n_h)
-    return generated, top + n_h + n_v, has_ended
+    look_up_stage(tables, at, 0, 0, n_h)
+    look_up_stage(tables, at, 1, 0, n_v)
+    # While the children of one list wait for their distances, the others are worked on.
+    last = tables.n_sums - 1
+    for k in range(last):
+        s = tables.order[0, k]
+        n_h = read_and_drop(tables, at, tables.sums[s], s, 0, n_h, tables.n_far[0, k])
+        look_up_stage(tables, at, 0, k + 1, n_h)
+        s = tables.order[1, k]
+        n_v = read_and_drop(tables, at, tables.sums[s], s, 1, n_v, tables.n_far[1, k])
+        look_up_stage(tables, at, 1, k + 1, n_v)
+    s = tables.order[0, last]
+    n_rose, n_fell = read_and_sort(tables, at, tables.sums[s], s, 0, n_h, tables.n_far[0, last], 0, 0)
+    s = tables.order[1, last]
+    n_rose, n_fell = read_and_sort(tables, at, tables.sums[s], s, 1, n_v, tables.n_far[1, last], n_rose, n_fell)
+    join_lists(tables, at, n_rose, n_fell)
+    n_left = n_rose + n_fell
+    has_ended = push(tables, at, at.lists + RISEN * at.list_bytes, n_left, top, first_link)
+    return generated, top + n_left, has_ended
