@@ -120,14 +120,14 @@ def _solved(
 
     from pdb_core.resources import available_cores
     from solver import Solver
-    from solver.solve import in_parallel
+    from solver.engine.worker_pool import in_parallel
 
     solver = Solver(*databases)
     line = ProgressLine()
     lengths = []
     solutions = in_parallel(
         [tuple(map(int, board)) for board in boards],
-        lambda board, report, crew: solver.solve(board, goal, report=report, crew=crew),
+        lambda board, report, pool: solver.solve(board, goal, report=report, pool=pool),
         n_threads=threads or available_cores(),
         report=lambda _board, _iteration: None,
     )

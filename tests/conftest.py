@@ -75,5 +75,6 @@ def own_cache(tmp_path: Path) -> str:
 @pytest.fixture
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work changes hands between threads all the time."""
-    for name in ("_SLICE_NODES", "_SHARED_SLICE_NODES", "_HUNGRY_SLICE_NODES"):
-        monkeypatch.setattr(f"solver.ida_star.threshold.{name}", 300)
+    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 300)
+    monkeypatch.setattr("solver.engine.ida_star._StackPart.slice_nodes", 300)
+    monkeypatch.setattr("solver.ida_star.classic_ida_star._SLICE_NODES", 300)

@@ -11,14 +11,14 @@ import pytest
 
 from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver import GRAPH_SEARCHES, Crew, GraphSolver, HeuristicSolver, Solution, Solver
-from solver.solve import in_parallel
+from solver import GRAPH_SEARCHES, GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool
+from solver.engine.worker_pool import in_parallel
 from tests.solving import S4
 from tests.tables import table_file
 
 pytestmark = pytest.mark.patient
 
-Solve = Callable[[Board, Crew | None], Solution]
+Solve = Callable[[Board, WorkerPool | None], Solution]
 
 
 @dataclass(frozen=True)
@@ -90,18 +90,18 @@ def ways_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
 
     def by_tables(name: str, *which: str, plain: bool = False, reflects: bool = True) -> None:
         solver = Solver(*(databases[at] for at in which), plain=plain, reflects=reflects)
-        ways[name] = lambda board, crew: solver.solve(board, goal, crew=crew)
+        ways[name] = lambda board, pool: solver.solve(board, goal, pool=pool)
 
     def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
         asked = [databases[at] for at in which]
         solver = GraphSolver(
             size, goal, search=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
         )
-        ways[" ".join((search, *which, *heuristics))] = lambda board, crew: solver.solve(board, crew=crew)
+        ways[" ".join((search, *which, *heuristics))] = lambda board, pool: solver.solve(board, pool=pool)
 
     def by_heuristics(*names: str, plain: bool = False) -> None:
         solver = HeuristicSolver(size, goal, names, plain=plain)
-        ways[" ".join(("ida-star", *names, *["plain"] * plain))] = lambda board, crew: solver.solve(board, crew=crew)
+        ways[" ".join(("ida-star", *names, *["plain"] * plain))] = lambda board, pool: solver.solve(board, pool=pool)
 
     by_tables("bits", "bits")
     by_tables("bytes", "bytes")
@@ -136,7 +136,7 @@ def check_agreement(kind: Kind, n: int) -> None:
     for name, solve in ways_of(kind, databases).items():
         # Searches that keep their nodes have a thread a board, whatever the number of threads.
         for n_threads in (2,) if name.startswith(tuple(GRAPH_SEARCHES)) else (1, 2):
-            solutions = list(in_parallel(boards, lambda at, _, crew: solve(at, crew), n_threads=n_threads))  # noqa: B023
+            solutions = list(in_parallel(boards, lambda at, _, pool: solve(at, pool), n_threads=n_threads))  # noqa: B023
             assert all(found.is_optimal and found.goal == goal for found in solutions)
             lengths = [found.length for found in solutions]
             expected = expected or lengths

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from solver.ida_star.ida_star import SearchResult
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
@@ -17,7 +18,6 @@ from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.ida_star.classic_ida_star import ClassicIdaStar
 from solver.ida_star.classic_tables import pack_board
-from solver.ida_star.ida_star import SearchResult
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, find_duplicates
 from solver.solve import in_parallel
 from tests.naive import naive_distances, naive_duplicates, naive_manhattan, naive_shortest_solutions

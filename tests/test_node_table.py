@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
+from solver.engine.unit_tables import N_MOVES
 from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
-from solver.engine.unit_tables import N_MOVES
 from tests.naive import naive_moves
 
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]

@@ -24,7 +24,7 @@ from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.service.lookups import look_up
 from pdb_query.service.served_databases import Served
 from solver import GraphSolver, Limits
-from solver.ida_star.ida_star import IdaStar
+from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
 from tests import naive

@@ -5,7 +5,7 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import BoardSize, blank_last, parse_size
-from solver import HeuristicSolver, Solver, crew_of, replay
+from solver import HeuristicSolver, Solver, WorkerPool, replay
 from tests import naive
 from tests.solving import S4, database_for, solvable_boards
 
@@ -52,14 +52,14 @@ def assert_all_solutions(partition: str, size: str, encoding: Encoding, step: in
 
 
 @pytest.mark.usefixtures("tiny_slices")
-def test_helpers_do_not_change_the_number_of_solutions() -> None:
+def test_workers_do_not_change_the_number_of_solutions() -> None:
     with database_for("663", "4x4", encoding="bits") as database:
         solver = Solver(database)
         for board in solvable_boards(S4, blank_last(S4), 6, 17):
             alone = solver.solve_all(board)
-            with crew_of(2) as crew:
+            with WorkerPool(2) as pool:
                 found: list[tuple[int, ...]] = []
-                shared = solver.solve_all(board, crew=crew, listed=found.append)
+                shared = solver.solve_all(board, pool=pool, listed=found.append)
             assert shared.n_solutions == alone.n_solutions == len(set(found))
             assert shared.length == alone.length == solver.solve(board).length
             # The last threshold is searched to its end, so its nodes do not vary.

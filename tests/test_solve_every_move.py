@@ -4,7 +4,7 @@ import pytest
 
 from pdb_core.puzzle import blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database
-from solver import GraphSolver, Solver, crew_of
+from solver import GraphSolver, Solver, WorkerPool
 from solver.engine.unit_tables import Heuristic
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
@@ -90,11 +90,11 @@ def test_all_solutions_are_counted() -> None:
 
 
 @pytest.mark.usefixtures("tiny_slices")
-def test_crew_finds_the_same_lengths() -> None:
-    with every_move("1,2/3,6", "3x3") as database, crew_of(2) as crew:
+def test_workers_find_the_same_lengths() -> None:
+    with every_move("1,2/3,6", "3x3") as database, WorkerPool(2) as pool:
         solver = Solver(database)
         for board in solvable_boards(S3, blank_last(S3), 10, seed=8):
-            assert solver.solve(board, crew=crew).length == solver.solve(board).length
+            assert solver.solve(board, pool=pool).length == solver.solve(board).length
 
 
 def test_other_goals_are_served() -> None:

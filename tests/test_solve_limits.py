@@ -5,7 +5,7 @@ import time
 import pytest
 
 from pdb_core.puzzle import BoardSize, blank_last
-from solver import Iteration, Limits, Solver, crew_of
+from solver import Iteration, Limits, Solver, WorkerPool
 from tests.naive import naive_distances
 from tests.solving import database_for, hard_board
 
@@ -41,8 +41,8 @@ def test_time_limit_is_kept() -> None:
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize("limits", [Limits(nodes=50_000), Limits(seconds=0.3)])
 def test_limits_end_a_shared_search(limits: Limits) -> None:
-    with database_for("663", "4x4") as database, crew_of(2) as crew:
-        solution = Solver(database).solve(hard_board(), limits=limits, crew=crew)
+    with database_for("663", "4x4") as database, WorkerPool(2) as pool:
+        solution = Solver(database).solve(hard_board(), limits=limits, pool=pool)
     assert solution.length is None
     assert not solution.is_optimal
     assert solution.generated > 0
@@ -79,16 +79,17 @@ def test_what_a_report_raises_ends_a_shared_search() -> None:
             raise KeyboardInterrupt
 
     board = hard_board()
-    with database_for("663", "4x4") as database, crew_of(2) as crew:
+    with database_for("663", "4x4") as database, WorkerPool(2) as pool:
         with pytest.raises(KeyboardInterrupt):
-            Solver(database).solve(board, report=report, crew=crew)
-        # The crew is there for the next board.
-        assert Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15), crew=crew).length == 1
+            Solver(database).solve(board, report=report, pool=pool)
+        # The pool is there for the next board.
+        assert Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15), pool=pool).length == 1
 
 
 @pytest.mark.tiny
 def test_thresholds_far_above_h_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.ida_star.ida_star._THRESHOLD_ROOM", 2)
+    monkeypatch.setattr("solver.engine.ida_star._MOST_THRESHOLDS", 2)
+    monkeypatch.setattr("solver.engine.ida_star._USUAL_DEPTH", 2)
     size = BoardSize(3, 2)
     goal = blank_last(size)
     with database_for("1/2/3/4/5", "3x2") as database:

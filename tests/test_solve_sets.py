@@ -9,7 +9,7 @@ from pdb_core.encoding import Encoding
 from pdb_core.puzzle import parse_goal
 from pdb_query import Instance, read_instances
 from solver import Solver
-from solver.solve import in_parallel
+from solver.engine.worker_pool import in_parallel
 from tests.solving import S3, S4, database_for
 
 pytestmark = pytest.mark.patient
@@ -20,7 +20,7 @@ GOLDEN = Path(__file__).parent / "golden" / "nodes.csv"
 def solve_set(name: str, partition: str, encoding: Encoding) -> dict[str, int]:
     """Generated nodes of each board, one thread a board, since helpers make the last threshold vary."""
 
-    def solve(instance: Instance, _report: object, _crew: object) -> tuple[str, int]:
+    def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, int]:
         solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
         assert solution.length == instance.optimal_length, instance
         return instance.id, solution.generated

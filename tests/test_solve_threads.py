@@ -9,22 +9,22 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
-from solver import Crew, Iteration, Solver, crew_of
+from solver import Iteration, Solver, WorkerPool
+from solver.engine.worker_pool import in_parallel
 from solver.ida_star import threshold
-from solver.solve import in_parallel
 from tests.solving import S4, database_for, node_counts, solvable_boards
 
 
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("n_helpers", [1, 3])
-def test_helpers_change_neither_lengths_nor_finished_thresholds(n_helpers: int, encoding: Encoding) -> None:
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_workers_change_neither_lengths_nor_finished_thresholds(n_workers: int, encoding: Encoding) -> None:
     with database_for("663", "4x4", encoding=encoding) as database:
         solver = Solver(database)
         for board in solvable_boards(S4, blank_last(S4), 12, 14):
             alone = solver.solve(board)
-            with crew_of(n_helpers) as crew:
-                shared = solver.solve(board, crew=crew)
+            with WorkerPool(n_workers) as pool:
+                shared = solver.solve(board, pool=pool)
             assert shared.length == alone.length
             assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
 
@@ -50,7 +50,7 @@ def test_a_new_solver_has_run_every_kernel_that_helping_threads_use(monkeypatch:
 
 
 @pytest.mark.usefixtures("tiny_slices")
-def test_helpers_do_search() -> None:
+def test_workers_do_search() -> None:
     """Who works is seen in the threads that run the kernel."""
     board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
     threads = set()
@@ -63,11 +63,11 @@ def test_helpers_do_search() -> None:
     with (
         database_for("663", "4x4") as database,
         pytest.MonkeyPatch.context() as patch,
-        crew_of(2) as crew,
+        WorkerPool(2) as pool,
     ):
         solver = Solver(database)
         patch.setattr(threshold, "search_below_threshold", noting)
-        solver.solve(board, crew=crew)
+        solver.solve(board, pool=pool)
     assert len(threads) > 1
 
 
@@ -76,7 +76,7 @@ def test_helpers_do_search() -> None:
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_outcomes_come_in_the_order_of_the_items(n_threads: int) -> None:
-    def work(item: int, _report: Callable[[Iteration], None], _crew: Crew | None) -> int:
+    def work(item: int, _report: Callable[[Iteration], None], _pool: WorkerPool | None) -> int:
         time.sleep(0.002 * (item % 5))
         return item * item
 
@@ -91,7 +91,7 @@ def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None
             taken.append(item)
             yield item
 
-    answers = in_parallel(items(), lambda item, _report, _crew: item, n_threads=1)
+    answers = in_parallel(items(), lambda item, _report, _pool: item, n_threads=1)
     assert next(answers) == 0
     assert taken == [0]
 
@@ -99,7 +99,7 @@ def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None
 def test_error_of_one_item_ends_the_others() -> None:
     stopped = threading.Event()
 
-    def work(item: int, report: Callable[[Iteration], None], _crew: Crew | None) -> int:
+    def work(item: int, report: Callable[[Iteration], None], _pool: WorkerPool | None) -> int:
         if item == 1:
             time.sleep(0.05)
             raise ValueError("item 1")

@@ -5,7 +5,7 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from solver import Limits, Solver
-from solver.ida_star.subtrees import search_subtrees
+from solver.engine.subtrees import search_subtrees
 from solver.solution import replay
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 

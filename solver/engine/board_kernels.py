@@ -84,7 +84,7 @@ def fill_sum(
         for unit in range(patterns.shape[0]):
             pattern = patterns[unit]
             mask, packed, value = masks[row, pattern], labels[row, pattern], np.int64(values[row, pattern])
-            h += value
+            h += value  # type: ignore[assignment]
             if tables.is_vector == 0:
                 word = mask | (packed << tables.n_cells) | (value << WORD_VALUE_SHIFT)
                 roots[row, record[UNIT_DIGITS] + 2 * unit] = np.uint32(word & 0xFFFFFFFF)
@@ -111,7 +111,7 @@ def fill_sum(
 def begin_threshold(tables: Any, at: Any, counters: Any, root: Any, sums: Any, threshold: int) -> None:
     """Put a root (uint32[n_columns]) on the empty stack, with what `threshold` leaves above its sums (int64[s])."""
     for column in range(tables.n_columns):
-        store_word(at.stack + column * at.stack_column, np.int64(root[column]))
+        store_word(at.stack + column * at.stack_column, np.int64(root[column]))  # type: ignore[arg-type]
     store_word(at.stack + LINK * at.stack_column, 0)
     store_word(at.stack + LEFT * at.stack_column, threshold << MOVES_LEFT_SHIFT)
     for s in range(tables.n_sums):
@@ -127,7 +127,7 @@ def begin_threshold(tables: Any, at: Any, counters: Any, root: Any, sums: Any, t
 @borrowing_kernel
 def is_goal_board(tables: Any, board: Any) -> bool:
     """Return whether a board (uint8[n_cells]) is the goal."""
-    for cell in range(tables.n_cells):
+    for cell in range(tables.n_cells):  # noqa: SIM110 (numba compiles no generator)
         if board[cell] != tables.goal[cell]:
             return False
     return True
@@ -195,7 +195,7 @@ def search_boards(
             if place[THRESHOLD] == 0:
                 state = np.int64(roots[row, STATE])
                 legal = load_word(tables.legal + 4 * ((state >> BLANK_SHIFT) & BLANK_MASK))
-                counts[row, 0, 0] = popcount((state >> ALLOWED_SHIFT) & legal & 15)
+                counts[row, 0, 0] = popcount((state >> ALLOWED_SHIFT) & legal & 15)  # type: ignore[arg-type]
                 counts[row, 0, 1] = 1
                 place[N_FINISHED] = 1
                 place[THRESHOLD] = -1

@@ -12,9 +12,10 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_core.layout import pattern_blocks
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
-from pdb_core.vector_kernels import address_of, compress_permutations
+from pdb_core.vectors import address_of, compress_permutations
 from solver.engine.layout import (
     ALLOWED_SHIFT,
+    BATCH,
     BLANK_MASK,
     BLOCK_BITS,
     CELL_SETS,
@@ -57,6 +58,7 @@ class EngineTables(NamedTuple):
     """Everything that does not change during a search. Whoever holds it keeps the arrays of `Engine` alive, too.
 
     is_vector     1 for the vector stages, 0 for the scalar ones
+    batch         nodes of a round, up to BATCH
     n_columns     of a node; the sums' columns begin at `first_sum_column`. Scalar stages: the board's begin at
                   `board_column`, those of the units' words at `word_column`; 0 for vector stages
     list_columns  of a list of children; `n_far_columns` of them hold digits
@@ -122,11 +124,12 @@ def make_engine(
     *,
     source: str = "the table",
     allows_vectors: bool = True,
+    batch: int = BATCH,
 ) -> Engine:
     """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernels.
 
     The goal is that of the first heuristic's tables. With `allows_vectors=False` the scalar stages are used even if the
-    vector stages could be. `source` names the tables' files in messages.
+    vector stages could be. `batch` are the nodes of a round, up to BATCH. `source` names the tables' files in messages.
     """
     is_vector = allows_vectors and _suits_vectors(size, heuristics)
     sums = [(heuristic, s, patterns) for heuristic in heuristics for s, patterns in heuristic.sums()]
@@ -161,7 +164,7 @@ def make_engine(
     legal[: size.n_cells] = cell_moves
     tables = EngineTables(
         is_vector=int(is_vector),
-        batch=int(__import__('os').environ.get('P', 64)),
+        batch=batch,
         n_columns=n_columns,
         first_sum_column=first_sum_column,
         board_column=board_column,
@@ -261,8 +264,8 @@ def _order_of_sums(rows: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _cell_sets(size: BoardSize, heuristics: Sequence[Heuristic]) -> npt.NDArray[np.uint64]:
-    """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << n_cells]."""
-    sets = np.zeros(1 << size.n_cells, dtype=np.uint64)
+    """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
+    sets = np.zeros(1 << MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = BLOCK_BITS + REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
     for n_tiles in {_n_tiles(n_orders) for tables, _ in heuristics for n_orders in tables.n_orders.tolist()}:
         blocks = pattern_blocks(size, n_tiles)

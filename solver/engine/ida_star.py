@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -254,12 +254,12 @@ class IdaStar:
         machine: MoveMachine,
         *,
         source: str = "the table",
-        allows_vectors: bool = True,
+        **options: Any,
     ) -> None:
-        """`source` names the tables' files in messages. For `allows_vectors` see `make_engine`."""
+        """`source` names the tables' files in messages. For other options see `make_engine`."""
         self.size = size
         self.machine = machine
-        self.engine: Engine = make_engine(size, heuristics, machine, source=source, allows_vectors=allows_vectors)
+        self.engine: Engine = make_engine(size, heuristics, machine, source=source, **options)
         self.goal: Board = self.engine.goal
         self._allowed = ((machine.successors >= 0) << np.arange(N_MOVES)).sum(axis=1)
         self._lock = threading.Lock()
@@ -409,7 +409,7 @@ class IdaStar:
         begin_threshold(self.engine.tables, stack.memory, stack.counters, roots.nodes[row], roots.sums[row], threshold)
 
     def load_kernels(self, board: Board) -> None:
-        """Load or compile all kernels of searches, also those that only threads use, on a board one move from the goal."""
+        """Load or compile all kernels of searches, also those of threads, on a board one move from the goal."""
         self.search(board)
         with self.stack() as stack:
             self.begin(stack, self.roots([board]), 0, 1)

@@ -31,8 +31,8 @@ LIST_COLUMN = 4 * (MAX_CHILDREN + 2 * MAX_LANES)
 CHILD, ADDRESS, DIGITS = range(3)
 # Those of the scalar stages: children, addresses of 64 bits in two columns, then the words of 64 bits of each sum.
 WORDS = 3
-# A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance rose,
-# and the bit that would say so; for the scalar ones its index in the other columns, and the sum to look up first.
+# A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance
+# rose, and the bit that would say so; for the scalar ones its index in the other columns, and the sum to look up first.
 PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
 MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
 ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)

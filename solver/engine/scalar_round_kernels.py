@@ -9,7 +9,18 @@ from typing import Any
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import borrowing_kernel
-from pdb_core.vector_kernels import LANES, bits_of, iota, load, load_long, load_word, store, store_long, store_word, take_of_64
+from pdb_core.vector_kernels import (
+    LANES,
+    bits_of,
+    iota,
+    load,
+    load_long,
+    load_word,
+    store,
+    store_long,
+    store_word,
+    take_of_64,
+)
 from solver.engine.layout import (
     ADDRESS,
     BATCH_COLUMN,
@@ -42,7 +53,7 @@ ROSE = 1 << 24
 def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
     """Return the slack of a node of the batch in a sum."""
     word = load_word(at.batch + tables.sums[s, SLACK] * BATCH_COLUMN + 4 * parent)
-    return (word >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK
+    return (word >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK  # type: ignore[no-any-return]
 
 
 @borrowing_kernel
@@ -153,15 +164,15 @@ def push_each(tables: Any, at: Any, children: int, first: int, last: int, top: i
     # Step 1. The move, and what the parents have.
     has_ended, n = 0, last - first
     for i in range(0, n, LANES):
-        child = load(children + 4 * (first + i))
-        parent = child & PARENT_MASK
-        left = push_move(tables, at, child, at.stack + 4 * (top + i), first_link)
+        moved = load(children + 4 * (first + i))
+        parents = moved & PARENT_MASK
+        left = push_move(tables, at, moved, at.stack + 4 * (top + i), first_link)
         store(at.stack + LEFT * at.stack_column + 4 * (top + i), left)
         has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
         for column in range(LEFT + 1, tables.n_columns):
             store(
                 at.stack + column * at.stack_column + 4 * (top + i),
-                take_of_64(at.batch + column * BATCH_COLUMN, parent),
+                take_of_64(at.batch + column * BATCH_COLUMN, parents),
             )
     units = tables.units
     for i in range(n):
@@ -194,7 +205,9 @@ def push_each(tables: Any, at: Any, children: int, first: int, last: int, top: i
 
 @borrowing_kernel
 def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves left."""
+    """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
+    left.
+    """
     n_moves = list_children(tables, at, n, top)
     n_h, n_v = n_moves & 0xFFFFFFFF, n_moves >> 32
     generated = n_h + n_v

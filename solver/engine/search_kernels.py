@@ -85,8 +85,8 @@ def is_goal(tables: Any, at: Any, node: int) -> bool:
 
 @borrowing_kernel
 def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
-    """Take the nodes that have no moves left off the stack, among the uppermost N_ENDED, and count those that are goals.
-    Returns whether to return to the caller; N_ENDED are then still to be looked at.
+    """Take the nodes that have no moves left off the stack, among the uppermost N_ENDED, and count the goals. Returns
+    whether to return to the caller; N_ENDED are then still to be looked at.
 
     A node that fits the threshold exactly has h = 0 in all sums. That is the goal, unless a sum leaves tiles out; then
     the node counts as expanded, and its children exceed the threshold.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.private_memory import private_memory
-from pdb_core.vector_kernels import address_of
+from pdb_core.vectors import address_of
 from solver.engine.engine_tables import EngineTables
 from solver.engine.layout import (
     BATCH,

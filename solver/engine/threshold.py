@@ -60,7 +60,7 @@ class Part(ABC):
     def tiles(self) -> tuple[int, ...]:
         """Return the tiles moved on the way to the goal that was found last."""
 
-    def pause(self) -> None:
+    def pause(self) -> None:  # noqa: B027 (parts with short slices need not)
         """Let `search`, in another thread, return soon."""
 
 

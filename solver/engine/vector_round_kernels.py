@@ -27,7 +27,6 @@ from pdb_core.vector_kernels import (
     load,
     load_word,
     narrow,
-    permute,
     popcounts,
     splat,
     store,
@@ -59,6 +58,7 @@ from solver.engine.layout import (
     LIST_COLUMN,
     MACHINE_MASK,
     MAX_SLACK,
+    MAX_VECTOR_CELLS,
     MEMORY,
     MORE_SLACKS,
     MOVE_SHIFT,
@@ -145,7 +145,8 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
         parent = child & PARENT_MASK
         state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
         blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & BLANK_MASK)
-        cell = blank + take_of_16(record[STEPS], (child >> MOVE_SHIFT) & 3)
+        # Lanes behind the last child hold anything, and must not lead outside an array.
+        cell = (blank + take_of_16(record[STEPS], (child >> MOVE_SHIFT) & 3)) & (MAX_VECTOR_CELLS - 1)
         blank_bit, cell_bit = splat(1) << blank, splat(1) << cell
         # Step 1. The unit that the tile belongs to: the first one if it is none of the others.
         digits = take_of_64(at.batch + record[UNIT_DIGITS] * BATCH_COLUMN, parent)
@@ -200,15 +201,17 @@ def look_up_stage(tables: Any, at: Any, f: int, k: int, n: int) -> None:
 
 
 @borrowing_kernel
-def judged(tables: Any, at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
-    """Return a vector of children, with a bit for those whose distance rose in sum `s`, and which are within the threshold."""
+def judged(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
+    """Return a vector of children, marked if their distance rose in sum `s`, and which are within the threshold."""
     child = load(children + 4 * i)
-    address = load(children + ADDRESS * LIST_COLUMN + 4 * i)
+    is_child = iota() + i < n
+    # Lanes behind the last child may hold an address in another table.
+    address = where(is_child, load(children + ADDRESS * LIST_COLUMN + 4 * i), 0)
     bit = gather_words(record[MEMORY], address >> 5) >> (address & 31)
     rose = ((bit ^ (child >> EXPECTED_SHIFT)) & 1) == 0
     left = take_of_64(at.batch + record[SLACK] * BATCH_COLUMN, child & PARENT_MASK)
     exceeds = rose & (((left >> record[SLACK_SHIFT]) & MAX_SLACK) == 0)
-    stays = without(iota() + i < n, exceeds)
+    stays = without(is_child, exceeds)
     return child | where(rose, splat(1) << (ROSE_SHIFT + s), splat(0)), stays
 
 
@@ -220,7 +223,7 @@ def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_f
     children = at.lists + f * at.list_bytes
     n_left = 0
     for i in range(0, n, LANES):
-        child, stays = judged(tables, at, record, s, children, i, n)
+        child, stays = judged(at, record, s, children, i, n)
         store(children + 4 * n_left, compress(child, stays, tables.permutations))
         for column in range(DIGITS, DIGITS + n_far):
             digits = load(children + column * LIST_COLUMN + 4 * i)
@@ -230,14 +233,16 @@ def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_f
 
 
 @borrowing_kernel
-def read_and_sort(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int, n_rose: int, n_fell: int) -> Any:
+def read_and_sort(
+    tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int, n_rose: int, n_fell: int
+) -> Any:
     """Add the children of a list that are left after the last sum to two others: those whose distance rose in half of
     the sums or more, and the others. Returns the new lengths of these.
     """
     children = at.lists + f * at.list_bytes
     risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes
     for i in range(0, n, LANES):
-        child, stays = judged(tables, at, record, s, children, i, n)
+        child, stays = judged(at, record, s, children, i, n)
         fell = stays & (popcounts(child & ROSE_MASK) * 2 < tables.n_sums)
         rose = without(stays, fell)
         store(risen + 4 * n_rose, compress(child, rose, tables.permutations))
@@ -277,7 +282,7 @@ def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any
 
 
 @borrowing_kernel
-def moved_digits(at: Any, record: Any, children: int, i: int, digits: Any, is_vertical: Any) -> Any:
+def moved_digits(record: Any, children: int, i: int, digits: Any, is_vertical: Any) -> Any:
     """Return the digits of a vector of children after their moves, from the lists where a sum is far."""
     for f in range(2):
         column = record[FAR_COLUMN + f]
@@ -332,11 +337,11 @@ def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int)
                     store(to + column * at.stack_column, pair)
                 column = record[UNIT_DIGITS] + unit
                 digits = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-                after = moved_digits(at, record, children, i, digits, is_vertical) + change
+                after = moved_digits(record, children, i, digits, is_vertical) + change
                 store(to + column * at.stack_column, where(is_of_unit, after & DIGITS_AND_VALUE, digits))
             column = record[UNIT_DIGITS]
             digits = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            after = moved_digits(at, record, children, i, digits, is_vertical) + change
+            after = moved_digits(record, children, i, digits, is_vertical) + change
             store(to + column * at.stack_column, where(is_of_first, after & DIGITS_AND_VALUE, digits))
     return has_ended
 

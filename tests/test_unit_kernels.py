@@ -1,4 +1,4 @@
-"""The kernels of IDA*, taken by themselves."""
+"""The kernels that move units."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ import pytest
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import PatternIndex, arrangement_ranks
 from pdb_core.ranking_kernels import cells_mask, pack_labels
-from solver.ida_star.ida_star_kernels import move_unit
-from solver.ida_star.search_tables import (
+from solver.engine.unit_kernels import move_unit
+from solver.engine.unit_tables import (
     BOTH_CELLS,
     CELLS_BELOW,
     CELLS_BETWEEN,
@@ -28,7 +28,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class MoveTables(NamedTuple):
-    """The fields of `SearchTables` that `move_unit` reads, without a table: so patterns may be of any size."""
+    """The fields of `UnitTables` that `move_unit` reads, without a table: so patterns may be of any size."""
 
     units: Int64s
     edges: Int64s

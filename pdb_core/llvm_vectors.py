@@ -1,0 +1,367 @@
+"""Vectors of 32-bit lanes for kernels: `@intrinsic` functions and operators that emit LLVM vector instructions.
+
+A vector has `LANES` lanes: 16 with AVX-512, 8 with AVX2, 4 elsewhere. LLVM lowers the same code to any processor; only
+`take_of_64` names an instruction. Kernels write `where(mask, a + b, c)`; comparisons give masks. An integer operand is
+truncated to 32 bits and used in all lanes. All lanes are unsigned.
+
+Addresses are int64; the caller guarantees that they are inside arrays that are alive.
+"""
+
+import operator
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import config, types
+from numba.core.datamodel import models
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, register_model
+
+
+def _choose_lanes() -> int:
+    """Return the lanes of a vector register of the processor that numba compiles for."""
+    settings: Any = config
+    name, features = settings.CPU_NAME, settings.CPU_FEATURES
+    if name and name != "generic" and features is None:
+        return {"x86-64-v4": 16, "x86-64-v3": 8, "haswell": 8, "skylake-avx512": 16}.get(name, 4)
+    if features is not None:
+        has = {part[1:] for part in features.split(",") if part.startswith("+")}
+    elif name == "generic":
+        has = set()
+    else:
+        has = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+    return 16 if {"avx512f", "avx512bw"} <= has else 8 if "avx2" in has else 4
+
+
+LANES = _choose_lanes()
+
+_I1, _I8, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+_POINTER = _I8.as_pointer()
+
+
+class VectorType(types.Type):
+    """Vector of `LANES` unsigned integers of `bits` bits; of 1 bit: a mask."""
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        super().__init__(name=f"vector{LANES}x{bits}")
+
+
+V32, V64, MASK = VectorType(32), VectorType(64), VectorType(1)
+
+
+@register_model(VectorType)
+class _VectorModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, of: VectorType) -> None:
+        super().__init__(manager, of, _ir_type(of))  # type: ignore[no-untyped-call]
+
+
+def _ir_type(of: VectorType) -> Any:
+    return ir.VectorType(ir.IntType(of.bits), LANES)
+
+
+def _splat(builder: Any, value: Any, of: Any) -> Any:
+    """Return a vector of IR type `of` with an integer in all lanes."""
+    element = of.element
+    if value.type.width > element.width:
+        value = builder.trunc(value, element)
+    elif value.type.width < element.width:
+        value = builder.zext(value, element)
+    undefined = ir.Constant(of, ir.Undefined)
+    first = builder.insert_element(undefined, value, _I32(0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
+
+
+def _as_vector(builder: Any, value: Any, of: Any) -> Any:
+    return value if isinstance(value.type, ir.VectorType) else _splat(builder, value, of)
+
+
+def _call(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(builder.module.declare_intrinsic(name, (), function_type), list(arguments))
+
+
+def _pointer(builder: Any, address: Any, of: Any) -> Any:
+    return builder.inttoptr(address, of.as_pointer())
+
+
+def _add_operator(function: Any, emit: Any, gives_mask: bool) -> None:
+    """Define an operator of two vectors, or of a vector and an integer."""
+
+    class Template(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:  # noqa: ARG002
+            vectors = [of for of in args if isinstance(of, VectorType)]
+            if len(args) != 2 or not vectors or not all(isinstance(of, (VectorType, types.Integer)) for of in args):
+                return None
+            operands = [of if isinstance(of, VectorType) else types.int64 for of in args]
+            return signature(MASK if gives_mask else vectors[0], *operands)  # type: ignore[no-untyped-call]
+
+    Template.__name__ = f"vector_{function.__name__}"
+    infer_global(function)(Template)  # type: ignore[no-untyped-call]
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        of = next(value.type for value in args if isinstance(value.type, ir.VectorType))
+        left, right = (_as_vector(builder, value, of) for value in args)
+        return emit(builder, left, right)
+
+    for left, right in ((VectorType, VectorType), (VectorType, types.Integer), (types.Integer, VectorType)):
+        lower_builtin(function, left, right)(lower)  # type: ignore[no-untyped-call]
+
+
+for _function, _method in {
+    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.and_: "and_", operator.or_: "or_",
+    operator.xor: "xor", operator.lshift: "shl", operator.rshift: "lshr",
+}.items():  # fmt: skip
+    _add_operator(_function, lambda builder, a, b, method=_method: getattr(builder, method)(a, b), False)
+for _function, _sign in {operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.ge: ">="}.items():
+    _add_operator(_function, lambda builder, a, b, sign=_sign: builder.icmp_unsigned(sign, a, b), True)
+
+
+@intrinsic
+def splat(typingctx: Any, value: Any) -> Any:  # noqa: ARG001
+    """Return a vector with an integer in all lanes."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return _splat(builder, args[0], _ir_type(V32))
+
+    return V32(types.int64), codegen
+
+
+@intrinsic
+def iota(typingctx: Any) -> Any:  # noqa: ARG001
+    """Return the vector 0, 1, 2, ..."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return ir.Constant(_ir_type(V32), list(range(LANES)))
+
+    return V32(), codegen
+
+
+@intrinsic
+def where(typingctx: Any, mask: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    """Return `a` in the lanes of a mask, `b` in the others; either may be an integer."""
+    of = next((t for t in (a, b) if isinstance(t, VectorType)), V32)
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.select(args[0], *(_as_vector(builder, value, _ir_type(of)) for value in args[1:]))
+
+    return of(MASK, *(t if isinstance(t, VectorType) else types.int64 for t in (a, b))), codegen
+
+
+@intrinsic
+def bits_of(typingctx: Any, mask: Any) -> Any:  # noqa: ARG001
+    """Return a mask as an integer, lane 0 lowest."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.zext(builder.bitcast(args[0], ir.IntType(LANES)), _I64)
+
+    return types.int64(MASK), codegen
+
+
+@intrinsic
+def without(typingctx: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+    """Return the lanes of mask `a` that are not in mask `b`."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.and_(args[0], builder.not_(args[1]))
+
+    return MASK(MASK, MASK), codegen
+
+
+@intrinsic
+def widen(typingctx: Any, vector: Any) -> Any:  # noqa: ARG001
+    """Return a vector of 64-bit lanes."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.zext(args[0], _ir_type(V64))
+
+    return V64(V32), codegen
+
+
+@intrinsic
+def narrow(typingctx: Any, vector: Any) -> Any:  # noqa: ARG001
+    """Return the lower halves of 64-bit lanes."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.trunc(args[0], _ir_type(V32))
+
+    return V32(V64), codegen
+
+
+@intrinsic
+def popcounts(typingctx: Any, vector: Any) -> Any:  # noqa: ARG001
+    """Return the number of one bits of each lane."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return _call(builder, f"llvm.ctpop.v{LANES}i32", _ir_type(V32), args[0])
+
+    return V32(V32), codegen
+
+
+@intrinsic
+def load_word(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+    """Return the 32-bit word at an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.zext(builder.load(_pointer(builder, args[0], _I32), align=4), _I64)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def store_word(typingctx: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+    """Write the lower half of an integer to an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        builder.store(builder.trunc(args[1], _I32), _pointer(builder, args[0], _I32), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def load_long(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+    """Return the 64-bit word at an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.load(_pointer(builder, args[0], _I64), align=4)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def store_long(typingctx: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+    """Write an integer to an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        builder.store(args[1], _pointer(builder, args[0], _I64), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def load(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+    """Return the vector at an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return builder.load(_pointer(builder, args[0], _ir_type(V32)), align=4)
+
+    return V32(types.int64), codegen
+
+
+@intrinsic
+def store(typingctx: Any, address: Any, vector: Any) -> Any:  # noqa: ARG001
+    """Write a vector to an address, a multiple of 4."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        builder.store(args[1], _pointer(builder, args[0], _ir_type(V32)), align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, V32), codegen
+
+
+def _gather(builder: Any, base: Any, index: Any, scale: int, element: Any) -> Any:
+    # The index counts elements of `scale` bytes: back ends know this shape as one instruction.
+    of = ir.VectorType(element, LANES)
+    vector_of_pointers = ir.VectorType(_POINTER, LANES)
+    pointer = _pointer(builder, base, ir.IntType(8 * scale))
+    pointers = builder.gep(pointer, [index], source_etype=ir.IntType(8 * scale))
+    pointers.type = vector_of_pointers
+    name = f"llvm.masked.gather.v{LANES}i{element.width}.v{LANES}p0"
+    every = ir.Constant(ir.VectorType(_I1, LANES), [1] * LANES)
+    # The mask is a constant: LLVM needs no undefined lanes.
+    return _call(builder, name, of, pointers, _I32(scale), every, ir.Constant(of, ir.Undefined))
+
+
+@intrinsic
+def gather_words(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the 32-bit words at base + 4 * index; index: below 2^31."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return _gather(builder, args[0], args[1], 4, _I32)
+
+    return V32(types.int64, V32), codegen
+
+
+@intrinsic
+def gather_halves(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the 16-bit words at base + 2 * index in the lower halves; the upper halves hold what follows."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return _gather(builder, args[0], args[1], 2, _I32)
+
+    return V32(types.int64, V32), codegen
+
+
+@intrinsic
+def gather_longs(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the 64-bit words at base + 8 * index."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        return _gather(builder, args[0], args[1], 8, _I64)
+
+    return V64(types.int64, V32), codegen
+
+
+def _permute(builder: Any, vector: Any, index: Any) -> Any:
+    """Return vector[index[i]] in lane i; index below `LANES`. Back ends know this shape as one instruction."""
+    result = ir.Constant(vector.type, ir.Undefined)
+    for i in range(LANES):
+        lane = builder.extract_element(index, _I32(i))
+        result = builder.insert_element(result, builder.extract_element(vector, lane), _I32(i))
+    return result
+
+
+@intrinsic
+def take_of_16(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the 32-bit words at base + 4 * index; index: below 16. From a register, where that is faster."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        if LANES != 16:
+            return _gather(builder, args[0], args[1], 4, _I32)
+        return _permute(builder, builder.load(_pointer(builder, args[0], _ir_type(V32)), align=4), args[1])
+
+    return V32(types.int64, V32), codegen
+
+
+@intrinsic
+def take_of_64(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+    """Return the 32-bit words at base + 4 * index; index: below 64. From registers, where that is faster."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        base, index = args
+        if LANES != 16:
+            return _gather(builder, base, index, 4, _I32)
+        of = _ir_type(V32)
+        parts = [builder.load(_pointer(builder, builder.add(base, _I64(64 * i)), of), align=4) for i in range(4)]
+        name = "llvm.x86.avx512.vpermi2var.d.512"
+        low, high = (_call(builder, name, of, parts[i], index, parts[i + 1]) for i in (0, 2))
+        is_high = builder.icmp_unsigned(
+            "!=", builder.and_(index, _splat(builder, _I32(32), of)), _splat(builder, _I32(0), of)
+        )
+        return builder.select(is_high, high, low)
+
+    return V32(types.int64, V32), codegen
+
+
+@intrinsic
+def compress(typingctx: Any, vector: Any, mask: Any, permutations: Any) -> Any:  # noqa: ARG001
+    """Return the lanes of a mask moved to the front, in order; the other lanes hold anything.
+
+    permutations: address of `vectors.compress_permutations()`
+    """
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+        vector, mask, permutations = args
+        of = _ir_type(V32)
+        if LANES == 16:
+            return _call(
+                builder, "llvm.experimental.vector.compress.v16i32", of, vector, mask, ir.Constant(of, ir.Undefined)
+            )
+        number = builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I64)
+        address = builder.add(permutations, builder.mul(number, _I64(LANES)))
+        lanes = builder.load(_pointer(builder, address, ir.VectorType(_I8, LANES)), align=1)
+        return _permute(builder, vector, builder.zext(lanes, of))
+
+    return V32(V32, MASK, types.int64), codegen

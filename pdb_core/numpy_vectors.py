@@ -1,0 +1,131 @@
+"""The functions of `llvm_vectors` on NumPy arrays: what kernels use with the JIT off."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+LANES = 16
+
+Vector = npt.NDArray[Any]
+
+
+def _at(address: int, dtype: Any, n: int) -> Vector:
+    """Return the memory at an address as an array."""
+    n_bytes = n * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_uint8 * n_bytes).from_address(int(address)), dtype=dtype)
+
+
+def _as_vector(value: Any) -> Vector:
+    """Return a vector with the lower 32 bits of an integer in all lanes; of a vector, its lower 32 bits."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.uint32)
+    return np.full(LANES, int(value) & 0xFFFFFFFF, dtype=np.uint32)
+
+
+def splat(value: int) -> Vector:
+    """Return a vector with an integer in all lanes."""
+    return _as_vector(value)
+
+
+def iota() -> Vector:
+    """Return the vector 0, 1, 2, ..."""
+    return np.arange(LANES, dtype=np.uint32)
+
+
+def where(mask: Vector, a: Any, b: Any) -> Vector:
+    """Return `a` in the lanes of a mask, `b` in the others; either may be an integer."""
+    return np.where(mask, _as_vector(a), _as_vector(b))
+
+
+def bits_of(mask: Vector) -> int:
+    """Return a mask as an integer, lane 0 lowest."""
+    return sum(1 << i for i in np.flatnonzero(mask).tolist())
+
+
+def without(a: Vector, b: Vector) -> Vector:
+    """Return the lanes of mask `a` that are not in mask `b`."""
+    return a & ~b
+
+
+def widen(vector: Vector) -> Vector:
+    """Return a vector of 64-bit lanes."""
+    return vector.astype(np.uint64)
+
+
+def narrow(vector: Vector) -> Vector:
+    """Return the lower halves of 64-bit lanes."""
+    return vector.astype(np.uint32)
+
+
+def popcounts(vector: Vector) -> Vector:
+    """Return the number of one bits of each lane."""
+    return np.bitwise_count(_as_vector(vector)).astype(np.uint32)
+
+
+def load_word(address: int) -> int:
+    """Return the 32-bit word at an address."""
+    return ctypes.c_uint32.from_address(int(address)).value
+
+
+def store_word(address: int, word: int) -> None:
+    """Write the lower half of an integer to an address."""
+    ctypes.c_uint32.from_address(int(address)).value = int(word) & 0xFFFFFFFF
+
+
+def load_long(address: int) -> int:
+    """Return the 64-bit word at an address."""
+    return ctypes.c_int64.from_address(int(address)).value
+
+
+def store_long(address: int, word: int) -> None:
+    """Write an integer to an address."""
+    ctypes.c_uint64.from_address(int(address)).value = int(word) & 0xFFFFFFFFFFFFFFFF
+
+
+def load(address: int) -> Vector:
+    """Return the vector at an address."""
+    return _at(address, np.uint32, LANES).copy()
+
+
+def store(address: int, vector: Vector) -> None:
+    """Write a vector to an address."""
+    _at(address, np.uint32, LANES)[:] = _as_vector(vector)
+
+
+def _gather(base: int, index: Vector, scale: int, dtype: Any) -> Vector:
+    return np.array([_at(int(base) + scale * i, dtype, 1)[0] for i in index.tolist()], dtype=dtype)
+
+
+def gather_words(base: int, index: Vector) -> Vector:
+    """Return the 32-bit words at base + 4 * index."""
+    return _gather(base, index, 4, np.uint32)
+
+
+def gather_halves(base: int, index: Vector) -> Vector:
+    """Return the 16-bit words at base + 2 * index."""
+    return _gather(base, index, 2, np.uint16).astype(np.uint32)
+
+
+def gather_longs(base: int, index: Vector) -> Vector:
+    """Return the 64-bit words at base + 8 * index."""
+    return _gather(base, index, 8, np.uint64)
+
+
+def take_of_16(base: int, index: Vector) -> Vector:
+    """Return the 32-bit words at base + 4 * index; index: below 16."""
+    return _at(base, np.uint32, 16)[index]
+
+
+def take_of_64(base: int, index: Vector) -> Vector:
+    """Return the 32-bit words at base + 4 * index; index: below 64."""
+    return _at(base, np.uint32, 64)[index]
+
+
+def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (the other one needs them)
+    """Return the lanes of a mask moved to the front, in order; the other lanes hold anything."""
+    result = np.zeros(LANES, dtype=np.uint32)
+    kept = vector[mask]
+    result[: len(kept)] = kept
+    return result

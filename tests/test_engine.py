@@ -1,0 +1,128 @@
+"""The engine: whatever the stages, the batch and the slices, complete thresholds have the nodes of a naive search."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.puzzle import BoardSize, blank_last
+from pdb_query import Database
+from solver import Solver, replay
+from solver.engine.ida_star import IdaStar
+from solver.engine.unit_tables import Heuristic
+from solver.move_pruning.move_pruning import move_machine
+from tests import naive
+from tests.solving import S3, S4, database_for, node_counts, solvable_boards
+
+pytestmark = pytest.mark.patient
+
+
+def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
+    goal = databases[0].goal
+    heuristics = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
+    return IdaStar(databases[0].size, heuristics, move_machine(max_duplicate), **options)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("max_duplicate", [2, 8])
+def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int, encoding: Encoding) -> None:
+    duplicates = naive.naive_duplicates(max_duplicate)
+    goal = blank_last(S3)
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
+        for board in solvable_boards(S3, goal, 4, 9):
+            expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
+            for batch in (1, 5, 64):
+                for allows_vectors in (True, False):
+                    ida_star = engine_for([database], max_duplicate, batch=batch, allows_vectors=allows_vectors)
+                    result = ida_star.search(board)
+                    assert result.tiles is not None
+                    assert replay(board, result.tiles, goal, S3)
+                    found = node_counts(result.iterations)
+                    assert found[:-1] == expected[:-1]
+                    assert found[-1][0] == expected[-1][0] == len(result.tiles)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "partition", "goal"),
+    [
+        ("2x2", "1,2,3", "blank-last"),
+        ("3x2", "1,2/3,4,5", "blank-first"),
+        ("2x4", "1,2,3/4,5,6,7", "blank-last"),
+        ("4x2", "1,3,5,7/2,4,6", "blank-first"),
+        ("3x2", "1,2,3/4,5", "blank-last"),
+        ("3x3", "1,2,3,4,5,6,7,8", "blank-last"),
+        # The blank in the middle: eight sums.
+        ("3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8"),
+    ],
+)
+def test_vector_stages_agree_with_scalar_ones(size: str, partition: str, goal: str) -> None:
+    with database_for(partition, size, goal, encoding="bits") as database:
+        vectors, scalars = engine_for([database]), engine_for([database], allows_vectors=False)
+        assert vectors.engine.tables.is_vector == 1
+        assert scalars.engine.tables.is_vector == 0
+        for board in solvable_boards(database.size, database.goal, 6, 3):
+            one, other = vectors.search(board), scalars.search(board)
+            assert one.tiles is not None
+            assert other.tiles is not None
+            assert len(one.tiles) == len(other.tiles)
+            assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+
+
+@pytest.mark.parametrize("partitions", [["663"], ["555"], ["663", "555"], ["4443"], ["663", "555", "4443"]])
+def test_batches_do_not_change_complete_thresholds_of_15_puzzle_boards(partitions: list[str]) -> None:
+    names = {"4443": "1,2,3,4/5,6,7,8/9,10,11/12,13,14,15"}
+    boards = solvable_boards(S4, blank_last(S4), 8, 11)
+    databases = [database_for(names.get(name, name), "4x4", encoding="bits") for name in partitions]
+    reference = engine_for(databases, allows_vectors=False)
+    for batch in (1, 16, 64):
+        ida_star = engine_for(databases, batch=batch)
+        assert ida_star.engine.tables.is_vector == 1
+        for board in boards:
+            one, other = ida_star.search(board), reference.search(board)
+            assert one.tiles is not None
+            assert other.tiles is not None
+            assert len(one.tiles) == len(other.tiles)
+            assert replay(board, one.tiles, blank_last(S4), S4)
+            assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+
+
+def test_searches_are_repeatable_to_the_node() -> None:
+    boards = solvable_boards(S4, blank_last(S4), 10, 12)
+    with database_for("663", "4x4") as database:
+        first, second = Solver(database), Solver(database)
+        for board in boards:
+            assert first.solve(board).generated == second.solve(board).generated
+
+
+def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
+    with database_for("663", "4x4") as database:
+        whole = Solver(database).solve(board)
+        monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 700)
+        monkeypatch.setattr("solver.engine.ida_star._StackPart.slice_nodes", 1000)
+        sliced = Solver(database).solve(board)
+    assert node_counts(whole.iterations) == node_counts(sliced.iterations)
+    assert whole.tiles == sliced.tiles
+
+
+def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
+    with database_for("555", "4x4", encoding="bits") as database:
+        roomy = Solver(database).solve(board)
+        monkeypatch.setattr("solver.engine.stack._LINKS", 600)
+        monkeypatch.setattr("solver.engine.ida_star._USUAL_DEPTH", 0)
+        crowded = Solver(database).solve(board)
+    assert roomy.tiles == crowded.tiles
+    assert roomy.generated == crowded.generated
+
+
+def test_sizes_beyond_the_vector_stages_are_searched() -> None:
+    size = BoardSize(5, 3)
+    with database_for("auto", "5x3", encoding="bits") as database:
+        assert engine_for([database]).engine.tables.is_vector == 0
+        for board in solvable_boards(size, blank_last(size), 2, 4):
+            solution = Solver(database).solve(board)
+            assert solution.tiles is not None
+            assert replay(board, solution.tiles, blank_last(size), size)
