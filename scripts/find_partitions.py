@@ -78,7 +78,7 @@ def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heurist
 
 
 def measure(heuristics: list[Heuristic], boards: list[tuple[int, ...]]) -> tuple[float, float, float]:
-    search = IdaStar(SIZE, heuristics, move_machine(), orders_children=True)
+    search = IdaStar(SIZE, heuristics, move_machine())
     search.search(boards[0])
     results = [search.search(board) for board in boards]
     n = len(boards)

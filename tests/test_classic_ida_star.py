@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from solver.ida_star.ida_star import SearchResult
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
-from solver import Iteration, Limits, crew_of, replay
+from solver import Iteration, Limits, WorkerPool, replay
+from solver.engine.ida_star import SearchResult
+from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.ida_star.classic_ida_star import ClassicIdaStar
 from solver.ida_star.classic_tables import pack_board
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, find_duplicates
-from solver.solve import in_parallel
 from tests.naive import naive_distances, naive_duplicates, naive_manhattan, naive_shortest_solutions
 from tests.naive_classic import naive_classic_thresholds
 from tests.solving import S3, S4, hard_board, node_counts, solvable_boards
@@ -218,15 +218,15 @@ def test_report_is_told_and_ctrl_c_ends_the_search(name: str) -> None:
 
 @pytest.mark.usefixtures("tiny_slices")
 @pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
-@pytest.mark.parametrize("n_helpers", [1, 3])
-def test_helpers_change_neither_lengths_nor_finished_thresholds(n_helpers: int, name: str) -> None:
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_helpers_change_neither_lengths_nor_finished_thresholds(n_workers: int, name: str) -> None:
     goal = blank_last(S4)
     searcher = ClassicIdaStar(S4, goal, [name])
     for seed in range(3):
         board = moved_at_random(goal, S4, 150, seed)
         alone = solved(searcher, board, goal, S4)
-        with crew_of(n_helpers) as crew:
-            shared = searcher.search(board, crew=crew)
+        with WorkerPool(n_workers) as pool:
+            shared = searcher.search(board, pool=pool)
         assert shared.tiles is not None
         replay(board, shared.tiles, goal, S4)
         assert len(shared.tiles) == len(alone.tiles or ())
@@ -236,8 +236,8 @@ def test_helpers_change_neither_lengths_nor_finished_thresholds(n_helpers: int, 
 @pytest.mark.usefixtures("tiny_slices")
 def test_limits_end_a_shared_search() -> None:
     searcher = ClassicIdaStar(S4, blank_last(S4), ["manhattan"])
-    with crew_of(2) as crew:
-        result = searcher.search(hard_board(), Limits(nodes=500_000), crew=crew)
+    with WorkerPool(2) as pool:
+        result = searcher.search(hard_board(), Limits(nodes=500_000), pool=pool)
     assert result.tiles is None
     assert result.generated < 600_000
 
@@ -256,7 +256,7 @@ def test_nodes_of_published_boards_are_those_on_record() -> None:
         searcher = ClassicIdaStar(S4, goal, [name], plain=kind == "plain")
         expected = {identity: generated for *key, identity, generated in records if key == [name, kind]}
 
-        def solve(identity: str, _report: object, _crew: object, searcher=searcher) -> int:
+        def solve(identity: str, _report: object, _pool: object, searcher=searcher) -> int:
             result = searcher.search(instances[identity].board)
             assert len(result.tiles or ()) == instances[identity].optimal_length
             return result.generated

@@ -220,7 +220,7 @@ def test_best_first_searches_expand_the_same_nodes_with_shared_tables(encoding: 
         with shared, separate:
             solvers = [GraphSolver(shared.size, shared.goal, databases=[database]) for database in (shared, separate)]
             idas = [
-                IdaStar(shared.size, [Heuristic(of.lookup_tables, of.views())], move_machine(), orders_children=True)
+                IdaStar(shared.size, [Heuristic(of.lookup_tables, of.views())], move_machine())
                 for of in (shared, separate)
             ]
             for row in random_boards(shared.size, shared.goal, 10, seed=6):

@@ -10,8 +10,8 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from solver import Iteration, Solver, WorkerPool
+from solver.engine import ida_star, stack
 from solver.engine.worker_pool import in_parallel
-from solver.ida_star import threshold
 from tests.solving import S4, database_for, node_counts, solvable_boards
 
 
@@ -30,7 +30,7 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(n_workers: int, 
 
 
 @pytest.mark.tiny
-def test_a_new_solver_has_run_every_kernel_that_helping_threads_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the seconds of the first board would hold their compilation."""
     called = set()
 
@@ -41,20 +41,20 @@ def test_a_new_solver_has_run_every_kernel_that_helping_threads_use(monkeypatch:
 
         return run
 
-    names = {"find_work", "take_over", "search_below_threshold"}
-    for name in names:
-        monkeypatch.setattr(threshold, name, noting(name, getattr(threshold, name)))
+    names = {(stack, "search"), (stack, "split"), (ida_star, "search_boards"), (ida_star, "begin_threshold")}
+    for module, name in names:
+        monkeypatch.setattr(module, name, noting(name, getattr(module, name)))
     with database_for("3,5/2,4/1", "3x2") as database:
         Solver(database)
-    assert called == names
+    assert called == {name for _, name in names}
 
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_workers_do_search() -> None:
-    """Who works is seen in the threads that run the kernel."""
+    """The threads that run the kernel show who works."""
     board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
     threads = set()
-    real = threshold.search_below_threshold
+    real = stack.search
 
     def noting(*args: Any) -> int:
         threads.add(threading.get_ident())
@@ -66,9 +66,64 @@ def test_workers_do_search() -> None:
         WorkerPool(2) as pool,
     ):
         solver = Solver(database)
-        patch.setattr(threshold, "search_below_threshold", noting)
+        patch.setattr(stack, "search", noting)
         solver.solve(board, pool=pool)
     assert len(threads) > 1
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("fails_at", [1, 2, 3, 5, 10, 30])
+@pytest.mark.parametrize("finds_all", [False, True])
+def test_error_in_a_worker_ends_the_search_and_is_raised(fails_at: int, finds_all: bool) -> None:
+    """A lost error would leave a subtree unsearched, and a solution that is too long would be called optimal."""
+    board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
+    owner = threading.get_ident()
+    calls = []
+    real = stack.search
+
+    def failing(*args: Any) -> int:
+        if threading.get_ident() != owner:
+            calls.append(args)
+            if len(calls) == fails_at:
+                raise OSError("injected")
+        return real(*args)
+
+    with (
+        database_for("663", "4x4") as database,
+        pytest.MonkeyPatch.context() as patch,
+        WorkerPool(2) as pool,
+    ):
+        solver = Solver(database)
+        whole = solver.solve(board)
+        patch.setattr(stack, "search", failing)
+        try:
+            solution = (solver.solve_all if finds_all else solver.solve)(board, pool=pool)
+        except OSError:
+            assert len(calls) >= fails_at
+        else:
+            assert len(calls) < fails_at
+            assert solution.length == whole.length
+        patch.undo()
+        assert solver.solve(board, pool=pool).length == whole.length
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("fails_at", [1, 2, 7])
+def test_error_in_a_callback_ends_the_search_and_is_raised(fails_at: int) -> None:
+    board = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+    found = []
+
+    def listed(tiles: tuple[int, ...]) -> None:
+        found.append(tiles)
+        if len(found) == fails_at:
+            raise ValueError("injected")
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, WorkerPool(2) as pool:
+        solver = Solver(database)
+        with pytest.raises(ValueError, match="injected"):
+            solver.solve_all(board, pool=pool, listed=listed)
+        assert len(found) == fails_at
+        assert solver.solve(board, pool=pool).length == 31
 
 
 # Many at once

@@ -294,7 +294,8 @@ class IdaStar:
         with self.stack() as stack:
             # Step 1. Thresholds of some thousand nodes, several in one call: Python takes as long as a thousand nodes.
             small = BoardsSearch(roots)
-            n_nodes = 0 if finds_all else min(_SMALL_NODES, _SMALL_NODES if limits.nodes is None else limits.nodes)
+            is_limited = limits.nodes is not None and limits.nodes <= _SMALL_NODES
+            n_nodes = 0 if finds_all or is_limited else _SMALL_NODES
             small_start = time.perf_counter()
             status = small.search(self.engine, stack, n_nodes)
             n_small = int(small.counts[0, :, 0].sum()) + (int(stack.counters[GENERATED]) if status == PAUSED else 0)
