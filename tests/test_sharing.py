@@ -204,7 +204,6 @@ def test_searches_generate_the_same_nodes_with_shared_tables(encoding: Encoding)
                     shared.size,
                     [Heuristic(database.lookup_tables, database.views()) for database in (*beside, first)],
                     move_machine(),
-                    orders_children=True,
                 )
                 for first in (shared, separate)
             ]
