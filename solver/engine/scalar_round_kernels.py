@@ -45,8 +45,8 @@ from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
 from solver.engine.vector_round_kernels import list_children, push_move
 
 BYTE = 255
-# A flag of a child: a distance of it rose.
-ROSE = 1 << 24
+# The uppermost byte of a child counts the sums whose distance rose.
+ROSE_COUNT_SHIFT = 24
 
 
 @borrowing_kernel
@@ -135,20 +135,20 @@ def read_each(tables: Any, at: Any, children: int, n: int, k: int) -> int:
         change = read_change(tables.units.sum_is_bits[s], address, (word >> WORD_VALUE_SHIFT) & BYTE)
         store_long(to_word, word + (change << WORD_VALUE_SHIFT))
         slack = slack_of(tables, at, child & PARENT_MASK, s) - ((1 + change) >> 1)
-        store_word(children + 4 * n_left, child | (ROSE if change > 0 else 0))
+        store_word(children + 4 * n_left, child + ((1 if change > 0 else 0) << ROSE_COUNT_SHIFT))
         n_left += 1 if slack >= 0 else 0
     return n_left
 
 
 @borrowing_kernel
-def rose_first(children: int, n: int) -> int:
-    """Move the children of a list that rose in any sum to its front. Returns how many they are."""
+def rose_first(children: int, n: int, n_sums: int) -> int:
+    """Move the children of a list that rose in half of the sums or more to its front. Returns how many they are."""
     n_rose, n_fell = 0, 0
     for i in range(n):
         child = load_word(children + 4 * i)
         store_word(children + ADDRESS * LIST_COLUMN + 4 * n_fell, child)
         store_word(children + 4 * n_rose, child)
-        rose = (child & ROSE) // ROSE
+        rose = 1 if 2 * (child >> ROSE_COUNT_SHIFT) >= n_sums else 0
         n_rose += rose
         n_fell += 1 - rose
     for i in range(n_fell):
@@ -220,7 +220,8 @@ def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tup
         n_h = read_each(tables, at, horizontal, n_h, k)
         n_v = read_each(tables, at, vertical, n_v, k)
     # Vectors are written whole, so each part of the stack is finished before the next. The top is searched first.
-    n_h_rose, n_v_rose = rose_first(horizontal, n_h), rose_first(vertical, n_v)
+    n_h_rose = rose_first(horizontal, n_h, tables.n_sums)
+    n_v_rose = rose_first(vertical, n_v, tables.n_sums)
     has_ended = push_each(tables, at, horizontal, 0, n_h_rose, top, first_link)
     top += n_h_rose
     has_ended |= push_each(tables, at, vertical, 0, n_v_rose, top, first_link)
