@@ -229,6 +229,20 @@ class Database:
         add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
         return BatchProbe(values, sums, maximum)
 
+    def verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
+        """Return for each row of uint8[m, n_cells] whether it can be solved, int8[m]: 1 or 0.
+
+        Raises `BoardError` for the first row that is no board.
+        """
+        verdicts = self._verdicts(rows, goal)
+        bad = np.flatnonzero(verdicts < 0)
+        if len(bad):
+            try:
+                check_board(rows[bad[0]].tolist(), self.size)
+            except BoardError as error:
+                raise BoardError(f"row {bad[0]}: {error}") from None
+        return verdicts
+
     def _verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
         goal_places, dark_cells = _parity_of(goal, self.size)
         verdicts = np.empty(len(rows), dtype=np.int8)

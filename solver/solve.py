@@ -8,17 +8,43 @@ replay     move by move to the goal, before anyone is told      solution.py
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from threading import Lock
 
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.engine.ida_star import IdaStar, SearchResult, solution_of
+from pdb_query.database import board_rows
+from solver.engine.ida_star import BoardsSearch, IdaStar, SearchResult, solution_of
 from solver.engine.unit_tables import Heuristic
-from solver.engine.worker_pool import WorkerPool
+from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
-from solver.progress import Iteration, Limits
+from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
+
+# Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
+_MOST_BOARDS = 64
+
+
+@dataclass(frozen=True)
+class SolvedBoards:
+    """Optimal solutions of m boards.
+
+    lengths              int16[m]  -1 for a board that cannot be solved
+    h                    int16[m]  the lower bound at the root
+    generated, expanded  int64[m]  nodes, over all thresholds
+    tiles                uint8[m, n], if asked for: the tiles moved, in order, then zeros
+    """
+
+    lengths: npt.NDArray[np.int16]
+    h: npt.NDArray[np.int16]
+    generated: Int64s
+    expanded: Int64s
+    tiles: npt.NDArray[np.uint8] | None
 
 
 class Solver:
@@ -116,6 +142,46 @@ class Solver:
             mapping.apply(board), limits, report, pool, finds_all=True, listed=None if listed is None else list_one
         )
         return self._solution(board, goal, mapping, result)
+
+    def solve_many(
+        self, boards: npt.ArrayLike, goal: Board | None = None, *, n_threads: int = 1, moves: bool = False
+    ) -> SolvedBoards:
+        """Optimal solutions of many boards, an array of integers of shape (m, n_cells).
+
+        Easy boards are searched without Python between them, by `n_threads` threads, which also share hard boards.
+        Boards that cannot be solved are no error: their length is -1.
+
+        Raises `BoardError` for the first row that is no board, `GoalError` if the tables cannot serve `goal`, and
+        `TableFileDamagedError` if the tables lead elsewhere than to the goal.
+        """
+        database = self._database
+        goal = database.goal if goal is None else check_board(goal, database.size)
+        mapping = database.mappings(goal)[0]
+        rows = board_rows(boards, database.size)
+        verdicts = database.verdicts(rows, goal)
+        mapped = np.empty_like(rows)
+        mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
+        original = np.argsort(mapping.tile_map).astype(np.uint8)
+        solvable = np.flatnonzero(verdicts == 1)
+        n_chunk = max(1, min(_MOST_BOARDS, len(solvable) // (8 * n_threads)))
+        chunks = [solvable[first : first + n_chunk] for first in range(0, len(solvable), n_chunk)]
+
+        def search(chunk: Int64s, report: Report, pool: WorkerPool | None) -> tuple[Int64s, BoardsSearch]:
+            return chunk, self._ida_star.search_many(mapped[chunk], report, pool)
+
+        m = len(rows)
+        lengths = np.full(m, -1, dtype=np.int16)
+        h, generated, expanded = np.zeros(m, dtype=np.int16), np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
+        tiles = np.zeros((m, 0), dtype=np.uint8)
+        for chunk, found in in_parallel(chunks, search, n_threads=n_threads):
+            lengths[chunk], h[chunk] = found.lengths, found.h
+            generated[chunk], expanded[chunk] = found.nodes()
+            longest = int(found.lengths.max(initial=0))
+            if moves:
+                if longest > tiles.shape[1]:
+                    tiles = np.pad(tiles, ((0, 0), (0, longest - tiles.shape[1])))
+                tiles[chunk, :longest] = original[found.paths[:, :longest]]
+        return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
     def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:
         """The board, the goal, and how to read it as one of the tables. Raises what `solve` raises."""

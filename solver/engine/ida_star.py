@@ -187,6 +187,19 @@ class BoardsSearch:
             if expanded
         )
 
+    @property
+    def h(self) -> Int64s:
+        """The lower bounds at the roots, int64[m]."""
+        return self._roots.sums.max(axis=1)  # type: ignore[no-any-return]
+
+    def nodes(self) -> tuple[Int64s, Int64s]:
+        """Return the generated and the expanded nodes of each board, int64[m]."""
+        generated, expanded = self.counts[:, :, 0].sum(axis=1), self.counts[:, :, 1].sum(axis=1)
+        for row, iterations in self.more.items():
+            generated[row] = sum(iteration.generated for iteration in iterations)
+            expanded[row] = sum(iteration.expanded for iteration in iterations)
+        return generated, expanded
+
     def tiles(self, row: int) -> tuple[int, ...]:
         """Return the solution of a board."""
         return tuple(self.paths[row, : self.lengths[row]].tolist())
@@ -322,9 +335,9 @@ class IdaStar:
             )
 
     def search_many(
-        self, boards: Sequence[Board], report: Report | None = None, pool: WorkerPool | None = None
-    ) -> "BoardsSearch":
-        """Search boards one after another, without Python between easy ones. Each must be solvable.
+        self, boards: npt.ArrayLike, report: Report | None = None, pool: WorkerPool | None = None
+    ) -> BoardsSearch:
+        """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
 
         `report` is called every fraction of a second. Workers of `pool` help with boards that take long.
         """
@@ -376,13 +389,13 @@ class IdaStar:
             threshold += 2
             self.begin(stack, roots, row, threshold)
 
-    def roots(self, boards: Sequence[Board], states: Sequence[int] | None = None) -> Roots:
+    def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
         """Look boards up in all tables, and make them roots; `states` of the move-pruning machine are START by default.
 
         Raises `TableFileDamagedError` if a distance is not to be found.
         """
         engine, tables = self.engine, self.engine.tables
-        rows = np.array(boards, dtype=np.uint8).reshape(len(boards), self.size.n_cells)
+        rows = np.array(boards, dtype=np.uint8).reshape(-1, self.size.n_cells)
         nodes = np.zeros((len(rows), tables.n_columns), dtype=np.uint32)
         sums = np.zeros((len(rows), tables.n_sums), dtype=np.int64)
         at = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
