@@ -178,7 +178,7 @@ class Database:
         """What the tables say of one board.
 
         Raises `BoardError` where it is no board of this size, `UnsolvableError` where it cannot be solved, `GoalError`
-        where the tables cannot serve `goal`.
+        where the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
         """
         checked = check_board(board, self.size)
         wanted = self.goal if goal is None else goal
@@ -206,7 +206,7 @@ class Database:
 
         Raises `BoardError` for the first row that is no board, unless `strict` is False: the `maximum` of such rows is
         then -2. Raises `GoalError` where the tables cannot serve `goal`. Boards that cannot be solved are no error:
-        their `maximum` is -1.
+        their `maximum` is -1. Raises `TableFileDamagedError` if the tables have no distance for a solvable board.
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows = board_rows(boards, self.size)
@@ -222,11 +222,16 @@ class Database:
                 raise BoardError(f"row {bad[0]}: {error}") from None
         n_sums, n_patterns = views.view_of_unit.shape
         values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
-        scratch = np.empty((2, n_sums, n_patterns), dtype=np.int64)
-        probe_boards(rows, tables, views, scratch[0], scratch[1], values)
+        masks, labels = np.empty((2, *values.shape), dtype=np.int64)
+        probe_boards(rows, tables, views, masks, labels, values)
         sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
         # Where every move counts, patterns share moves: their distances may not be added up.
-        add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
+        damaged = add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
+        if damaged >= 0:
+            raise TableFileDamagedError(
+                f"{self.path} is damaged: its tables have no distance for board {format_board(rows[damaged].tolist())}; "
+                "build it again"
+            )
         return BatchProbe(values, sums, maximum)
 
     def _verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:

@@ -183,12 +183,12 @@ class IdaStar:
         rows = np.array([board], dtype=np.uint8)
         for heuristic in self._heuristics:
             tables, views = heuristic
-            shape = views.view_of_unit.shape
-            masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-            values = np.zeros((1, *shape), dtype=np.uint8)
+            shape = (1, *views.view_of_unit.shape)
+            masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+            values = np.empty(shape, dtype=np.uint8)
             probe_boards(rows, tables, views, masks, labels, values)
             distances = values[0].astype(np.int64)
-            states = masks | (labels << self.size.n_cells) | (distances << VALUE_SHIFT)
+            states = masks[0] | (labels[0] << self.size.n_cells) | (distances << VALUE_SHIFT)
             for s, patterns in heuristic.sums():
                 words.append(states[s, patterns])
                 sums.append(distances[s, patterns].sum())
