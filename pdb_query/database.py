@@ -229,8 +229,8 @@ class Database:
         damaged = add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
         if damaged >= 0:
             raise TableFileDamagedError(
-                f"{self.path} is damaged: its tables have no distance for board {format_board(rows[damaged].tolist())}; "
-                "build it again"
+                f"{self.path} is damaged: its tables have no distance for board "
+                f"{format_board(rows[damaged].tolist())}; build it again"
             )
         return BatchProbe(values, sums, maximum)
 
