@@ -28,6 +28,11 @@ if JIT_DISABLED:
         """The byte at an address."""
         return ctypes.c_uint8.from_address(int(address)).value
 
+    def equal_bytes(address: int, byte: int) -> int:
+        """Return which of the 16 bytes at an address equal a byte, as a mask, the first one lowest."""
+        found = (ctypes.c_uint8 * 16).from_address(int(address))
+        return sum(1 << i for i, value in enumerate(found) if value == byte)
+
     def prefetch(address: int) -> None:
         """Ask for the cache line of an address, without waiting for it."""
 
@@ -65,6 +70,22 @@ else:
             return builder.zext(builder.load(pointer), ir.IntType(64))
 
         return types.int64(types.int64), codegen
+
+    @intrinsic
+    def equal_bytes(typingctx: Any, address: Any, byte: Any) -> Any:  # noqa: ARG001
+        """Return which of the 16 bytes at an address equal a byte (int64), as a mask, the first one lowest."""
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+            int8, int32 = ir.IntType(8), ir.IntType(32)
+            bytes_type = ir.VectorType(int8, 16)
+            found = builder.load(builder.inttoptr(args[0], bytes_type.as_pointer()), align=1)
+            undefined = ir.Constant(bytes_type, ir.Undefined)
+            first = builder.insert_element(undefined, builder.trunc(args[1], int8), int32(0))
+            every = builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(int32, 16), [0] * 16))
+            mask = builder.bitcast(builder.icmp_unsigned("==", found, every), ir.IntType(16))
+            return builder.zext(mask, ir.IntType(64))
+
+        return types.int64(types.int64, types.int64), codegen
 
     @intrinsic
     def prefetch(typingctx: Any, address: Any) -> Any:  # noqa: ARG001

@@ -15,8 +15,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core import descent
+from pdb_core.descent import RECORD_FIELDS, move_records, moves_toward_goal, n_words_of
 from pdb_core.encoding import Encoding, block_bytes
-from pdb_core.layout import pattern_blocks
+from pdb_core.layout import OCCUPIED, grid_masks, pattern_blocks
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
@@ -46,10 +48,13 @@ class LookupTables(NamedTuple):
     counts_every_move  1 where the blank's moves count, too: each free cell is a region of its own
     block_start, region_start  int64[p]: where each pattern's part starts in the next two
     first_block   int32          see `layout.Blocks`
-    region_numbers  uint8        the same, flat
-    goal_masks, goal_addresses  int64[p]: the cell set, or where every move counts the blank's cell, as a mask, and the
-                  address of the goal
-    neighbours    int64[n_cells, 4]  the cells next to each cell, then -1
+    region_numbers  uint8        the same, flat, and 15 bytes more
+    records       int64[p * RECORD_FIELDS]  see `descent`
+    moves         int64[64 * n_words * MOVE_FIELDS]  see `descent.move_records`
+    toward        int64          see `descent.moves_toward_goal`
+    n_words       the words of a set of moves
+    width         of the board
+    not_left, not_right  the cells that are not in the left, or the right column, as masks
     dark_cells    mask
     """
 
@@ -76,9 +81,13 @@ class LookupTables(NamedTuple):
     region_start: Int64s
     first_block: npt.NDArray[np.int32]
     region_numbers: npt.NDArray[np.uint8]
-    goal_masks: Int64s
-    goal_addresses: Int64s
-    neighbours: Int64s
+    records: Int64s
+    moves: Int64s
+    toward: Int64s
+    n_words: int
+    width: int
+    not_left: int
+    not_right: int
     dark_cells: int
 
 
@@ -161,9 +170,13 @@ def lookup_tables(
         region_start=_NO_INT64S,
         first_block=np.empty(0, dtype=np.int32),
         region_numbers=np.empty(0, dtype=np.uint8),
-        goal_masks=_NO_INT64S,
-        goal_addresses=_NO_INT64S,
-        neighbours=np.empty((0, 4), dtype=np.int64),
+        records=_NO_INT64S,
+        moves=_NO_INT64S,
+        toward=_NO_INT64S,
+        n_words=0,
+        width=0,
+        not_left=0,
+        not_right=0,
         dark_cells=0,
     )
 
@@ -179,26 +192,50 @@ def _with_blocks(
     # A view is a new object each time: `_concatenate` must see that patterns of one size share their regions.
     flat = {of.n_tiles: of.region_numbers.reshape(-1) for of in blocks}
     region_numbers, region_start = _concatenate([flat[of.n_tiles] for of in blocks])
-    neighbours = np.full((size.n_cells, 4), -1, dtype=np.int64)
-    for cell, near in enumerate(size.neighbours):
-        neighbours[cell, : len(near)] = near
+    # Kernels read 16 bytes at a time, also of the last row.
+    region_numbers = np.concatenate([region_numbers, np.full(15, OCCUPIED, dtype=np.uint8)])
+    goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
+    toward = moves_toward_goal(size, [cell for cells in goal_cells for cell in cells])
+    n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
+    first_bit = 8 * tables.table_start
+    block_bits = np.array([8 * block_bytes(int(n)) for n in n_tiles], dtype=np.int64)
     goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, patterns, strict=True)]
-    goal_addresses = [
-        8 * (int(start) + block * block_bytes(of.n_tiles)) + rank
-        for start, of, (block, rank) in zip(tables.table_start, blocks, goal_states, strict=True)
-    ]
-    coloured = [(BLANK,) if partition.cost == "every-move" else pattern.tiles for pattern in patterns]
-    goal_masks = [sum(1 << goal.index(tile) for tile in tiles) for tiles in coloured]
+    goal_block, goal_order = np.array(goal_states, dtype=np.int64).T
+    every_move = partition.cost == "every-move"
+    goal_masks = [sum(1 << cell for cell in ([goal.index(BLANK)] if every_move else cells)) for cells in goal_cells]
+    records = np.zeros((len(patterns), RECORD_FIELDS), dtype=np.int64)
+    for field, numbers in {
+        descent.LOW_START: tables.low_start,
+        descent.HIGH_START: tables.high_start,
+        descent.REGION_NUMBER_START: region_start,
+        descent.BLOCK_START: block_start,
+        descent.PREFIX_START: tables.prefix_start,
+        descent.SUFFIX_START: tables.suffix_start,
+        descent.TOWARD_START: size.n_cells * (np.cumsum(n_tiles) - n_tiles),
+        descent.LABEL_BITS: tables.label_bits,
+        descent.PREFIX_BITS: tables.prefix_bits,
+        descent.N_SUFFIXES: tables.n_suffixes,
+        descent.FIRST_BIT: first_bit,
+        descent.BLOCK_BITS: block_bits,
+        descent.GOAL_ADDRESS: first_bit + goal_block * block_bits + goal_order,
+        descent.GOAL_MASK: np.array(goal_masks, dtype=np.int64),
+    }.items():
+        records[:, field] = numbers
+    grid = grid_masks(size)
     return tables._replace(
         is_bits=1,
-        counts_every_move=int(partition.cost == "every-move"),
+        counts_every_move=int(every_move),
         block_start=block_start,
         region_start=region_start,
         first_block=first_block,
         region_numbers=region_numbers,
-        goal_masks=np.array(goal_masks, dtype=np.int64),
-        goal_addresses=np.array(goal_addresses, dtype=np.int64),
-        neighbours=neighbours,
+        records=records.reshape(-1),
+        moves=move_records(size, partition.cost).reshape(-1),
+        toward=toward.reshape(-1),
+        n_words=n_words_of(size.n_cells),
+        width=size.width,
+        not_left=grid.not_left,
+        not_right=grid.not_right,
         dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
     )
 

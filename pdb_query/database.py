@@ -178,7 +178,7 @@ class Database:
         """What the tables say of one board.
 
         Raises `BoardError` where it is no board of this size, `UnsolvableError` where it cannot be solved, `GoalError`
-        where the tables cannot serve `goal`.
+        where the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
         """
         checked = check_board(board, self.size)
         wanted = self.goal if goal is None else goal
@@ -206,47 +206,46 @@ class Database:
 
         Raises `BoardError` for the first row that is no board, unless `strict` is False: the `maximum` of such rows is
         then -2. Raises `GoalError` where the tables cannot serve `goal`. Boards that cannot be solved are no error:
-        their `maximum` is -1.
+        their `maximum` is -1. Raises `TableFileDamagedError` if the tables have no distance for a solvable board.
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows = board_rows(boards, self.size)
-        verdicts = self._verdicts(rows, self.goal if goal is None else goal)
-        bad = np.flatnonzero(verdicts < 0)
-        if len(bad) and not strict:
-            rows = rows.copy()
-            rows[bad] = self.goal  # any board: the kernel must not be given others
-        elif len(bad):
-            try:
-                check_board(rows[bad[0]].tolist(), self.size)
-            except BoardError as error:
-                raise BoardError(f"row {bad[0]}: {error}") from None
-        n_sums, n_patterns = views.view_of_unit.shape
-        values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
-        scratch = np.empty((2, len(rows), n_sums, n_patterns), dtype=np.int64)
-        probe_boards(rows, tables, views, scratch[0], scratch[1], values)
-        sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
-        # Where every move counts, patterns share moves: their distances may not be added up.
-        add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
-        return BatchProbe(values, sums, maximum)
-
-    def verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
-        """Return for each row of uint8[m, n_cells] whether it can be solved, int8[m]: 1 or 0.
-
-        Raises `BoardError` for the first row that is no board.
-        """
-        verdicts = self._verdicts(rows, goal)
+        verdicts = self.verdicts(rows, goal, strict=strict)
         bad = np.flatnonzero(verdicts < 0)
         if len(bad):
-            try:
-                check_board(rows[bad[0]].tolist(), self.size)
-            except BoardError as error:
-                raise BoardError(f"row {bad[0]}: {error}") from None
-        return verdicts
+            rows = rows.copy()
+            rows[bad] = self.goal  # any board: the kernel must not be given others
+        n_sums, n_patterns = views.view_of_unit.shape
+        values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
+        masks, labels = np.empty((2, *values.shape), dtype=np.int64)
+        probe_boards(rows, tables, views, masks, labels, values)
+        sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
+        # Where every move counts, patterns share moves: their distances may not be added up.
+        damaged = add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
+        if damaged >= 0:
+            raise TableFileDamagedError(
+                f"{self.path} is damaged: its tables have no distance for board "
+                f"{format_board(rows[damaged].tolist())}; build it again"
+            )
+        return BatchProbe(values, sums, maximum)
 
-    def _verdicts(self, rows: npt.NDArray[np.uint8], goal: Board) -> npt.NDArray[np.int8]:
-        goal_places, dark_cells = _parity_of(goal, self.size)
+    def verdicts(
+        self, rows: npt.NDArray[np.uint8], goal: Board | None = None, *, strict: bool = True
+    ) -> npt.NDArray[np.int8]:
+        """Return for each row of uint8[m, n_cells] whether it can be solved, int8[m]: 1 or 0; -1 for a row that is no
+        board.
+
+        Raises `BoardError` for the first row that is no board, unless `strict` is False.
+        """
+        goal_places, dark_cells = _parity_of(self.goal if goal is None else goal, self.size)
         verdicts = np.empty(len(rows), dtype=np.int8)
         check_boards(rows, goal_places, dark_cells, verdicts)
+        if strict and (verdicts < 0).any():
+            row = int(np.flatnonzero(verdicts < 0)[0])
+            try:
+                check_board(rows[row].tolist(), self.size)
+            except BoardError as error:
+                raise BoardError(f"row {row}: {error}") from None
         return verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:

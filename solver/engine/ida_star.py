@@ -403,7 +403,7 @@ class IdaStar:
         index = 0
         for heuristic in engine.heuristics:
             shape = (len(rows), *heuristic.views.view_of_unit.shape)
-            masks, labels = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+            masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
             values = np.empty(shape, dtype=np.uint8)
             probe_boards(rows, heuristic.tables, heuristic.views, masks, labels, values)
             if (values == UNREACHED).any():
