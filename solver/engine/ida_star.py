@@ -424,7 +424,7 @@ class IdaStar:
 
     def load_kernels(self, board: Board) -> None:
         """Load or compile all kernels of searches, also those of threads, on a board one move from the goal."""
-        self.search(board)
+        self.search(board, Limits(nodes=_SMALL_NODES + 1))
         with self.stack() as stack:
             self.begin(stack, self.roots([board]), 0, 1)
             stack.search(1, 1, STOP_AT_GOAL)

@@ -45,6 +45,7 @@ from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
 from solver.engine.vector_round_kernels import list_children, push_move
 
 BYTE = 255
+SIGN = 1 << 31
 # The uppermost byte of a child counts the sums whose distance rose.
 ROSE_COUNT_SHIFT = 24
 
@@ -90,7 +91,8 @@ def moved_tile(tables: Any, at: Any, parent: int, edge: int) -> int:
 def unit_word(tables: Any, at: Any, parent: int, unit: int) -> int:
     """Return the word of a unit of a node of the batch."""
     address = at.batch + (tables.word_column + 2 * unit) * BATCH_COLUMN + 4 * parent
-    return load_word(address) | (load_word(address + BATCH_COLUMN) << 32)
+    # The upper half is signed, as in a word of 64 bits.
+    return load_word(address) | (((load_word(address + BATCH_COLUMN) ^ SIGN) - SIGN) << 32)
 
 
 @borrowing_kernel

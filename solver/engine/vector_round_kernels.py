@@ -83,6 +83,8 @@ from solver.engine.layout import (
     VALUE_SHIFT,
 )
 
+# Lanes behind the last child hold anything, and must not lead outside an array: cells are masked.
+LAST_CELL = MAX_VECTOR_CELLS - 1
 CELL_SET_BITS = 16
 CELL_SET_MASK = (1 << CELL_SET_BITS) - 1
 
@@ -144,9 +146,8 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
         child = load(children + 4 * i)
         parent = child & PARENT_MASK
         state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-        blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & BLANK_MASK)
-        # Lanes behind the last child hold anything, and must not lead outside an array.
-        cell = (blank + take_of_16(record[STEPS], (child >> MOVE_SHIFT) & 3)) & (MAX_VECTOR_CELLS - 1)
+        blank = take_of_16(record[FRAME], (state >> BLANK_SHIFT) & LAST_CELL)
+        cell = (blank + take_of_16(record[STEPS], (child >> MOVE_SHIFT) & 3)) & LAST_CELL
         blank_bit, cell_bit = splat(1) << blank, splat(1) << cell
         # Step 1. The unit that the tile belongs to: the first one if it is none of the others.
         digits = take_of_64(at.batch + record[UNIT_DIGITS] * BATCH_COLUMN, parent)
@@ -314,7 +315,7 @@ def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int)
                 slacks = slacks - (((child >> (shift + k)) & 1) << (SLACK_BITS * k))
             store(to + column * at.stack_column, slacks)
         # Step 2. The units.
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & BLANK_MASK
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & LAST_CELL
         for s in range(tables.n_sums):
             record = tables.sums[s]
             n_units = record[N_UNITS]
