@@ -18,19 +18,23 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, register_model
 
 
+# Lanes by the name of a processor that numba is told to compile for: the levels of x86-64.
+_LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
+
+
 def _choose_lanes() -> int:
-    """Return the lanes of a vector register of the processor that numba compiles for."""
+    """Return the lanes of a vector register of the processor that numba compiles for.
+
+    Given a name and no features, numba compiles for the features of this machine, but the lanes follow the name.
+    """
     settings: Any = config
-    name, features = settings.CPU_NAME, settings.CPU_FEATURES
-    if name and name != "generic" and features is None:
-        return {"x86-64-v4": 16, "x86-64-v3": 8, "haswell": 8, "skylake-avx512": 16}.get(name, 4)
-    if features is not None:
-        has = {part[1:] for part in features.split(",") if part.startswith("+")}
-    elif name == "generic":
-        has = set()
+    if settings.CPU_NAME in _LANES_OF_LEVELS:
+        return _LANES_OF_LEVELS[settings.CPU_NAME]
+    if settings.CPU_FEATURES is not None:
+        features = {part[1:] for part in settings.CPU_FEATURES.split(",") if part.startswith("+")}
     else:
-        has = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
-    return 16 if {"avx512f", "avx512bw"} <= has else 8 if "avx2" in has else 4
+        features = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+    return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
 
 
 LANES = _choose_lanes()
