@@ -13,6 +13,7 @@ from svg import CELL, Drawing  # noqa: E402
 
 from pdb_core.layout import NO_JUMP, PatternLayout, jump_permutation, pattern_layout  # noqa: E402
 from pdb_core.puzzle import Board, BoardSize, blank_last  # noqa: E402
+from solver.engine.layout import BATCH  # noqa: E402
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "images"
 _SIZE = BoardSize(3, 3)
@@ -220,7 +221,57 @@ def draw_tree(drawing: Drawing, root: Node, left: float, threshold: int) -> floa
     return next_leaf
 
 
-DRAWINGS = {"blocks.svg": blocks, "transitions.svg": transitions, "levels.svg": levels, "deepening.svg": deepening}
+def engine_round() -> str:
+    """Draw the stages of one round of the search engine."""
+    drawing = Drawing(760, 300, "One round of the search engine")
+    # The stack, and the batch that is taken off its top.
+    drawing.words(20, 28, "stack")
+    for column in range(5):
+        drawing.box(20 + 14 * column, 40, 12, 150)
+        drawing.box(20 + 14 * column, 40, 12, 40, kind="two")
+    drawing.words(20, 212, "one column", kind="soft", size=12)
+    drawing.words(20, 228, "per word", kind="soft", size=12)
+    drawing.line(94, 60, 124, 60, arrow=True)
+    drawing.words(128, 28, f"batch: up to {BATCH} nodes")
+    drawing.box(128, 46, 96, 28, "top nodes", kind="two")
+    # The two lists, stage by stage.
+    stages = ("list", "look up", "read, drop", "look up", "read, drop")
+    for number, (title, first, second) in enumerate(
+        (("left and right", "sum", "reflected sum"), ("up and down", "reflected sum", "sum"))
+    ):
+        y = 118 + 92 * number
+        drawing.words(128, y - 8, f"{title} moves", kind="soft", size=12)
+        for stage, name in enumerate(stages):
+            x = 128 + 96 * stage
+            drawing.box(x, y, 80, 28, name, kind="one" if name == "look up" else "free")
+            if stage:
+                drawing.line(x - 16, y + 14, x, y + 14, arrow=True)
+        for stage, name in ((1, first), (3, second)):
+            drawing.words(128 + 96 * stage + 40, y + 44, name, kind="soft", anchor="middle", size=12)
+        drawing.line(592, y + 14, 622, 164, arrow=False)
+    drawing.line(176, 74, 176, 98)
+    drawing.words(626, 132, "put on the stack")
+    drawing.box(626, 142, 110, 24, "h fell", kind="two")
+    drawing.box(626, 166, 110, 24, "h rose", kind="free")
+    drawing.words(626, 212, "h fell: on top, so", kind="soft", size=12)
+    drawing.words(626, 228, "searched first", kind="soft", size=12)
+    drawing.words(
+        20,
+        278,
+        "Each box works on all children of the round, 4 to 16 in one instruction. While the children",
+        kind="soft",
+    )
+    drawing.words(20, 294, "of one list wait for their table entries, the others are worked on.", kind="soft")
+    return drawing.text()
+
+
+DRAWINGS = {
+    "round.svg": engine_round,
+    "blocks.svg": blocks,
+    "transitions.svg": transitions,
+    "levels.svg": levels,
+    "deepening.svg": deepening,
+}
 
 if __name__ == "__main__":
     for name, draw in DRAWINGS.items():

@@ -44,6 +44,15 @@ class Drawing:
         self._parts.append(f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="11" stroke-width="1.5"/>')
         self.words(x, y + 4, text, kind="ink" if kind in ("cut", "free") else "on", anchor="middle", size=12)
 
+    def box(self, x: float, y: float, width: float, height: float, text: str = "", kind: str = "free") -> None:
+        """Draw a rectangle with a line of text in its middle."""
+        self._parts.append(
+            f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="3" stroke-width="1"/>'
+        )
+        if text:
+            ink = "on" if kind == "tile" else "ink"
+            self.words(x + width / 2, y + height / 2 + 4, text, kind=ink, anchor="middle", size=12)
+
     def board(
         self, x: float, y: float, width: int, tiles: Mapping[int, str], regions: Mapping[int, str], n_cells: int
     ) -> None:

@@ -1,1 +1,1 @@
-"""IDA*: with databases in lanes, with other heuristics on piles; thresholds shared among threads."""
+"""IDA* without databases: Manhattan distance on packed boards, other heuristics on any board."""
