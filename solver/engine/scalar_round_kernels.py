@@ -210,8 +210,7 @@ def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tup
     """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
     left.
     """
-    n_moves = list_children(tables, at, n, top)
-    n_h, n_v = n_moves & 0xFFFFFFFF, n_moves >> 32
+    n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
     horizontal, vertical = at.lists, at.lists + at.list_bytes
     begin_children(tables, at, horizontal, n_h)

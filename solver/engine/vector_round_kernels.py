@@ -83,6 +83,7 @@ from solver.engine.layout import (
     VALUE_SHIFT,
 )
 
+UP, LEFT_MOVE, RIGHT, DOWN = range(4)
 # Lanes behind the last child hold anything, and must not lead outside an array: cells are masked.
 LAST_CELL = MAX_VECTOR_CELLS - 1
 CELL_SET_BITS = 16
@@ -90,33 +91,37 @@ CELL_SET_MASK = (1 << CELL_SET_BITS) - 1
 
 
 @borrowing_kernel
-def list_children(tables: Any, at: Any, n: int, top: int) -> int:
-    """Copy `n` nodes from `top` on into the batch, and list their children. Returns the number of horizontal moves, and
-    in the upper half that of vertical ones.
+def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int) -> int:
+    """Append the children of the batch by one move to a list of `n_children`. Returns its new length."""
+    for i in range(0, n, LANES):
+        moves = load(at.lists + RISEN * at.list_bytes + 4 * i)
+        is_there = ((moves >> move) & 1) != 0
+        child = (iota() + i) | (move << MOVE_SHIFT)
+        store(to + 4 * n_children, compress(child, is_there, tables.permutations))
+        n_children += popcount(bits_of(is_there))
+    return n_children
+
+
+@borrowing_kernel
+def list_children(tables: Any, at: Any, n: int, top: int) -> tuple[int, int]:
+    """Copy `n` nodes from `top` on into the batch, and list their children. Returns the numbers of horizontal and of
+    vertical moves.
+
+    Children are listed move by move, so that their order does not depend on the lanes of a vector.
     """
-    n_horizontal, n_vertical = 0, 0
     for i in range(0, n, LANES):
         for column in range(tables.n_columns):
             node = load(at.stack + column * at.stack_column + 4 * (top + i))
             store(at.batch + column * BATCH_COLUMN + 4 * i, node)
-        lane = iota() + i
         state = load(at.batch + STATE * BATCH_COLUMN + 4 * i)
         legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)
-        moves = where(lane < n, (state >> ALLOWED_SHIFT) & legal, 0)
-        is_there = (moves & 2) != 0
-        store(at.lists + 4 * n_horizontal, compress(lane | (1 << MOVE_SHIFT), is_there, tables.permutations))
-        n_horizontal += popcount(bits_of(is_there))
-        is_there = (moves & 4) != 0
-        store(at.lists + 4 * n_horizontal, compress(lane | (2 << MOVE_SHIFT), is_there, tables.permutations))
-        n_horizontal += popcount(bits_of(is_there))
-        vertical = at.lists + at.list_bytes
-        is_there = (moves & 1) != 0
-        store(vertical + 4 * n_vertical, compress(lane, is_there, tables.permutations))
-        n_vertical += popcount(bits_of(is_there))
-        is_there = (moves & 8) != 0
-        store(vertical + 4 * n_vertical, compress(lane | (3 << MOVE_SHIFT), is_there, tables.permutations))
-        n_vertical += popcount(bits_of(is_there))
-    return n_horizontal | (n_vertical << 32)
+        # The list of those that rise is not in use yet: it holds the moves of each node.
+        moves = where(iota() + i < n, (state >> ALLOWED_SHIFT) & legal, 0)
+        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
+    horizontal, vertical = at.lists, at.lists + at.list_bytes
+    n_horizontal = list_move(tables, at, n, RIGHT, horizontal, list_move(tables, at, n, LEFT_MOVE, horizontal, 0))
+    n_vertical = list_move(tables, at, n, DOWN, vertical, list_move(tables, at, n, UP, vertical, 0))
+    return n_horizontal, n_vertical
 
 
 @borrowing_kernel
@@ -352,8 +357,7 @@ def vector_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tup
     """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
     left.
     """
-    n_moves = list_children(tables, at, n, top)
-    n_h, n_v = n_moves & 0xFFFFFFFF, n_moves >> 32
+    n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
     look_up_stage(tables, at, 0, 0, n_h)
     look_up_stage(tables, at, 1, 0, n_v)
