@@ -209,8 +209,7 @@ class Database:
         their `maximum` is -1. Raises `TableFileDamagedError` if the tables have no distance for a solvable board.
         """
         tables, views = self.lookup_tables, self.views(goal)
-        rows = board_rows(boards, self.size)
-        verdicts = self.verdicts(rows, goal, strict=strict)
+        rows, verdicts = self.check_boards(boards, goal, strict=strict)
         bad = np.flatnonzero(verdicts < 0)
         if len(bad):
             rows = rows.copy()
@@ -229,14 +228,15 @@ class Database:
             )
         return BatchProbe(values, sums, maximum)
 
-    def verdicts(
-        self, rows: npt.NDArray[np.uint8], goal: Board | None = None, *, strict: bool = True
-    ) -> npt.NDArray[np.int8]:
-        """Return for each row of uint8[m, n_cells] whether it can be solved, int8[m]: 1 or 0; -1 for a row that is no
-        board.
+    def check_boards(
+        self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
+        """Return boards, an array of shape (m, n_cells) of integers, as uint8, and for each whether it can be solved:
+        int8[m], 1 or 0; -1 for a row that is no board.
 
         Raises `BoardError` for the first row that is no board, unless `strict` is False.
         """
+        rows = board_rows(boards, self.size)
         goal_places, dark_cells = _parity_of(self.goal if goal is None else goal, self.size)
         verdicts = np.empty(len(rows), dtype=np.int8)
         check_boards(rows, goal_places, dark_cells, verdicts)
@@ -246,7 +246,7 @@ class Database:
                 check_board(rows[row].tolist(), self.size)
             except BoardError as error:
                 raise BoardError(f"row {row}: {error}") from None
-        return verdicts
+        return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compare every table with its digest and its histogram; calls `progress(bytes done, bytes in all)`.

@@ -18,7 +18,6 @@ from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from pdb_query.database import board_rows
 from solver.engine.ida_star import BoardsSearch, IdaStar, SearchResult, solution_of
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
@@ -157,8 +156,7 @@ class Solver:
         database = self._database
         goal = database.goal if goal is None else check_board(goal, database.size)
         mapping = database.mappings(goal)[0]
-        rows = board_rows(boards, database.size)
-        verdicts = database.verdicts(rows, goal)
+        rows, verdicts = database.check_boards(boards, goal)
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         original = np.argsort(mapping.tile_map).astype(np.uint8)

@@ -17,13 +17,15 @@ pytestmark = pytest.mark.patient
 GOLDEN = Path(__file__).parent / "golden" / "nodes.csv"
 
 
-def solve_set(name: str, partition: str, encoding: Encoding) -> dict[str, int]:
-    """Generated nodes of each board, one thread a board, since helpers make the last threshold vary."""
+def solve_set(name: str, partition: str, encoding: Encoding) -> dict[str, tuple[int, int]]:
+    """Generated nodes of each board: of the complete thresholds, and of all. One thread per board: with several the
+    last threshold varies.
+    """
 
-    def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, int]:
+    def solve(instance: Instance, _report: object, _pool: object) -> tuple[str, tuple[int, int]]:
         solution = solver.solve(instance.board, parse_goal(instance.goal or "blank-last", S4))
         assert solution.length == instance.optimal_length, instance
-        return instance.id, solution.generated
+        return instance.id, (sum(at.generated for at in solution.iterations[:-1]), solution.generated)
 
     with database_for(partition, "4x4", encoding=encoding) as database:
         solver = Solver(database)
@@ -31,10 +33,10 @@ def solve_set(name: str, partition: str, encoding: Encoding) -> dict[str, int]:
         return dict(in_parallel(boards, solve, n_threads=2))
 
 
-def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, int]:
+def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tuple[int, int]]:
     with GOLDEN.open(encoding="utf-8") as file:
         return {
-            row["id"]: int(row["generated"])
+            row["id"]: (int(row["complete"]), int(row["generated"]))
             for row in csv.DictReader(file)
             if (row["set"], row["partition"], row["encoding"]) == (name, partition, encoding)
         }

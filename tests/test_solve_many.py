@@ -1,0 +1,66 @@
+"""Many boards at once: the same as one after another."""
+
+import numpy as np
+import pytest
+
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import BoardError, GoalError
+from pdb_core.puzzle import blank_first, blank_last
+from solver import Solver, replay
+from tests.solving import S3, S4, database_for, solvable_boards
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_many_boards_have_the_solutions_and_nodes_of_single_ones(n_threads: int, encoding: Encoding) -> None:
+    goal = blank_first(S3)
+    boards = [*solvable_boards(S3, goal, 9, 5), goal]
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
+        solver = Solver(database)
+        many = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
+        assert many.tiles is not None
+        for row, board in enumerate(boards):
+            alone = solver.solve(board, goal)
+            assert many.lengths[row] == alone.length
+            assert many.h[row] == alone.h
+            assert many.generated[row] == alone.generated
+            assert many.expanded[row] == alone.expanded
+            tiles = many.tiles[row].tolist()
+            assert tuple(tiles[: many.lengths[row]]) == alone.tiles
+            assert not any(tiles[many.lengths[row] :])
+
+
+def test_hard_boards_among_easy_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    boards = np.array(solvable_boards(S4, blank_last(S4), 40, 6))
+    with database_for("663", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        whole = solver.solve_many(boards, moves=True)
+        # Now every board is a hard one.
+        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 500)
+        monkeypatch.setattr("solver.engine.ida_star._StackPart.slice_nodes", 900)
+        for n_threads in (1, 2):
+            sliced = solver.solve_many(boards, n_threads=n_threads, moves=True)
+            assert (sliced.lengths == whole.lengths).all()
+            assert (sliced.h == whole.h).all()
+            assert sliced.tiles is not None
+            for row, board in enumerate(boards.tolist()):
+                replay(tuple(board), sliced.tiles[row, : sliced.lengths[row]].tolist(), blank_last(S4), S4)
+            if n_threads == 1:
+                assert (sliced.generated == whole.generated).all()
+
+
+@pytest.mark.tiny
+def test_boards_without_solution_and_bad_boards() -> None:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        found = solver.solve_many([[2, 1, 3, 4, 5, 6, 7, 8, 0], [1, 2, 3, 4, 5, 6, 7, 0, 8]])
+        assert found.lengths.tolist() == [-1, 1]
+        assert found.tiles is None
+        assert solver.solve_many(np.empty((0, 9), dtype=np.uint8), n_threads=2).lengths.shape == (0,)
+        with pytest.raises(BoardError, match="row 1"):
+            solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8], [1, 1, 3, 4, 5, 6, 7, 0, 8]])
+        with pytest.raises(BoardError):
+            solver.solve_many([[1, 2, 3]])
+        with pytest.raises(GoalError):
+            solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8]], (1, 2, 3, 4, 0, 5, 6, 7, 8))
