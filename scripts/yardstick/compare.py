@@ -10,9 +10,9 @@ numba  solver/engine, vector stages
 C      search.c, the same design; compiled for each table file
 old    the engine of commit 2e16e41, depth-first in lanes; taken from the git history and left out without it
 
-All three must have the same nodes in each threshold that is searched to its end. numba and C also visit nodes in the same
-order, so their last thresholds must be equal, too. The times are processor time of the search; looking up the roots is
-not included. Ratios are medians over the rounds.
+All three must have the same nodes in each threshold that is searched to its end. numba and C also visit nodes in the
+same order, so their last thresholds must be equal, too. The times are processor time of the search; looking up the
+roots is not included. Ratios are medians over the rounds.
 """
 
 import argparse
@@ -102,9 +102,7 @@ class Numba:
         boards = [found.iterations(row, 0.0) for row in range(len(self.boards))]
         return Run(
             tuple(
-                tuple(
-                    Threshold(at.threshold, at.generated, at.expanded, at.threshold == length) for at in board
-                )
+                tuple(Threshold(at.threshold, at.generated, at.expanded, at.threshold == length) for at in board)
                 for board, length in zip(boards, found.lengths.tolist(), strict=True)
             ),
             seconds,
@@ -128,7 +126,7 @@ class C:
             "FAR_V": far[1],
         }
         defines = [f"-D{name}={value}" for name, value in sizes.items()]
-        subprocess.run([*compiler, *flags, *defines, "-o", str(self._program), str(SOURCE)], check=True)
+        subprocess.run([*compiler, *flags, "-Wno-psabi", *defines, "-o", str(self._program), str(SOURCE)], check=True)
         write_input(self._input, numba, table)
 
     def run(self) -> Run:
@@ -359,7 +357,9 @@ def compare_table(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare the search with the same search in C and with the engine before.")
+    parser = argparse.ArgumentParser(
+        description="Compare the search with the same search in C and with the engine before."
+    )
     parser.add_argument(
         "tables", nargs="*", default=["78"], metavar="TABLE",
         help="table files, or partitions of the 4x4 board, which are built in bits (default: 78)",
@@ -369,7 +369,9 @@ def main() -> None:
     )
     parser.add_argument("--boards", type=int, metavar="N", help="N random boards instead of instance sets")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each search (default: 5)")
-    parser.add_argument("--load", choices=LOAD_MODES, default="huge", help="of the table by numba and old (default: huge)")
+    parser.add_argument(
+        "--load", choices=LOAD_MODES, default="huge", help="of the table by numba and old (default: huge)"
+    )
     parser.add_argument("--no-old", action="store_true", help=f"leave the engine of commit {OLD_COMMIT} out")
     parser.add_argument("--cflags", default=shlex.join(FLAGS), help=f"of the C compiler (default: {shlex.join(FLAGS)})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to a file")

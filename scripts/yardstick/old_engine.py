@@ -26,7 +26,10 @@ def main() -> None:
             found = [ida_star.search(board) for board in boards]
             seconds = time.thread_time() - start
             thresholds = [
-                [(at.threshold, at.generated, at.expanded, at.threshold == len(result.tiles)) for at in result.iterations]
+                [
+                    (at.threshold, at.generated, at.expanded, at.threshold == len(result.tiles))
+                    for at in result.iterations
+                ]
                 for result in found
             ]
             print(json.dumps({"seconds": seconds, "boards": thresholds}), flush=True)

@@ -32,7 +32,6 @@
 #define HAS_AVX512 0
 #endif
 
-#pragma GCC diagnostic ignored "-Wpsabi"
 #define INLINE static inline __attribute__((always_inline))
 
 static void fail(const char *problem) {
