@@ -284,7 +284,7 @@ INLINE void look_up(int f, int s, struct list *list, long n) {
         vec expected = (digits >> (VALUE_SHIFT + 1)) << EXPECTED_SHIFT;
         store(list->child + i, (child & ((1u << EXPECTED_SHIFT) - 1)) | expected);
     }
-    /* A loop of its own is faster than prefetches between the vectors. A group of four may exceed n: the list is padded. */
+    /* A loop of its own is faster than prefetches between the vectors. The last four may exceed n: the list is padded. */
     for (long i = 0; i < n; i += 4)
         for (int k = 0; k < 4; k++) __builtin_prefetch(table + (list->address[i + k] >> 3));
 }
@@ -636,7 +636,9 @@ int main(int n_arguments, char **arguments) {
         printf("%ld %ld %" PRIu64 " %" PRIu64 " %d\n", r->board, r->threshold, r->generated, r->expanded, r->is_found);
     printf("seconds %.6f\n", seconds);
 #ifdef PROFILE
-    static const char *const names[] = {"list", "look up first sum", "read others", "look up others", "read last sum", "push"};
+    static const char *const names[] = {
+        "list", "look up first sum", "read others", "look up others", "read last sum", "push",
+    };
     for (int i = 0; i < 6; i++)
         fprintf(stderr, "%-18s %6.2f ticks per generated node\n", names[i], (double)ticks[i] / (double)n_profiled);
 #endif
