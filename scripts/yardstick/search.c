@@ -113,6 +113,7 @@ INLINE vec iota(void) { return (vec){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 1
 
 /* The columns of a node and the fields of its words are those of solver/engine/layout.py. */
 enum { STATE, LINK, LEFT };
+enum { UP, LEFT_MOVE, RIGHT, DOWN };
 enum { BATCH = 64, SUM_COLUMNS = N_UNITS / 2 + N_UNITS };
 enum { FIRST_SUM_COLUMN = LEFT + 1 + (N_SUMS > 2 ? (N_SUMS - 2 + 3) / 4 : 0) };
 enum { N_COLUMNS = FIRST_SUM_COLUMN + N_SUMS * SUM_COLUMNS };
@@ -173,29 +174,30 @@ INLINE void end_stage(int i) {
 
 /* ------------------------------------------------------------------------------------------------ stages */
 
-/* Copy n nodes into the batch and list their moves. Return the number of children of both lists. */
+/* Append the children of the batch by one move to a list. Return its new length. */
+INLINE long list_move(const vec moves[BATCH / LANES], long n, uint32_t move, struct list *list, long n_children) {
+    for (long i = 0; i < n; i += LANES) {
+        mask is_there = test(moves[i / LANES], splat(1u << move));
+        store(list->child + n_children, compress((iota() + (uint32_t)i) | (move << MOVE_SHIFT), is_there));
+        n_children += count(is_there);
+    }
+    return n_children;
+}
+
+/* Copy n nodes into the batch and list their children, move by move. Return the lengths of both lists. */
 INLINE void list_children(long n, long top, long *n_children) {
-    long n_h = 0, n_v = 0;
+    vec moves[BATCH / LANES];
     for (long i = 0; i < n; i += LANES) {
         for (int column = 0; column < N_COLUMNS; column++)
             store(at->batch[column] + i, load(at->stack[column] + top + i));
-        vec lane = iota() + (uint32_t)i, state = load(at->batch[STATE] + i);
-        vec moves = (state >> ALLOWED_SHIFT) & take16(at->legal, state >> BLANK_SHIFT);
-        mask valid = first_lanes(n - i), is_there;
-#define LIST(move, f, number)                                                                       \
-    is_there = valid & test(moves, splat(1 << move));                                               \
-    store(at->lists[f].child + number, compress(lane | (move << MOVE_SHIFT), is_there));            \
-    number += count(is_there);
-        LIST(1, 0, n_h)
-        LIST(2, 0, n_h)
-        LIST(0, 1, n_v)
-        LIST(3, 1, n_v)
-#undef LIST
+        vec state = load(at->batch[STATE] + i);
+        vec allowed = (state >> ALLOWED_SHIFT) & take16(at->legal, state >> BLANK_SHIFT);
+        moves[i / LANES] = where(first_lanes(n - i), allowed, splat(0));
     }
-    pad(at->lists, n_h);
-    pad(at->lists + 1, n_v);
-    n_children[0] = n_h;
-    n_children[1] = n_v;
+    n_children[0] = list_move(moves, n, RIGHT, at->lists, list_move(moves, n, LEFT_MOVE, at->lists, 0));
+    n_children[1] = list_move(moves, n, DOWN, at->lists + 1, list_move(moves, n, UP, at->lists + 1, 0));
+    pad(at->lists, n_children[0]);
+    pad(at->lists + 1, n_children[1]);
 }
 
 /* Return the block of each cell set in its table, with the blank on a cell. */
@@ -284,7 +286,7 @@ INLINE void look_up(int f, int s, struct list *list, long n) {
         vec expected = (digits >> (VALUE_SHIFT + 1)) << EXPECTED_SHIFT;
         store(list->child + i, (child & ((1u << EXPECTED_SHIFT) - 1)) | expected);
     }
-    /* A loop of its own is faster than prefetches between the vectors. The last four may exceed n: the list is padded. */
+    /* A loop of its own is faster than prefetches between the vectors. The last four may exceed n; see `pad`. */
     for (long i = 0; i < n; i += 4)
         for (int k = 0; k < 4; k++) __builtin_prefetch(table + (list->address[i + k] >> 3));
 }
