@@ -1,5 +1,6 @@
-"""The search in C that numba is measured by: it is the same search."""
+"""The search in C that the engine is compared with: it has the same nodes in every threshold."""
 
+import importlib.util
 import json
 import os
 import shlex
@@ -7,23 +8,24 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from pdb_core.encoding import Encoding
 from tests.tables import table_file
 
 ROOT = Path(__file__).parent.parent
+COMPARE = ROOT / "scripts" / "yardstick" / "compare.py"
 
 
 def compare(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, ROOT / "scripts" / "yardstick" / "compare.py", *arguments]
+    command = [sys.executable, COMPARE, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
 
 
 @pytest.fixture
 def compiler() -> None:
-    """A C compiler is here. Where there is none, .ci/run (CI=true) fails; elsewhere the test is skipped."""
+    """Require a C compiler. Without one, the test fails in .ci/run (CI=true) and is skipped elsewhere."""
     if not any(shutil.which(name) for name in (*shlex.split(os.environ.get("CC", ""))[:1], "cc", "gcc")):
         message = "there is no C compiler (CC, cc or gcc); on Debian: apt-get install gcc libc6-dev"
         if os.environ.get("CI") == "true":
@@ -31,24 +33,53 @@ def compiler() -> None:
         pytest.skip(message)
 
 
+@pytest.fixture(scope="module")
+def module() -> ModuleType:
+    """Return compare.py as a module."""
+    spec = importlib.util.spec_from_file_location("compare", COMPARE)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules["compare"] = loaded
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("n_lanes", ["1", "4"])
+@pytest.mark.parametrize("flags", ["-O1", "-O3 -march=native"])
 @pytest.mark.parametrize(
-    ("partition", "size", "encoding"),
-    [("8", "3x3", "bits"), ("1,2,5/3,4,6/7,8", "3x3", "bytes"), ("555", "4x4", "bits"), ("auto", "4x3", "bytes")],
+    ("partition", "size"),
+    [("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3"), ("1,2,3,4/5,6,7,8,9,10/11", "4x3"), ("555", "4x4")],
 )
-def test_search_in_c_has_the_same_nodes(
-    partition: str, size: str, encoding: Encoding, n_lanes: str, tmp_path: Path
-) -> None:
+def test_search_in_c_has_the_same_nodes(partition: str, size: str, flags: str, tmp_path: Path) -> None:
     path = tmp_path / "yardstick.json"
-    result = compare(
-        str(table_file(partition, size, encoding=encoding)),
-        *("--lanes", n_lanes, "--boards", "3", "--rounds", "1", "--cflags=-O1", "--json", str(path)),
-    )
+    table = str(table_file(partition, size, encoding="bits"))
+    result = compare(table, "--no-old", "--boards", "3", "--rounds", "1", f"--cflags={flags}", "--json", str(path))
     assert result.returncode == 0, result.stderr
-    records = json.loads(path.read_text(encoding="utf-8"))
-    assert [record["mode"] for record in records] == ["dfs", f"lanes ({n_lanes})"]
-    assert all(record["boards"] == 3 and record["generated"] > 0 for record in records)
+    assert result.stderr == ""
+    (record,) = json.loads(path.read_text(encoding="utf-8"))
+    assert record["boards"] == 3
+    assert record["numba"]["generated"] == record["C"]["generated"] > 0
+    assert record["numba/C"] > 0
+
+
+def test_different_nodes_are_an_error(module: ModuleType) -> None:
+    def run(last: int, complete: int) -> object:
+        thresholds = (module.Threshold(20, complete, 40, False), module.Threshold(22, last, 50, True))
+        return module.Run((thresholds,), 1.0)
+
+    module.check_same("a table", {"numba": run(90, 80), "C": run(90, 80), "old": run(91, 80)})
+    with pytest.raises(SystemExit, match="numba and C differ"):
+        module.check_same("a table", {"numba": run(90, 80), "C": run(91, 80)})
+    with pytest.raises(SystemExit, match="C and old differ"):
+        module.check_same("a table", {"C": run(90, 80), "old": run(90, 81)})
+
+
+@pytest.mark.usefixtures("compiler")
+def test_tables_in_bytes_are_refused() -> None:
+    result = compare(str(table_file("8", "3x3", encoding="bytes")), "--no-old", "--boards", "3")
+    assert result.returncode != 0
+    assert "vector stages" in result.stderr
 
 
 def test_without_a_compiler_it_says_so_and_goes_on() -> None:

@@ -1,18 +1,23 @@
-"""How near numba comes to C: the same search of the same boards by both, in turns, on one thread.
+"""Compare the speed of the search engine with the same search in C and with the engine before it.
 
-Run by `scripts/bench --yardstick`, or by a person:
+Run by `scripts/bench --yardstick`, or directly:
 
-    python scripts/yardstick/compare.py 663.h5 78.h5 --rounds 5 --json yardstick.json
+    python scripts/yardstick/compare.py 78.h5 --rounds 5 --json yardstick.json
 
-search.c is compiled for each database. Lengths and the nodes of every finished threshold must be the same; then only
-the seconds differ. They are processor time, so that other work on the machine disturbs them less, and the ratio is the
-median over the rounds, each of which has its own: figures of different runs do not compare.
+Three programs search the same boards on one thread, in turns:
 
-Random boards take a millisecond each with good tables, and then numba's figures hold what Python does for each board
-and threshold, which C has not. The boards of `--set hardest80` take so long that only the kernel counts.
+numba  solver/engine, vector stages
+C      search.c, the same design; compiled for each table file
+old    the engine of commit 2e16e41, depth-first in lanes; taken from the git history and left out without it
+
+All three must have the same nodes in each threshold that is searched to its end. numba and C also visit nodes in the
+same order, so their last thresholds must be equal, too. The times are processor time of the search; looking up the
+roots is not included. Ratios are medians over the rounds.
 """
 
 import argparse
+import ctypes
+import io
 import json
 import os
 import shlex
@@ -20,6 +25,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -29,31 +35,30 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from solver.ida_star.ida_star import IdaStar
 
 from pdb_build import build_database, plan_build
+from pdb_core.jit import cache_home
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver.ida_star import search_tables as layout
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
+from pdb_query.table_file import LOAD_MODES
+from solver import Solver
+from solver.engine import layout
+from solver.engine.ida_star import IdaStar, Roots
 
-SOURCE = Path(__file__).with_name("search.c")
+FOLDER = Path(__file__).parent
+SOURCE, OLD_ENGINE = FOLDER / "search.c", FOLDER / "old_engine.py"
+ROOT = FOLDER.parent.parent
 FLAGS = ("-O3", "-march=native")
-MODES = ("dfs", "lanes")
-
-# The fields of `struct unit` and `struct edge`, in their order there.
-_UNIT = (
-    layout.TABLE, layout.ROW_BITS, layout.ENTRY_SHIFT, layout.LOW, layout.HIGH, layout.BLOCKS, layout.BLOCKS,
-    layout.REGIONS, layout.PREFIX, layout.SUFFIX, layout.LABEL_BITS, layout.PREFIX_BITS, layout.N_SUFFIXES,
-)  # fmt: skip
-_UNIT_TABLE, _UNIT_IS_BITS = 0, 5
-_EDGE = (layout.BOTH_CELLS, layout.CELLS_BETWEEN, layout.CELLS_BELOW, layout.IS_UPWARD, layout.LEFT_CELL)
+OLD_COMMIT = "2e16e41"
+SETS = ("random1000", "hardest80")
+# Ratios of seconds.
+RATIOS = {"numba/C": ("numba", "C"), "old/numba": ("old", "numba")}
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """What a search says of one threshold of one board."""
+    """Nodes of one threshold of one board."""
 
     threshold: int
     generated: int
@@ -63,33 +68,118 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Run:
-    """One search of all boards: the thresholds of each, and the seconds of all."""
+    """One search of all boards: the thresholds of each board, and the seconds of all."""
 
     boards: tuple[tuple[Threshold, ...], ...]
     seconds: float
 
     @property
-    def nodes_per_second(self) -> float:
-        return sum(at.generated for board in self.boards for at in board) / self.seconds
+    def generated(self) -> int:
+        return sum(at.generated for board in self.boards for at in board)
+
+    @property
+    def complete(self) -> int:
+        """Generated nodes of the thresholds that were searched to their end."""
+        return sum(at.generated for board in self.boards for at in board if not at.is_found)
 
 
-class SearchFromRoots(IdaStar):
-    """`IdaStar` that has looked up some boards beforehand, as it is done for C: what is compared is the search."""
+class Numba:
+    """The engine of this version. Roots are looked up before the time is taken."""
 
-    def set_lanes(self, n_lanes: int) -> None:
-        """Search in another number of lanes than the size of the tables suggests."""
-        self._tables = self._tables._replace(n_lanes=n_lanes)
+    name = "numba"
 
-    def look_up(self, boards: Sequence[Board]) -> None:
-        """Look up `boards`, the only ones that are to be searched."""
-        self._roots = {board: super(SearchFromRoots, self).words_and_sums(board) for board in boards}
+    def __init__(self, solver: Solver, boards: Sequence[Board]) -> None:
+        self.ida_star: IdaStar = solver.ida_star
+        self.boards = boards
+        self.roots: Roots = IdaStar.roots(self.ida_star, boards)
+        # `search_many` looks its boards up; here they are known.
+        self.ida_star.roots = lambda *_: self.roots  # type: ignore[method-assign]
 
-    def words_and_sums(self, board: Board) -> tuple[Any, Any]:
-        return self._roots[board]
+    def run(self) -> Run:
+        start = time.thread_time()
+        found = self.ida_star.search_many(self.boards)
+        seconds = time.thread_time() - start
+        boards = [found.iterations(row, 0.0) for row in range(len(self.boards))]
+        return Run(
+            tuple(
+                tuple(Threshold(at.threshold, at.generated, at.expanded, at.threshold == length) for at in board)
+                for board, length in zip(boards, found.lengths.tolist(), strict=True)
+            ),
+            seconds,
+        )
+
+
+class C:
+    """search.c, compiled for the table file of a solver. Each run is a process of its own."""
+
+    name = "C"
+
+    def __init__(self, numba: Numba, table: Path, folder: Path, compiler: Sequence[str], flags: Sequence[str]) -> None:
+        self._program, self._input = folder / "search", folder / "input"
+        tables = numba.ida_star.engine.tables
+        far = [(tables.sums[:, layout.FAR_COLUMN + f] >= 0) @ (1 << np.arange(tables.n_sums)) for f in range(2)]
+        sizes = {
+            "N_CELLS": tables.n_cells,
+            "N_SUMS": tables.n_sums,
+            "N_UNITS": tables.sums[0, layout.N_UNITS],
+            "FAR_H": far[0],
+            "FAR_V": far[1],
+        }
+        defines = [f"-D{name}={value}" for name, value in sizes.items()]
+        subprocess.run([*compiler, *flags, "-Wno-psabi", *defines, "-o", str(self._program), str(SOURCE)], check=True)
+        write_input(self._input, numba, table)
+
+    def run(self) -> Run:
+        result = subprocess.run([self._program, self._input], capture_output=True, text=True, check=False)
+        if result.returncode != 0:
+            sys.exit(f"the search in C failed: {result.stderr.strip()}")
+        *lines, last = result.stdout.splitlines()
+        boards: dict[int, list[Threshold]] = {}
+        for line in lines:
+            board, threshold, generated, expanded, is_found = map(int, line.split())
+            boards.setdefault(board, []).append(Threshold(threshold, generated, expanded, bool(is_found)))
+        return Run(tuple(map(tuple, boards.values())), float(last.split()[1]))
+
+
+class Old:
+    """The engine of `OLD_COMMIT`, in a process of its own."""
+
+    name = "old"
+
+    def __init__(self, checkout: Path, table: Path, load: str, boards: Sequence[Board]) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(checkout), "TILE_PDB_CACHE": str(checkout.parent / "cache")}
+        self._process = subprocess.Popen(
+            [sys.executable, OLD_ENGINE], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._send(json.dumps({"table": str(table.resolve()), "load": load, "boards": boards}))
+
+    def _send(self, line: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass  # its exit status is reported by `run`
+
+    def run(self) -> Run:
+        self._send("run")
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            sys.exit(f"the engine of commit {OLD_COMMIT} failed with exit status {self._process.wait()}")
+        result = json.loads(line)
+        boards = tuple(tuple(Threshold(*at) for at in board) for board in result["boards"])
+        return Run(boards, result["seconds"])
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+Engine = Numba | C | Old
 
 
 def find_compiler() -> list[str] | None:
-    """The command of a C compiler: `CC`, or cc, or gcc; None where there is none."""
+    """Return the command of a C compiler: `CC`, or cc, or gcc; None if there is none."""
     command = shlex.split(os.environ.get("CC", ""))
     for candidate in (command, ["cc"], ["gcc"]):
         if candidate and shutil.which(candidate[0]) is not None:
@@ -97,195 +187,192 @@ def find_compiler() -> list[str] | None:
     return None
 
 
-def compile_search(compiler: Sequence[str], flags: Sequence[str], tables: layout.SearchTables, program: Path) -> None:
-    """Compile search.c for the sizes of `tables`."""
-    sizes = {"N_CELLS": tables.n_cells, "N_SUMS": tables.n_sums, "N_UNITS": tables.n_units}
-    defines = [f"-D{name}={value}" for name, value in sizes.items()]
-    subprocess.run([*compiler, *flags, *defines, "-o", str(program), str(SOURCE)], check=True)
+def old_checkout() -> Path | None:
+    """Return a checkout of `OLD_COMMIT` in the cache folder, or None if the git history does not have it.
+
+    It stays there, so that its compiled kernels can be used again.
+    """
+    checkout = cache_home() / "yardstick" / OLD_COMMIT / "source"
+    if checkout.is_dir():
+        return checkout
+    try:
+        archive = subprocess.run(["git", "-C", ROOT, "archive", OLD_COMMIT], capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    checkout.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=checkout.parent) as folder, tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        new = Path(folder) / "source"
+        files.extractall(new, filter="data")
+        new.rename(checkout)
+    return checkout
 
 
-def write_input(path: Path, database: Database, ida_star: SearchFromRoots, boards: Sequence[Board]) -> None:
-    """What `read_input` of search.c reads: each array as its size in bytes, int64, and its bytes."""
-    tables = ida_star.tables
-    if tables.shares_tables:
-        sys.exit(f"{database.path} has patterns that share a table, which search.c knows nothing of")
-    memory = database.lookup_tables.memory
-    units = tables.units.reshape(-1, layout.UNIT_FIELDS)[:, _UNIT]
-    units[:, _UNIT_TABLE] -= 8 * memory.ctypes.data
-    units[:, _UNIT_IS_BITS] = units[:, _UNIT_IS_BITS] >= 0
-    roots = [ida_star.words_and_sums(board) for board in boards]
+def write_input(path: Path, numba: Numba, table: Path) -> None:
+    """Write the arrays that `main` of search.c reads: the size in bytes of each, int64, and its content."""
+    tables, roots = numba.ida_star.engine.tables, numba.roots
+    units = tables.sums[0, layout.SUM_FIELDS :].reshape(-1, layout.UNIT_FIELDS)
+    scalars = (tables.batch, tables.n_columns, tables.all_cells, tables.between, len(numba.boards))
+    n_states = len(numba.ida_star.machine.successors)
     with path.open("wb") as file:
-        _write_array(file, [tables.n_lanes, tables.orders_children], np.int64)
-        _write_array(file, memory, np.uint8)
-        _write_array(file, tables.set_ranks, np.int32)
-        _write_array(file, tables.order_ranks, np.uint16)
-        _write_array(file, tables.first_block, np.int32)
-        _write_array(file, tables.region_numbers, np.uint8)
-        _write_array(file, tables.successors, np.int16)
-        _write_array(file, tables.allowed, np.uint8)
-        _write_array(file, units, np.int64)
-        _write_array(file, tables.edges.reshape(-1, layout.EDGE_FIELDS)[:, _EDGE], np.int64)
-        for small in (tables.edge_cells, tables.cell_moves, tables.unit_of_tile, tables.sum_is_bits):
-            _write_array(file, small, np.uint8)
-        _write_array(file, boards, np.uint8)
-        _write_array(file, [words for words, _sums in roots], np.int64)
-        _write_array(file, [sums for _words, sums in roots], np.int64)
+        _write_array(file, scalars, np.int64)
+        for field in (layout.TABLE_BIT, layout.ROW_BITS, layout.FIRST_DIGIT):
+            _write_array(file, units[:, field], np.uint32)
+        for field in (layout.FRAME, layout.STEPS):
+            _write_array(file, [_at(address, 16, np.uint32) for address in tables.sums[:, field].tolist()], np.uint32)
+        _write_array(file, _at(tables.legal, 64, np.uint32), np.uint32)
+        _write_array(file, _at(tables.steps, 16, np.uint32), np.uint32)
+        _write_array(file, _at(tables.sets, 1 << tables.n_cells, np.uint64), np.uint64)
+        _write_array(file, _at(tables.jumps, 2 * layout.JUMPS_UPWARD, np.uint16), np.uint16)
+        _write_array(file, _at(tables.successors, 4 * n_states, np.uint32), np.uint32)
+        _write_array(file, tables.goal, np.uint8)
+        _write_array(file, roots.boards, np.uint8)
+        _write_array(file, roots.nodes, np.uint32)
+        _write_array(file, roots.sums, np.int64)
+        _write_array(file, np.frombuffer(os.fsencode(table.resolve()), dtype=np.uint8), np.uint8)
+
+
+def _at(address: int, n: int, dtype: type[np.generic]) -> Any:
+    """Return `n` numbers at an address of the engine's tables."""
+    n_bytes = n * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_uint8 * n_bytes).from_address(address), dtype=dtype)
 
 
 def _write_array(file: BinaryIO, array: Any, dtype: type[np.generic]) -> None:
     content = np.ascontiguousarray(array, dtype=dtype)
     file.write(np.int64(content.nbytes).tobytes())
-    file.write(content.data)
+    file.write(content.tobytes())
 
 
-def run_numba(ida_star: IdaStar, boards: Sequence[Board]) -> Run:
-    """Search all boards with the kernel."""
-    found = []
-    start = time.thread_time()
-    for board in boards:
-        found.append(ida_star.search(board))
-    seconds = time.thread_time() - start
-    return Run(
-        tuple(
-            tuple(
-                Threshold(at.threshold, at.generated, at.expanded, at is result.iterations[-1])
-                for at in result.iterations
-            )
-            for result in found
-        ),
-        seconds,
-    )
+def difference(one: Run, other: Run, *, has_same_order: bool) -> str | None:
+    """Return the first difference of two searches that must be equal, or None.
 
-
-def run_c(program: Path, input_file: Path, mode: str) -> Run:
-    """Search all boards with the compiled program, in a process of its own."""
-    output = subprocess.run([program, input_file, mode], check=True, capture_output=True, text=True).stdout
-    boards: list[tuple[Threshold, ...]] = []
-    thresholds: list[Threshold] = []
-    total = 0.0
-    for line in output.splitlines():
-        _board, *words = line.split()
-        if words[0] == "seconds":
-            boards.append(tuple(thresholds))
-            thresholds = []
-            total += float(words[1])
-        else:
-            threshold, generated, expanded, is_found = map(int, words)
-            thresholds.append(Threshold(threshold, generated, expanded, bool(is_found)))
-    return Run(tuple(boards), total)
-
-
-def difference(numba: Run, c: Run, mode: str, n_lanes: int) -> str | None:
-    """Where two searches differ that must not, or None.
-
-    The threshold that finds the goal ends early, after as many nodes only where the order is the same: with the same
-    lanes.
+    The threshold that finds the goal has the same nodes only if both searches visit nodes in the same order.
     """
-    has_same_order = mode == "lanes" or n_lanes == 1
-    for board, (ours, theirs) in enumerate(zip(numba.boards, c.boards, strict=True)):
-        if [at.threshold for at in ours] != [at.threshold for at in theirs]:
-            return f"board {board}: thresholds {ours} with numba, {theirs} with C ({mode})"
-        for at, other in zip(ours, theirs, strict=True):
-            if at.is_found != other.is_found or ((has_same_order or not at.is_found) and at != other):
-                return f"board {board}: {at} with numba, {other} with C ({mode})"
+    for board, (ours, theirs) in enumerate(zip(one.boards, other.boards, strict=True)):
+        if [(at.threshold, at.is_found) for at in ours] != [(at.threshold, at.is_found) for at in theirs]:
+            return f"board {board}: {ours} and {theirs}"
+        for at, its in zip(ours, theirs, strict=True):
+            if (has_same_order or not at.is_found) and at != its:
+                return f"board {board}: {at} and {its}"
     return None
 
 
-def boards_of_sets(database: Database, names: Sequence[str]) -> list[Board]:
-    """The boards of some instance sets that are of the database's size, in its own terms."""
-    instances = [instance for name in names for instance in read_instances(name, None)]
+def check_same(label: str, runs: dict[str, Run]) -> None:
+    """Exit with a message if any two engines searched different nodes."""
+    names = list(runs)
+    for i, name in enumerate(names):
+        for other in names[:i]:
+            different = difference(runs[other], runs[name], has_same_order="old" not in (name, other))
+            if different is not None:
+                sys.exit(f"{label}: the nodes of {other} and {name} differ. {different}")
+
+
+def compare(label: str, engines: Sequence[Engine], n_rounds: int) -> dict[str, Any]:
+    """Let the engines search in turns. Return the figures. Exits if their nodes differ."""
+    for engine in engines:
+        if not isinstance(engine, C):
+            engine.run()  # compiles kernels, or loads them
+    rounds: list[dict[str, Run]] = []
+    for _ in range(n_rounds):
+        runs = {engine.name: engine.run() for engine in engines}
+        check_same(label, runs)
+        rounds.append(runs)
+    record: dict[str, Any] = {"boards": len(rounds[0]["numba"].boards), "complete": rounds[0]["numba"].complete}
+    for name, run in rounds[0].items():
+        seconds = [runs[name].seconds for runs in rounds]
+        record[name] = {
+            "seconds": statistics.median(seconds),
+            "generated": run.generated,
+            "nodes_per_second": run.generated / statistics.median(seconds),
+            "all_seconds": seconds,
+        }
+    for ratio, (name, other) in RATIOS.items():
+        if name in rounds[0] and other in rounds[0]:
+            record[ratio] = statistics.median(runs[name].seconds / runs[other].seconds for runs in rounds)
+    return record
+
+
+def print_record(label: str, record: dict[str, Any]) -> None:
+    """Print the figures of one table file and one set of boards."""
+    print(f"{label}: {record['boards']} boards, {record['complete']:,} nodes in complete thresholds")
+    for name in ("numba", "C", "old"):
+        if name in record:
+            at = record[name]
+            print(
+                f"  {name:<6} {at['seconds']:9.3f} s {at['generated']:15,} nodes "
+                f"{at['nodes_per_second'] / 1e6:8.2f} million nodes/s"
+            )
+    ratios = [f"{ratio} {record[ratio]:.3f}" for ratio in RATIOS if ratio in record]
+    print(f"  ratios of seconds: {', '.join(ratios)}", flush=True)
+
+
+def boards_of_set(database: Database, name: str) -> list[Board]:
+    """Return the boards of an instance set that have the database's size, in the terms of its tables."""
     return [
         database.mappings(parse_goal(instance.goal or "blank-last", instance.size))[0].apply(instance.board)
-        for instance in instances
+        for instance in read_instances(name, None)
         if instance.size == database.size
     ]
 
 
-def compare(
-    name: str,
-    database: Database,
-    boards: Sequence[Board],
-    *,
-    n_lanes: int | None,
-    n_rounds: int,
-    compiler: Sequence[str],
-    flags: Sequence[str],
-) -> list[dict[str, Any]]:
-    """Search boards with numba and with C, in turns; a record for each mode of C. The goal must not be among them.
-
-    `n_lanes` is the kernel's own choice where it is None.
-
-    Raises `SystemExit` where the searches are not the same.
-    """
-    heuristics = [layout.Heuristic(database.lookup_tables, database.views())]
-    ida_star = SearchFromRoots(database.size, heuristics, move_machine(DEFAULT_LENGTH), orders_children=True)
-    if n_lanes is not None:
-        ida_star.set_lanes(n_lanes)
-    n_lanes = ida_star.tables.n_lanes
-    ida_star.look_up(boards)
-    numba_runs: list[Run] = []
-    c_runs: dict[str, list[Run]] = {mode: [] for mode in MODES}
-    with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
-        program, input_file = Path(folder) / "search", Path(folder) / "input"
-        compile_search(compiler, flags, ida_star.tables, program)
-        write_input(input_file, database, ida_star, boards)
-        ida_star.search(boards[0])  # loads or compiles the kernels
-        for _ in range(n_rounds):
-            numba_runs.append(run_numba(ida_star, boards))
-            for mode in MODES:
-                c_runs[mode].append(run_c(program, input_file, mode))
-                different = difference(numba_runs[-1], c_runs[mode][-1], mode, n_lanes)
-                if different is not None:
-                    sys.exit(f"{name}: not the same search: {different}")
-    return [
-        {
-            "database": name,
-            "mode": mode if mode == "dfs" else f"lanes ({n_lanes})",
-            "boards": len(boards),
-            "generated": sum(at.generated for board in numba_runs[0].boards for at in board),
-            "lanes": n_lanes,
-            "numba_nodes_per_second": statistics.median(run.nodes_per_second for run in numba_runs),
-            "c_nodes_per_second": statistics.median(run.nodes_per_second for run in runs),
-            "ratio": statistics.median(
-                c.nodes_per_second / numba.nodes_per_second for numba, c in zip(numba_runs, runs, strict=True)
-            ),
-            "all_ratios": [
-                c.nodes_per_second / numba.nodes_per_second for numba, c in zip(numba_runs, runs, strict=True)
-            ],
-            "compiler": shlex.join([*compiler, *flags]),
-        }
-        for mode, runs in c_runs.items()
-    ]
-
-
 @contextmanager
-def opened(name: str, encoding: str) -> Iterator[Database]:
-    """The database of a table file, or of a partition of the 4x4 board, which is built. Copied into memory."""
+def table_file(name: str) -> Iterator[Path]:
+    """Yield a table file, or build that of a partition of the 4x4 board in a temporary folder."""
+    if Path(name).is_file():
+        yield Path(name)
+        return
     with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
-        path = Path(name)
-        if not path.is_file():
-            path = Path(folder) / "table.h5"
-            size = parse_size("4x4")
-            goal = blank_last(size)
-            build_database(plan_build(size, goal, parse_partition(name, size, goal), path, encoding=encoding))  # type: ignore[arg-type]
-        with open_database(path, load="copy") as database:
-            yield database
+        path = Path(folder) / "table.h5"
+        size = parse_size("4x4")
+        goal = blank_last(size)
+        build_database(plan_build(size, goal, parse_partition(name, size, goal), path, encoding="bits"))
+        yield path
+
+
+def compare_table(
+    path: Path, database: Database, arguments: argparse.Namespace, compiler: Sequence[str], checkout: Path | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the label and the figures of a table file for each set of boards."""
+    solver = Solver(database)
+    if not solver.ida_star.engine.tables.is_vector:
+        sys.exit(f"{path} cannot be searched by the vector stages; give additive tables in bits of up to 16 cells")
+    if arguments.boards:
+        sample = random_boards(database.size, database.goal, arguments.boards, seed=1)
+        sets = {"random": [board for board in map(tuple, sample.tolist()) if board != database.goal]}
+    else:
+        sets = {name: boards_of_set(database, name) for name in arguments.set or SETS}
+    for name, boards in sets.items():
+        label = f"{database.header.partition.name}, {name}"
+        if not boards:
+            sys.exit(f"{label}: the set has no boards of the size of {path}; give --boards for random ones")
+        numba = Numba(solver, boards)
+        old = None if checkout is None else Old(checkout, path, arguments.load, boards)
+        with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
+            c = C(numba, path, Path(folder), compiler, shlex.split(arguments.cflags))
+            record = compare(label, [numba, c, *([] if old is None else [old])], arguments.rounds)
+        if old is not None:
+            old.close()
+        compiled = shlex.join([*compiler, *shlex.split(arguments.cflags)])
+        yield label, {"table": database.header.partition.name, "set": name, "compiler": compiled, **record}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare the search with the same search in C.")
+    parser = argparse.ArgumentParser(
+        description="Compare the search with the same search in C and with the engine before."
+    )
     parser.add_argument(
-        "databases", nargs="*", default=["663", "78"], metavar="DATABASE",
-        help="table files, or partitions of the 4x4 board, which are built (default: 663 78)",
+        "tables", nargs="*", default=["78"], metavar="TABLE",
+        help="table files, or partitions of the 4x4 board, which are built in bits (default: 78)",
     )  # fmt: skip
-    parser.add_argument("--encoding", choices=("bits", "bytes"), default="bits", help="of partitions that are built")
-    parser.add_argument("--boards", type=int, default=300, help="random boards (default: 300)")
     parser.add_argument(
-        "--set", action="append", metavar="SET",
-        help="an instance set instead; hardest80 takes so long that the figures are those of the kernel alone",
-    )  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=3, help="runs of each search (default: 3)")
-    parser.add_argument("--lanes", type=int, help="lanes of both searches (default: the kernel's own choice)")
+        "--set", action="append", metavar="SET", help=f"an instance set; repeat the option (default: {' '.join(SETS)})"
+    )
+    parser.add_argument("--boards", type=int, metavar="N", help="N random boards instead of instance sets")
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each search (default: 5)")
+    parser.add_argument(
+        "--load", choices=LOAD_MODES, default="huge", help="of the table by numba and old (default: huge)"
+    )
+    parser.add_argument("--no-old", action="store_true", help=f"leave the engine of commit {OLD_COMMIT} out")
     parser.add_argument("--cflags", default=shlex.join(FLAGS), help=f"of the C compiler (default: {shlex.join(FLAGS)})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to a file")
     arguments = parser.parse_args()
@@ -293,31 +380,17 @@ def main() -> None:
     if compiler is None:
         print("no C compiler (CC, cc or gcc): the search is not compared with C", file=sys.stderr)
         return
-    print(f"{'database':<24} {'C':<10} {'numba':>12} {'C':>12} {'C/numba':>8}   million nodes/s, median of rounds")
+    checkout = None
+    if not arguments.no_old:
+        checkout = old_checkout()
+        if checkout is None:
+            print(f"commit {OLD_COMMIT} is not in the git history: the engine before is left out", file=sys.stderr)
     records = []
-    for name in arguments.databases:
-        with opened(name, arguments.encoding) as database:
-            label = f"{database.header.partition.name} {database.encoding}"
-            if arguments.set:
-                boards = boards_of_sets(database, arguments.set)
-            else:
-                sample = random_boards(database.size, database.goal, arguments.boards, seed=1)
-                boards = [board for board in map(tuple, sample.tolist()) if board != database.goal]
-            for record in compare(
-                label,
-                database,
-                boards,
-                n_lanes=arguments.lanes,
-                n_rounds=arguments.rounds,
-                compiler=compiler,
-                flags=shlex.split(arguments.cflags),
-            ):
+    for name in arguments.tables:
+        with table_file(name) as path, open_database(path, load=arguments.load) as database:
+            for label, record in compare_table(path, database, arguments, compiler, checkout):
                 records.append(record)
-                print(
-                    f"{record['database']:<24} {record['mode']:<10} {record['numba_nodes_per_second'] / 1e6:12.2f} "
-                    f"{record['c_nodes_per_second'] / 1e6:12.2f} {record['ratio']:8.3f}",
-                    flush=True,
-                )
+                print_record(label, record)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
 
