@@ -93,7 +93,9 @@ def probe_bits(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, va
     n_cells, n_words = tables.goal.shape[0], tables.n_words
     movable = (1 << n_cells) - 1 if tables.counts_every_move != 0 else 0
     base = tables.memory.ctypes.data
-    n_started, n_left = 0, n_units
+    # Not a constant: numba would compile a kernel once more for it.
+    n_started: Any = np.int64(0)
+    n_left = n_units
     while n_left != 0:
         # Step 1. Read the bits, and choose the next move of each descent.
         n_left -= read_and_choose(descents, n_descents, tables.records, tables.memory, n_words, all_values)

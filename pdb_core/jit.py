@@ -121,21 +121,31 @@ def borrowing_kernel(function: Function) -> Function:
     return _compiled(function, counts_references=False)
 
 
-def _compiled(function: Function, *, counts_references: bool) -> Function:
+def inlined_kernel(function: Function) -> Function:
+    """Compile as `borrowing_kernel` does, as a part of each kernel that calls it, and not kept on disk by itself.
+
+    A function that gets large tuples would otherwise spend much of its time on moving their fields to the stack and
+    back.
+    """
+    return _compiled(function, counts_references=False, is_inlined=True)
+
+
+def _compiled(function: Function, *, counts_references: bool, is_inlined: bool = False) -> Function:
     if JIT_DISABLED:
         return function
     # Without the runtime that counts references, a function that makes an array does not compile. Said of each kernel,
     # because one that says nothing takes it from the kernel that calls it.
-    options: dict[str, Any] = {"_nrt": counts_references}
+    options: dict[str, Any] = {"_nrt": counts_references, "forceinline": is_inlined}
     # numba reads CACHE_DIR when a function is decorated; set it just then, so that other users of numba in the same
     # process keep their own.
     before = _settings.CACHE_DIR
     _settings.CACHE_DIR = "" if _cache_folder is None else str(_cache_folder)
     try:
-        compiled = numba.njit(cache=_cache_folder is not None, nogil=True, **options)(function)
+        is_kept = _cache_folder is not None and not is_inlined
+        compiled = numba.njit(cache=is_kept, nogil=True, **options)(function)
     finally:
         _settings.CACHE_DIR = before
-    if _cache_folder is not None:
+    if _cache_folder is not None and is_kept:
         _forgive_cache(compiled, _cache_folder)
     return cast(Function, compiled)
 

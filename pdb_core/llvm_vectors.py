@@ -1,8 +1,8 @@
 """Vectors of 32-bit lanes for kernels: `@intrinsic` functions and operators that emit LLVM vector instructions.
 
 A vector has `LANES` lanes: 16 with AVX-512, 8 with AVX2, 4 elsewhere. LLVM lowers the same code to any processor; only
-`take_of_64` names an instruction. Kernels write `where(mask, a + b, c)`; comparisons give masks. An integer operand is
-truncated to 32 bits and used in all lanes. All lanes are unsigned.
+`take_of_16` and `take_of_64` name instructions. Kernels write `where(mask, a + b, c)`; comparisons give masks. An
+integer operand is truncated to 32 bits and used in all lanes. All lanes are unsigned.
 
 Addresses are int64; the caller guarantees that they are inside arrays that are alive.
 """
@@ -323,7 +323,9 @@ def take_of_16(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
         if LANES != 16:
             return _gather(builder, args[0], args[1], 4, _I32)
-        return _permute(builder, builder.load(_pointer(builder, args[0], _ir_type(V32)), align=4), args[1])
+        # The shape of `_permute` is not known any more once LLVM has moved parts of it out of a loop.
+        words = builder.load(_pointer(builder, args[0], _ir_type(V32)), align=4)
+        return _call(builder, "llvm.x86.avx512.permvar.si.512", _ir_type(V32), words, args[1])
 
     return V32(types.int64, V32), codegen
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from pdb_core.address_kernels import byte_address
 from pdb_core.bit_kernels import popcount, prefetch
-from pdb_core.descent_kernels import probe_bits
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.puzzle import BLANK
@@ -38,26 +37,16 @@ def place_units(boards: Any, row: int, tables: Any, views: Any, masks: Any, labe
 
 
 @kernel
-def probe_boards(boards: Any, tables: Any, views: Any, masks: Any, labels: Any, values: Any) -> None:
-    """Look up every unit of every board.
-
-    boards         uint8[m, n_cells]  valid boards
-    tables, views  `LookupTables`, `SumViews`
-    masks, labels  int64[m, s, p]     mutated: the cell set and the packed labels of each unit
-    values         uint8[m, s, p]     mutated: the distances; UNREACHED for damaged tables or unsolvable boards
-    """
+def place_all_units(boards: Any, tables: Any, views: Any, masks: Any, labels: Any) -> None:
+    """Fill `masks` and `labels` (int64[m, s, p]) with the cell set and packed labels of each unit of each board."""
     for row in range(boards.shape[0]):
         place_units(boards, row, tables, views, masks[row], labels[row])
-    if tables.is_bits != 0:
-        probe_bits(boards, tables, views, masks, labels, values)
-    else:
-        probe_bytes(tables, masks, labels, values)
 
 
 @kernel
 def probe_bytes(tables: Any, masks: Any, labels: Any, values: Any) -> None:
     """Read `values` in tables of bytes, some boards at a time, so that their waits for memory overlap. See
-    `probe_boards`.
+    `probe.probe_boards`.
     """
     n_boards, n_sums, n_patterns = masks.shape
     addresses = np.empty((_GROUP_BOARDS, n_sums, n_patterns), dtype=np.int64)

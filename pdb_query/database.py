@@ -15,7 +15,8 @@ from pdb_core.cost import Cost
 from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.lookup import Int64s, LookupTables, SumViews, lookup_tables, sum_views
-from pdb_core.lookup_kernels import add_up, check_boards, probe_boards
+from pdb_core.lookup_kernels import add_up, check_boards
+from pdb_core.probe import probe_boards
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader

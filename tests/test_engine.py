@@ -60,8 +60,8 @@ def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int
 def test_vector_stages_agree_with_scalar_ones(size: str, partition: str, goal: str) -> None:
     with database_for(partition, size, goal, encoding="bits") as database:
         vectors, scalars = engine_for([database]), engine_for([database], allows_vectors=False)
-        assert vectors.engine.tables.is_vector == 1
-        assert scalars.engine.tables.is_vector == 0
+        assert vectors.engine.units is None
+        assert scalars.engine.units is not None
         for board in solvable_boards(database.size, database.goal, 6, 3):
             one, other = vectors.search(board), scalars.search(board)
             assert one.tiles is not None
@@ -78,7 +78,7 @@ def test_batches_do_not_change_complete_thresholds_of_15_puzzle_boards(partition
     reference = engine_for(databases, allows_vectors=False)
     for batch in (1, 16, 64):
         ida_star = engine_for(databases, batch=batch)
-        assert ida_star.engine.tables.is_vector == 1
+        assert ida_star.engine.units is None
         for board in boards:
             one, other = ida_star.search(board), reference.search(board)
             assert one.tiles is not None
@@ -121,7 +121,7 @@ def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.Monkey
 def test_sizes_beyond_the_vector_stages_are_searched() -> None:
     size = BoardSize(5, 3)
     with database_for("auto", "5x3", encoding="bits") as database:
-        assert engine_for([database]).engine.tables.is_vector == 0
+        assert engine_for([database]).engine.units is not None
         for board in solvable_boards(size, blank_last(size), 2, 4):
             solution = Solver(database).solve(board)
             assert solution.tiles is not None

@@ -334,7 +334,7 @@ def compare_table(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the label and the figures of a table file for each set of boards."""
     solver = Solver(database)
-    if not solver.ida_star.engine.tables.is_vector:
+    if solver.ida_star.engine.units is not None:
         sys.exit(f"{path} cannot be searched by the vector stages; give additive tables in bits of up to 16 cells")
     if arguments.boards:
         sample = random_boards(database.size, database.goal, arguments.boards, seed=1)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import borrowing_kernel, kernel
+from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.puzzle import BLANK
 from pdb_core.vector_kernels import load_word, store_word
 from solver.engine.layout import (
@@ -85,7 +85,7 @@ def fill_sum(
             pattern = patterns[unit]
             mask, packed, value = masks[row, pattern], labels[row, pattern], np.int64(values[row, pattern])
             h += value  # type: ignore[assignment]
-            if tables.is_vector == 0:
+            if tables.board_column != 0:
                 word = mask | (packed << tables.n_cells) | (value << WORD_VALUE_SHIFT)
                 roots[row, record[UNIT_DIGITS] + 2 * unit] = np.uint32(word & 0xFFFFFFFF)
                 roots[row, record[UNIT_DIGITS] + 2 * unit + 1] = np.uint32((word >> 32) & 0xFFFFFFFF)
@@ -107,7 +107,7 @@ def fill_sum(
         sums[row, s] = h
 
 
-@borrowing_kernel
+@kernel
 def begin_threshold(tables: Any, at: Any, counters: Any, root: Any, sums: Any, threshold: int) -> None:
     """Put a root (uint32[n_columns]) on the empty stack, with what `threshold` leaves above its sums (int64[s])."""
     for column in range(tables.n_columns):
@@ -124,7 +124,7 @@ def begin_threshold(tables: Any, at: Any, counters: Any, root: Any, sums: Any, t
     counters[N_LINKS] = 1
 
 
-@borrowing_kernel
+@inlined_kernel
 def is_goal_board(tables: Any, board: Any) -> bool:
     """Return whether a board (uint8[n_cells]) is the goal."""
     for cell in range(tables.n_cells):  # noqa: SIM110 (numba compiles no generator)
@@ -133,7 +133,7 @@ def is_goal_board(tables: Any, board: Any) -> bool:
     return True
 
 
-@borrowing_kernel
+@inlined_kernel
 def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, length: int) -> bool:
     """Write the tiles moved on the way to the goal that was found. Returns whether they lead there.
 
@@ -165,7 +165,7 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
 
 @kernel
 def search_boards(
-    tables: Any, at: Any, counters: Any, place: Any, roots: Any, sums: Any, boards: Any, n_nodes: int,
+    tables: Any, units: Any, at: Any, counters: Any, place: Any, roots: Any, sums: Any, boards: Any, n_nodes: int,
     counts: Any, lengths: Any, paths: Any,
 ) -> int:  # fmt: skip
     """Search boards one after another, each from its largest sum up, until its first solution.
@@ -182,6 +182,8 @@ def search_boards(
     Returns EXHAUSTED if all boards are done, PAUSED, NO_ROOM, or TOO_DEEP if a slack exceeds its bits.
     """
     n_left = n_nodes
+    # Not constants: numba would compile the search once more for them.
+    no_limit, at_goal = np.int64(1 << 62), np.int64(STOP_AT_GOAL)
     while place[BOARD] < roots.shape[0]:
         row = place[BOARD]
         # Step 1. Begin a threshold. Nothing is as near as 0 moves but the goal itself.
@@ -209,7 +211,7 @@ def search_boards(
         before = counters[GENERATED]
         status = PAUSED
         if n_left > 0:
-            status = search(tables, at, counters, before + n_left, 1 << 62, STOP_AT_GOAL)
+            status = search(tables, units, at, counters, before + n_left, no_limit, at_goal)  # type: ignore[arg-type]
             n_left -= counters[GENERATED] - before
         if status != EXHAUSTED and status != FOUND:
             return status

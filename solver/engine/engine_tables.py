@@ -57,7 +57,6 @@ _UNUSED = np.empty(0, dtype=np.uint8)
 class EngineTables(NamedTuple):
     """Everything that does not change during a search. Whoever holds it keeps the arrays of `Engine` alive, too.
 
-    is_vector     1 for the vector stages, 0 for the scalar ones
     batch         nodes of a round, up to BATCH
     n_columns     of a node; the sums' columns begin at `first_sum_column`. Scalar stages: the board's begin at
                   `board_column`, those of the units' words at `word_column`; 0 for vector stages
@@ -67,14 +66,12 @@ class EngineTables(NamedTuple):
                   many columns of digits the list has by then
     all_cells     mask
     between       mask of as many cells as a tile can jump over
-    units         `UnitTables`
     goal          uint8[n_cells]
     Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
     `successors`, the machine's states by state and move, with the moves that they allow; uint64: `sets`, by cell set,
     see `layout`; uint16: `jumps`; and `permutations`, see `compress`.
     """
 
-    is_vector: int
     batch: int
     n_columns: int
     first_sum_column: int
@@ -89,7 +86,6 @@ class EngineTables(NamedTuple):
     n_far: Int64s
     all_cells: int
     between: int
-    units: UnitTables
     goal: npt.NDArray[np.uint8]
     legal: int
     steps: int
@@ -101,12 +97,13 @@ class EngineTables(NamedTuple):
 
 @dataclass(frozen=True)
 class Engine:
-    """The tables of a search, and the arrays that they refer to by address."""
+    """The tables of a search, and the arrays that they refer to by address. `units` is None for the vector stages."""
 
     size: BoardSize
     goal: Board
     heuristics: tuple[Heuristic, ...]
     tables: EngineTables
+    units: UnitTables | None
     source: str
     _arrays: tuple[Array, ...] = field(repr=False)
 
@@ -163,7 +160,6 @@ def make_engine(
     legal = np.zeros(BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = cell_moves
     tables = EngineTables(
-        is_vector=int(is_vector),
         batch=batch,
         n_columns=n_columns,
         first_sum_column=first_sum_column,
@@ -178,7 +174,6 @@ def make_engine(
         n_far=n_far,
         all_cells=(1 << size.n_cells) - 1,
         between=(1 << (size.width - 1)) - 1,
-        units=unit_tables(size, heuristics),
         goal=heuristics[0].tables.goal,
         legal=address(legal),
         steps=address(np.array([-size.width, -1, 1, size.width] + [0] * 12, dtype=np.int64).astype(np.uint32)),
@@ -187,7 +182,8 @@ def make_engine(
         jumps=address(_jumps()),
         permutations=address(compress_permutations()),
     )
-    return Engine(size, tuple(tables.goal.tolist()), tuple(heuristics), tables, source, tuple(arrays))
+    units = None if is_vector else unit_tables(size, heuristics)
+    return Engine(size, tuple(tables.goal.tolist()), tuple(heuristics), tables, units, source, tuple(arrays))
 
 
 def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:

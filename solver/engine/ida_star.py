@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.lookup import Int64s
-from pdb_core.lookup_kernels import probe_boards
+from pdb_core.probe import probe_boards
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.engine.board_kernels import (
     BOARD,
@@ -153,8 +153,8 @@ class BoardsSearch:
         while True:
             status = int(
                 search_boards(
-                    engine.tables, stack.memory, stack.counters, self._place, roots.nodes, roots.sums, self._boards,
-                    n_nodes, self.counts, self.lengths, self.paths,
+                    engine.tables, engine.units, stack.memory, stack.counters, self._place, roots.nodes, roots.sums,
+                    self._boards, n_nodes, self.counts, self.lengths, self.paths,
                 )
             )  # fmt: skip
             if status == TOO_DEEP:
@@ -444,7 +444,7 @@ class IdaStar:
         with self._lock:
             stack = self._stacks.pop() if self._stacks else None
         if stack is None:
-            stack = Stack(self.engine.tables, _USUAL_DEPTH)
+            stack = Stack(self.engine.tables, self.engine.units, _USUAL_DEPTH)
         yield stack
         # Not if an exception left it in the middle of something.
         stack.counters[:] = 0

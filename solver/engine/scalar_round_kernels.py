@@ -8,7 +8,7 @@ set, packed labels and distance (`unit_tables`).
 from typing import Any
 
 from pdb_core.bit_kernels import prefetch
-from pdb_core.jit import borrowing_kernel
+from pdb_core.jit import inlined_kernel
 from pdb_core.vector_kernels import (
     LANES,
     bits_of,
@@ -50,14 +50,14 @@ SIGN = 1 << 31
 ROSE_COUNT_SHIFT = 24
 
 
-@borrowing_kernel
+@inlined_kernel
 def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
     """Return the slack of a node of the batch in a sum."""
     word = load_word(at.batch + tables.sums[s, SLACK] * BATCH_COLUMN + 4 * parent)
     return (word >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK  # type: ignore[no-any-return]
 
 
-@borrowing_kernel
+@inlined_kernel
 def begin_children(tables: Any, at: Any, children: int, n: int) -> None:
     """Number the children of a list, and find the sum to look up first: the largest at the parent, which is the most
     likely to prune.
@@ -72,22 +72,22 @@ def begin_children(tables: Any, at: Any, children: int, n: int) -> None:
         store_word(children + 4 * i, child | (i << ROW_SHIFT) | (first << FIRST_SUM_SHIFT))
 
 
-@borrowing_kernel
+@inlined_kernel
 def sum_at_stage(child: int, k: int) -> int:
     """Return the sum that is looked up for a child at stage `k`."""
     first = (child >> FIRST_SUM_SHIFT) & BYTE
     return first if k == 0 else k - 1 if k <= first else k
 
 
-@borrowing_kernel
-def moved_tile(tables: Any, at: Any, parent: int, edge: int) -> int:
+@inlined_kernel
+def moved_tile(tables: Any, units: Any, at: Any, parent: int, edge: int) -> int:
     """Return the tile that moves along an edge."""
-    cell = tables.units.edge_cells[edge]
+    cell = units.edge_cells[edge]
     word = load_word(at.batch + (tables.board_column + (cell >> 2)) * BATCH_COLUMN + 4 * parent)
     return (word >> (8 * (cell & 3))) & BYTE  # type: ignore[no-any-return]
 
 
-@borrowing_kernel
+@inlined_kernel
 def unit_word(tables: Any, at: Any, parent: int, unit: int) -> int:
     """Return the word of a unit of a node of the batch."""
     address = at.batch + (tables.word_column + 2 * unit) * BATCH_COLUMN + 4 * parent
@@ -95,22 +95,21 @@ def unit_word(tables: Any, at: Any, parent: int, unit: int) -> int:
     return load_word(address) | (((load_word(address + BATCH_COLUMN) ^ SIGN) - SIGN) << 32)
 
 
-@borrowing_kernel
+@inlined_kernel
 def edge_of(at: Any, child: int) -> int:
     """Return the edge that the tile of a child moves along."""
     state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * (child & PARENT_MASK))
     return ((state >> BLANK_SHIFT) & BLANK_MASK) * N_MOVES + ((child >> MOVE_SHIFT) & (N_MOVES - 1))
 
 
-@borrowing_kernel
-def look_up_each(tables: Any, at: Any, children: int, n: int, k: int) -> None:
+@inlined_kernel
+def look_up_each(tables: Any, units: Any, at: Any, children: int, n: int, k: int) -> None:
     """Move the units of a list's children that stage `k` looks up, and prefetch their distances."""
-    units = tables.units
     for i in range(n):
         child = load_word(children + 4 * i)
         parent, row, s = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE, sum_at_stage(child, k)
         edge = edge_of(at, child)
-        tile = moved_tile(tables, at, parent, edge)
+        tile = moved_tile(tables, units, at, parent, edge)
         unit = units.unit_of_tile[s * tables.n_cells + tile]
         edge_row = units.edges_of_tile[s * tables.n_cells + tile] + edge * EDGE_FIELDS
         if unit >= 0:
@@ -124,8 +123,8 @@ def look_up_each(tables: Any, at: Any, children: int, n: int, k: int) -> None:
         store_long(children + (WORDS + 2 * s) * LIST_COLUMN + 8 * row, word)
 
 
-@borrowing_kernel
-def read_each(tables: Any, at: Any, children: int, n: int, k: int) -> int:
+@inlined_kernel
+def read_each(tables: Any, units: Any, at: Any, children: int, n: int, k: int) -> int:
     """Read the distances of stage `k`, and drop the children that exceed the threshold. Returns how many are left."""
     n_left = 0
     for i in range(n):
@@ -134,7 +133,7 @@ def read_each(tables: Any, at: Any, children: int, n: int, k: int) -> int:
         address = load_long(children + ADDRESS * LIST_COLUMN + 8 * row)
         to_word = children + (WORDS + 2 * s) * LIST_COLUMN + 8 * row
         word = load_long(to_word)
-        change = read_change(tables.units.sum_is_bits[s], address, (word >> WORD_VALUE_SHIFT) & BYTE)
+        change = read_change(units.sum_is_bits[s], address, (word >> WORD_VALUE_SHIFT) & BYTE)
         store_long(to_word, word + (change << WORD_VALUE_SHIFT))
         slack = slack_of(tables, at, child & PARENT_MASK, s) - ((1 + change) >> 1)
         store_word(children + 4 * n_left, child + ((1 if change > 0 else 0) << ROSE_COUNT_SHIFT))
@@ -142,7 +141,7 @@ def read_each(tables: Any, at: Any, children: int, n: int, k: int) -> int:
     return n_left
 
 
-@borrowing_kernel
+@inlined_kernel
 def rose_first(children: int, n: int, n_sums: int) -> int:
     """Move the children of a list that rose in half of the sums or more to its front. Returns how many they are."""
     n_rose, n_fell = 0, 0
@@ -158,8 +157,8 @@ def rose_first(children: int, n: int, n_sums: int) -> int:
     return n_rose
 
 
-@borrowing_kernel
-def push_each(tables: Any, at: Any, children: int, first: int, last: int, top: int, first_link: int) -> int:
+@inlined_kernel
+def push_each(tables: Any, units: Any, at: Any, children: int, first: int, last: int, top: int, first_link: int) -> int:
     """Write the children `first` to `last` - 1 of a list to the stack from `top` on. Returns whether one of them has no
     moves left.
     """
@@ -176,12 +175,11 @@ def push_each(tables: Any, at: Any, children: int, first: int, last: int, top: i
                 at.stack + column * at.stack_column + 4 * (top + i),
                 take_of_64(at.batch + column * BATCH_COLUMN, parents),
             )
-    units = tables.units
     for i in range(n):
         child = load_word(children + 4 * (first + i))
         parent, row = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE
         edge = edge_of(at, child)
-        tile = moved_tile(tables, at, parent, edge)
+        tile = moved_tile(tables, units, at, parent, edge)
         to = at.stack + 4 * (top + i)
         # Step 2. The tile and the blank change places.
         for cell in (edge // N_MOVES, units.edge_cells[edge]):
@@ -205,8 +203,8 @@ def push_each(tables: Any, at: Any, children: int, first: int, last: int, top: i
     return has_ended
 
 
-@borrowing_kernel
-def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
+@inlined_kernel
+def scalar_round(tables: Any, units: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
     """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
     left.
     """
@@ -216,19 +214,19 @@ def scalar_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tup
     begin_children(tables, at, horizontal, n_h)
     begin_children(tables, at, vertical, n_v)
     for k in range(tables.n_sums):
-        look_up_each(tables, at, horizontal, n_h, k)
-        look_up_each(tables, at, vertical, n_v, k)
-        n_h = read_each(tables, at, horizontal, n_h, k)
-        n_v = read_each(tables, at, vertical, n_v, k)
+        look_up_each(tables, units, at, horizontal, n_h, k)
+        look_up_each(tables, units, at, vertical, n_v, k)
+        n_h = read_each(tables, units, at, horizontal, n_h, k)
+        n_v = read_each(tables, units, at, vertical, n_v, k)
     # Vectors are written whole, so each part of the stack is finished before the next. The top is searched first.
     n_h_rose = rose_first(horizontal, n_h, tables.n_sums)
     n_v_rose = rose_first(vertical, n_v, tables.n_sums)
-    has_ended = push_each(tables, at, horizontal, 0, n_h_rose, top, first_link)
+    has_ended = push_each(tables, units, at, horizontal, 0, n_h_rose, top, first_link)
     top += n_h_rose
-    has_ended |= push_each(tables, at, vertical, 0, n_v_rose, top, first_link)
+    has_ended |= push_each(tables, units, at, vertical, 0, n_v_rose, top, first_link)
     top += n_v_rose
-    has_ended |= push_each(tables, at, horizontal, n_h_rose, n_h, top, first_link)
+    has_ended |= push_each(tables, units, at, horizontal, n_h_rose, n_h, top, first_link)
     top += n_h - n_h_rose
-    has_ended |= push_each(tables, at, vertical, n_v_rose, n_v, top, first_link)
+    has_ended |= push_each(tables, units, at, vertical, n_v_rose, n_v, top, first_link)
     top += n_v - n_v_rose
     return generated, top, has_ended

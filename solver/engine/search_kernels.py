@@ -8,7 +8,7 @@ nodes for each move of the threshold: the nodes that one round leaves there are 
 from typing import Any
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import borrowing_kernel, kernel
+from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.vector_kernels import LANES, load, load_word, store, store_word
 from solver.engine.layout import (
     ALLOWED_SHIFT,
@@ -39,7 +39,7 @@ from solver.engine.vector_round_kernels import vector_round
 ROUND_ROOM = 5 * BATCH
 
 
-@borrowing_kernel
+@inlined_kernel
 def keep_links(at: Any, top: int, n_links: int) -> int:
     """Keep only the links that lead to nodes of the stack. Returns their number.
 
@@ -73,7 +73,7 @@ def keep_links(at: Any, top: int, n_links: int) -> int:
     return n_kept
 
 
-@borrowing_kernel
+@inlined_kernel
 def is_goal(tables: Any, at: Any, node: int) -> bool:
     """Return whether a node of the stack that holds its board is the goal."""
     for cell in range(tables.n_cells):
@@ -83,7 +83,7 @@ def is_goal(tables: Any, at: Any, node: int) -> bool:
     return True
 
 
-@borrowing_kernel
+@inlined_kernel
 def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
     """Take the nodes that have no moves left off the stack, among the uppermost N_ENDED, and count the goals. Returns
     whether to return to the caller; N_ENDED are then still to be looked at.
@@ -117,10 +117,11 @@ def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
 
 
 @kernel
-def search(tables: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, at_goal: int) -> int:
+def search(tables: Any, units: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, at_goal: int) -> int:
     """Search for goals among the nodes below those on the stack, until the stack is empty.
 
     tables     `EngineTables`
+    units      `UnitTables` for the scalar stages, None for the vector stages
     at         `StackMemory`; the nodes there change
     counters   int64[N_COUNTERS], mutated
     pause_at   return PAUSED once GENERATED has reached this; a call that returned PAUSED is continued by the next one
@@ -150,10 +151,11 @@ def search(tables: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, a
         n_links = counters[N_LINKS]
         for i in range(0, n, LANES):
             store(at.links + 4 * (n_links + i), load(at.stack + LINK * at.stack_column + 4 * (top + i)))
-        if tables.is_vector != 0:
+        # Decided at compile time: numba drops the other branch.
+        if units is None:
             n_generated, new_top, has_ended = vector_round(tables, at, n, top, n_links)
         else:
-            n_generated, new_top, has_ended = scalar_round(tables, at, n, top, n_links)
+            n_generated, new_top, has_ended = scalar_round(tables, units, at, n, top, n_links)
         n_rounds += 1
         counters[N_LINKS] = n_links + n
         counters[GENERATED] = generated + n_generated

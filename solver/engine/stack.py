@@ -24,6 +24,7 @@ from solver.engine.layout import (
     TOP,
 )
 from solver.engine.search_kernels import ROUND_ROOM, search, split
+from solver.engine.unit_tables import UnitTables
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
 _LINKS = 1 << 17
@@ -63,9 +64,9 @@ class Stack:
     counters  int64[N_COUNTERS]
     """
 
-    def __init__(self, tables: EngineTables, max_depth: int) -> None:
+    def __init__(self, tables: EngineTables, units: UnitTables | None, max_depth: int) -> None:
         """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
-        self._tables = tables
+        self._tables, self._units = tables, units
         self.counters: Int64s = np.zeros(N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
         self._allocate(3 * BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
@@ -128,7 +129,7 @@ class Stack:
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
         """Search as `search_kernels.search` does. Returns FOUND, EXHAUSTED or PAUSED."""
         while True:
-            status = int(search(self._tables, self.memory, self.counters, pause_at, max_nodes, at_goal))
+            status = int(search(self._tables, self._units, self.memory, self.counters, pause_at, max_nodes, at_goal))
             self._signal[0] = 0
             if status != NO_ROOM:
                 return status
@@ -138,7 +139,7 @@ class Stack:
         """Take every second node away, for another thread; None if there is only one."""
         if self.n_nodes < 2:
             return None
-        other = Stack(self._tables, 0)
+        other = Stack(self._tables, self._units, 0)
         other._allocate(self.memory.capacity, self.memory.link_capacity)
         split(self._tables, self.memory, self.counters, other.memory, other.counters)
         return other

@@ -14,8 +14,10 @@ It is looked up first, because it costs less. In a *far* sum the tile jumps over
 
 from typing import Any
 
+import numpy as np
+
 from pdb_core.bit_kernels import popcount, prefetch
-from pdb_core.jit import borrowing_kernel
+from pdb_core.jit import inlined_kernel
 from pdb_core.vector_kernels import (
     LANES,
     bits_of,
@@ -83,14 +85,13 @@ from solver.engine.layout import (
     VALUE_SHIFT,
 )
 
-UP, LEFT_MOVE, RIGHT, DOWN = range(4)
 # Lanes behind the last child hold anything, and must not lead outside an array: cells are masked.
 LAST_CELL = MAX_VECTOR_CELLS - 1
 CELL_SET_BITS = 16
 CELL_SET_MASK = (1 << CELL_SET_BITS) - 1
 
 
-@borrowing_kernel
+@inlined_kernel
 def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int) -> int:
     """Append the children of the batch by one move to a list of `n_children`. Returns its new length."""
     for i in range(0, n, LANES):
@@ -102,7 +103,7 @@ def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int)
     return n_children
 
 
-@borrowing_kernel
+@inlined_kernel
 def list_children(tables: Any, at: Any, n: int, top: int) -> tuple[int, int]:
     """Copy `n` nodes from `top` on into the batch, and list their children. Returns the numbers of horizontal and of
     vertical moves.
@@ -118,13 +119,18 @@ def list_children(tables: Any, at: Any, n: int, top: int) -> tuple[int, int]:
         # The list of those that rise is not in use yet: it holds the moves of each node.
         moves = where(iota() + i < n, (state >> ALLOWED_SHIFT) & legal, 0)
         store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    horizontal, vertical = at.lists, at.lists + at.list_bytes
-    n_horizontal = list_move(tables, at, n, RIGHT, horizontal, list_move(tables, at, n, LEFT_MOVE, horizontal, 0))
-    n_vertical = list_move(tables, at, n, DOWN, vertical, list_move(tables, at, n, UP, vertical, 0))
+    n_horizontal, n_vertical = 0, 0
+    # Left, right, up, down.
+    for k in range(4):
+        move = (1, 2, 0, 3)[k]
+        if k < 2:
+            n_horizontal = list_move(tables, at, n, move, at.lists, n_horizontal)
+        else:
+            n_vertical = list_move(tables, at, n, move, at.lists + at.list_bytes, n_vertical)
     return n_horizontal, n_vertical
 
 
-@borrowing_kernel
+@inlined_kernel
 def block_bit(tables: Any, cells: Any, cell: Any, table_bit: Any, row_bits: Any) -> Any:
     """Return the bit address of the block of a cell set, with the blank on a cell."""
     entry = gather_longs(tables.sets, cells)
@@ -132,7 +138,7 @@ def block_bit(tables: Any, cells: Any, cell: Any, table_bit: Any, row_bits: Any)
     return table_bit + ((narrow(entry) & ((1 << BLOCK_BITS) - 1)) + region) * row_bits
 
 
-@borrowing_kernel
+@inlined_kernel
 def rank_of_digits(digits: Any) -> Any:
     """Return the rank of Lehmer digits, three bits each, the last position at bit 21. Two digits a multiplication."""
     pair = ((digits & 7) | ((digits << 13) & 0x70000)) * ((5040 << 16) | 720)
@@ -141,7 +147,7 @@ def rank_of_digits(digits: Any) -> Any:
     return (pair >> 16) + ((digits >> 18) & 7)
 
 
-@borrowing_kernel
+@inlined_kernel
 def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> None:
     """Compute the bit addresses of a list's children in a sum, and prefetch them."""
     children = at.lists + f * at.list_bytes
@@ -196,7 +202,7 @@ def look_up(tables: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
         prefetch(record[MEMORY] + (load_word(children + ADDRESS * LIST_COLUMN + 4 * i) >> 3))
 
 
-@borrowing_kernel
+@inlined_kernel
 def look_up_stage(tables: Any, at: Any, f: int, k: int, n: int) -> None:
     """Look up a list's children in the sum of stage `k`."""
     record = tables.sums[tables.order[f, k]]
@@ -206,7 +212,7 @@ def look_up_stage(tables: Any, at: Any, f: int, k: int, n: int) -> None:
         look_up(tables, at, record, f, n, False)
 
 
-@borrowing_kernel
+@inlined_kernel
 def judged(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
     """Return a vector of children, marked if their distance rose in sum `s`, and which are within the threshold."""
     child = load(children + 4 * i)
@@ -221,7 +227,7 @@ def judged(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
     return child | where(rose, splat(1) << (ROSE_SHIFT + s), splat(0)), stays
 
 
-@borrowing_kernel
+@inlined_kernel
 def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int) -> int:
     """Drop the children that exceed the threshold in sum `s`; they and `n_far` columns of digits close up. Returns how
     many are left.
@@ -238,7 +244,7 @@ def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_f
     return n_left
 
 
-@borrowing_kernel
+@inlined_kernel
 def read_and_sort(
     tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int, n_rose: int, n_fell: int
 ) -> Any:
@@ -262,7 +268,7 @@ def read_and_sort(
     return n_rose, n_fell
 
 
-@borrowing_kernel
+@inlined_kernel
 def join_lists(tables: Any, at: Any, n_rose: int, n_fell: int) -> None:
     """Put the children that fell behind those that rose: the stack's top is searched first."""
     risen, fallen = at.lists + RISEN * at.list_bytes + 4 * n_rose, at.lists + FALLEN * at.list_bytes
@@ -272,7 +278,7 @@ def join_lists(tables: Any, at: Any, n_rose: int, n_fell: int) -> None:
             store(risen + column * LIST_COLUMN + 4 * i, load(fallen + column * LIST_COLUMN + 4 * i))
 
 
-@borrowing_kernel
+@inlined_kernel
 def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any:
     """Write what every search has of a vector of children to the stack: the blank, the moves allowed next, the parent.
     Returns their LEFT, with one move less.
@@ -287,7 +293,7 @@ def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any
     return take_of_64(at.batch + LEFT * BATCH_COLUMN, parent) - ONE_MOVE
 
 
-@borrowing_kernel
+@inlined_kernel
 def moved_digits(record: Any, children: int, i: int, digits: Any, is_vertical: Any) -> Any:
     """Return the digits of a vector of children after their moves, from the lists where a sum is far."""
     for f in range(2):
@@ -298,7 +304,7 @@ def moved_digits(record: Any, children: int, i: int, digits: Any, is_vertical: A
     return digits
 
 
-@borrowing_kernel
+@inlined_kernel
 def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
     """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
     has_ended = 0
@@ -352,28 +358,29 @@ def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int)
     return has_ended
 
 
-@borrowing_kernel
+@inlined_kernel
 def vector_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
     """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
     left.
     """
     n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
-    look_up_stage(tables, at, 0, 0, n_h)
-    look_up_stage(tables, at, 1, 0, n_v)
-    # While the children of one list wait for their distances, the others are worked on.
+    # While the children of one list wait for their distances, those of the other are worked on.
+    for k in range(tables.n_sums):
+        for f in range(2):
+            n_list = n_v if f != 0 else n_h
+            if k > 0:
+                s = tables.order[f, k - 1]
+                n_list = read_and_drop(tables, at, tables.sums[s], s, f, n_list, tables.n_far[f, k - 1])
+            look_up_stage(tables, at, f, k, n_list)
+            n_h, n_v = (n_h, n_list) if f != 0 else (n_list, n_v)
+    n_rose: Any = np.int64(0)  # not a constant: numba would compile a kernel once more for it
+    n_fell: Any = n_rose
     last = tables.n_sums - 1
-    for k in range(last):
-        s = tables.order[0, k]
-        n_h = read_and_drop(tables, at, tables.sums[s], s, 0, n_h, tables.n_far[0, k])
-        look_up_stage(tables, at, 0, k + 1, n_h)
-        s = tables.order[1, k]
-        n_v = read_and_drop(tables, at, tables.sums[s], s, 1, n_v, tables.n_far[1, k])
-        look_up_stage(tables, at, 1, k + 1, n_v)
-    s = tables.order[0, last]
-    n_rose, n_fell = read_and_sort(tables, at, tables.sums[s], s, 0, n_h, tables.n_far[0, last], 0, 0)
-    s = tables.order[1, last]
-    n_rose, n_fell = read_and_sort(tables, at, tables.sums[s], s, 1, n_v, tables.n_far[1, last], n_rose, n_fell)
+    for f in range(2):
+        s = tables.order[f, last]
+        n_list = n_v if f != 0 else n_h
+        n_rose, n_fell = read_and_sort(tables, at, tables.sums[s], s, f, n_list, tables.n_far[f, last], n_rose, n_fell)
     join_lists(tables, at, n_rose, n_fell)
     n_left = n_rose + n_fell
     has_ended = push(tables, at, at.lists + RISEN * at.list_bytes, n_left, top, first_link)
