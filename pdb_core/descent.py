@@ -1,4 +1,4 @@
-"""What `descent_kernels` reads beside the tables: sets of moves as words of bits, records of moves and of patterns.
+"""Arrays of `descent_kernels` beside the tables: sets of moves as words of bits, records of moves and of patterns.
 
 A move is a cell and a direction: the tile on that cell goes to the next cell in that direction. A set of moves is one
 word of 64 bits for boards of up to 16 cells, 2 words for up to 32 cells, 4 words beyond. Direction d of cell c is bit

@@ -99,8 +99,10 @@ def check_boards(boards: Any, goal_places: Any, dark_cells: int, verdicts: Any) 
 
 @kernel
 def add_up(values: Any, verdicts: Any, counts_every_move: int, sums: Any, maximum: Any) -> int:
-    """Add up distances if patterns share no moves, else take the largest; then the largest sum of each board. Returns
-    the first solvable board with a pattern without a distance, -1 if there is none.
+    """Compute the sums of each board, and the largest of them.
+
+    Distances are added up, or, if patterns share moves, the largest is taken. Returns the index of the first solvable
+    board that has a pattern without a distance; -1 if there is none.
 
     values             uint8[m, s, p]
     verdicts           int8[m]  see `check_boards`

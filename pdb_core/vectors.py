@@ -1,4 +1,4 @@
-"""What the glue around vector kernels needs: addresses of arrays, and the table for `compress`."""
+"""Addresses of arrays and the table for `compress`, for the glue around vector kernels."""
 
 from typing import Any
 

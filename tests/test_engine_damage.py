@@ -71,7 +71,7 @@ def test_searches_in_damaged_tables_end(table: tuple[str, str, str], encoding: E
 
 
 def search_end(ida_star: IdaStar, board: tuple[int, ...]) -> str:
-    """How a search ends; a solution is replayed."""
+    """Return how a search ends; a solution is replayed."""
     try:
         result = ida_star.search(board, Limits(nodes=3000))
     except TableFileDamagedError:

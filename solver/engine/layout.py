@@ -1,4 +1,4 @@
-"""Where everything lies in the memory of a search: the columns of nodes and of lists of children, in 32-bit words.
+"""Layout of the memory of a search: the columns of nodes and of lists of children, in 32-bit words.
 
 A node is one word in each of some columns. First come three columns that every search has, then more slacks, the board
 (scalar stages only), and the columns of each sum.

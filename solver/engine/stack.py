@@ -72,7 +72,7 @@ class Stack:
         self._allocate(3 * BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
 
     def _allocate(self, capacity: int, n_links: int) -> None:
-        """Make room for so many nodes and links, all in one piece of memory, so that huge pages hold it."""
+        """Allocate room for nodes and links, all in one piece of memory, so that huge pages hold it."""
         tables = self._tables
         # An odd number of vectors: else all columns of a node would compete for the same part of a cache.
         n_vectors = -(-capacity // MAX_LANES) | 1

@@ -77,7 +77,7 @@ def unit_address(tables: Any, word: int, unit: int, blank: int) -> int:
 
 @borrowing_kernel
 def read_change(is_bits: int, address: int, value_before: int) -> int:
-    """How the distance at a bit address differs from that of the state before the move of one of its tiles."""
+    """Return by how much the distance at a bit address differs from that before the move of a tile."""
     byte = load_byte(address >> 3)
     if is_bits == 0:
         return byte - value_before

@@ -39,7 +39,7 @@ _DIRECTIONS = {(-1, False): UP, (-1, True): LEFT, (1, True): RIGHT, (1, False): 
 
 
 class UnitTables(NamedTuple):
-    """What kernels need to move units and to find their distances.
+    """Arrays with which kernels move units and find their distances.
 
     set_ranks     int32          the lower and upper parts of all cell-set ranks
     order_ranks   uint16         the prefix and suffix parts of all arrangement ranks

@@ -248,8 +248,10 @@ def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_f
 def read_and_sort(
     tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_far: int, n_rose: int, n_fell: int
 ) -> Any:
-    """Add the children of a list that are left after the last sum to two others: those whose distance rose in half of
-    the sums or more, and the others. Returns the new lengths of these.
+    """Drop the children that exceed the threshold in the last sum, and sort the others into two lists.
+
+    The first list gets those whose distance rose in half of the sums or more. Returns the new lengths of both lists,
+    `n_rose` and `n_fell` before.
     """
     children = at.lists + f * at.list_bytes
     risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes

@@ -81,7 +81,7 @@ class WorkerPool:
             thread.join()
 
     def _start_workers(self, n_wanted: int) -> None:
-        """Have so many workers free, as far as there may be more."""
+        """Start workers until `n_wanted` are free, or there are as many as there may be."""
         while self._n_free < n_wanted and len(self._threads) < self._n_workers and not self._is_closed:
             thread = Thread(target=self._work, name="tile-pdb worker", daemon=True)
             self._threads.append(thread)
