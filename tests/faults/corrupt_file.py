@@ -264,12 +264,18 @@ def outcome(path: Path, sound: Sound, load: str) -> str:
         return "refused" if str(path) in str(error) and "\n" not in str(error) else f"lost: message {error}"
     with database:
         boards = sound.boards[:, : database.size.n_cells]
+        lookups_fail = False
         if database.size.n_cells <= sound.boards.shape[1]:
-            database.probe_batch(boards, strict=False)
+            try:
+                database.probe_batch(boards, strict=False)
+            except TableFileDamagedError:
+                lookups_fail = True
         try:
             database.verify()
         except TableFileDamagedError:
             return "found"
+        if lookups_fail:
+            return "lost: lookups found damage that verify did not"
         if database.header != sound.header:
             return "lost: another header"
         if _tables(database) != sound.tables:
