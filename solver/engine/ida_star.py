@@ -218,8 +218,9 @@ class _StackPart(Part):
 
     slice_nodes = _SLICE_NODES
 
-    def __init__(self, root: Board, stack: Stack, engine: Engine) -> None:
-        self._root, self._stack, self._engine = root, stack, engine
+    def __init__(self, root: Board, stack: Stack, ida_star: "IdaStar", *, is_lent: bool = False) -> None:
+        """`is_lent`: the stack goes back to `ida_star` when the part is over."""
+        self._root, self._stack, self._ida_star, self._is_lent = root, stack, ida_star, is_lent
 
     @property
     def counters(self) -> Int64s:
@@ -229,12 +230,19 @@ class _StackPart(Part):
         return self._stack.search(pause_at, max_nodes, at_goal)
 
     def split(self) -> Self | None:
-        other = self._stack.split()
-        return None if other is None else type(self)(self._root, other, self._engine)
+        if self._stack.n_nodes < 2:
+            return None
+        other = self._ida_star.lend_stack()
+        self._stack.split(other)
+        return type(self)(self._root, other, self._ida_star, is_lent=True)
+
+    def release(self) -> None:
+        if self._is_lent:
+            self._ida_star.take_back(self._stack)
 
     def tiles(self) -> tuple[int, ...]:
         """Raises `TableFileDamagedError` if the moves lead elsewhere than to the goal."""
-        engine = self._engine
+        engine = self._ida_star.engine
         tiles, end = tiles_moved(self._root, self._stack.moves_to_goal(), engine.size)
         if end != engine.goal:
             raise engine.damaged()
@@ -377,7 +385,7 @@ class IdaStar:
             search: ThresholdSearch[_StackPart] = ThresholdSearch(
                 threshold, nodes_left, finds_all=finds_all, listed=listed
             )
-            part = _StackPart(board, stack, self.engine)
+            part = _StackPart(board, stack, self)
             finished = (*finished, search_threshold(search, part, limits, start, report, pool))
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
@@ -428,10 +436,8 @@ class IdaStar:
         with self.stack() as stack:
             self.begin(stack, self.roots([board]), 0, 1)
             stack.search(1, 1, STOP_AT_GOAL)
-            stack.split()
-            self.begin(stack, self.roots([board]), 0, 3)
-            stack.search(1, 1, STOP_AT_GOAL)
-            stack.split()
+            with self.stack() as other:
+                stack.split(other)
 
     def paths_left(self, board: Board, stack: Stack) -> tuple[bytes, ...]:
         """Return the subtrees that a paused search has not expanded, by their paths; the nearest to the root first."""
@@ -440,13 +446,21 @@ class IdaStar:
 
     @contextmanager
     def stack(self) -> Iterator[Stack]:
-        """Lend a stack: new ones cost as much as the search of an easy board."""
-        with self._lock:
-            stack = self._stacks.pop() if self._stacks else None
-        if stack is None:
-            stack = Stack(self.engine.tables, self.engine.units, _USUAL_DEPTH)
+        """Lend a stack for a while."""
+        stack = self.lend_stack()
         yield stack
-        # Not if an exception left it in the middle of something.
+        # Not after an exception: a thread may still use it.
+        self.take_back(stack)
+
+    def lend_stack(self) -> Stack:
+        """Return a stack that is not in use: new ones cost as much as the search of an easy board."""
+        with self._lock:
+            if self._stacks:
+                return self._stacks.pop()
+        return Stack(self.engine.tables, self.engine.units, _USUAL_DEPTH)
+
+    def take_back(self, stack: Stack) -> None:
+        """Keep a stack for the next search; its nodes are dropped."""
         stack.counters[:] = 0
         with self._lock:
             self._stacks.append(stack)

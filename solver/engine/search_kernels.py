@@ -170,7 +170,7 @@ def search(tables: Any, units: Any, at: Any, counters: Any, pause_at: int, max_n
 
 @kernel
 def split(tables: Any, at: Any, counters: Any, other: Any, other_counters: Any) -> None:
-    """Move every second node of a stack to another one, which is empty and has the same room.
+    """Move every second node of a stack to another one, which is empty, has the same links, and at least as much room.
 
     Both get shallow nodes, whose subtrees are large, and deep ones.
     """
@@ -182,6 +182,4 @@ def split(tables: Any, at: Any, counters: Any, other: Any, other_counters: Any) 
             store_word(to_node, load_word(from_nodes + 4 * node))
     other_counters[TOP] = (top + 1) >> 1
     counters[TOP] = top >> 1
-    for i in range(counters[N_LINKS]):
-        store_word(other.links + 4 * i, load_word(at.links + 4 * i))
     other_counters[N_LINKS] = keep_links(other, other_counters[TOP], counters[N_LINKS])

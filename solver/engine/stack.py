@@ -135,14 +135,14 @@ class Stack:
                 return status
             self.grow()
 
-    def split(self) -> "Stack | None":
-        """Take every second node away, for another thread; None if there is only one."""
-        if self.n_nodes < 2:
-            return None
-        other = Stack(self._tables, self._units, 0)
-        other._allocate(self.memory.capacity, self.memory.link_capacity)
+    def split(self, other: "Stack") -> None:
+        """Move every second node to another stack, which is empty and of the same tables."""
+        if other.memory.capacity < self.memory.capacity or other.memory.link_capacity < self.memory.link_capacity:
+            other._allocate(self.memory.capacity, self.memory.link_capacity)
+        other.counters[:] = 0
+        n_links = int(self.counters[N_LINKS])
+        other.links[:n_links] = self.links[:n_links]
         split(self._tables, self.memory, self.counters, other.memory, other.counters)
-        return other
 
     def moves_by(self, link: int) -> list[int]:
         """Return the blank's moves that lead from a root to the node with this link."""

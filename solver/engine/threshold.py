@@ -56,6 +56,9 @@ class Part(ABC):
     def split(self) -> Self | None:
         """Take a part of the work away, for another thread; None if it cannot be divided."""
 
+    def release(self) -> None:  # noqa: B027 (most parts hold nothing that others can use)
+        """Give back what the part holds: nothing is left of it, or nobody needs the rest."""
+
     @abstractmethod
     def tiles(self) -> tuple[int, ...]:
         """Return the tiles moved on the way to the goal that was found last."""
@@ -141,8 +144,11 @@ class ThresholdSearch(Generic[P]):
             self._fail(error)
         finally:
             with self._changed:
+                is_left = part in self._working
                 self._working = [other for other in self._working if other is not part]
                 self._changed.notify_all()
+            if part is not None and is_left:
+                part.release()
 
     def _search_slice(self, part: P) -> int:
         """Search a slice, count it, and act on it."""
@@ -151,7 +157,9 @@ class ThresholdSearch(Generic[P]):
             # One solution is wanted even if they are only counted.
             at_goal = COUNT_GOALS if self._listed is None and self.tiles else LIST_GOALS
         nodes_left = max(1, self._max_nodes - self.generated)
-        status = part.search(min(part.slice_nodes, nodes_left), nodes_left, at_goal)
+        # The first slice is short: workers wait for the rest of a threshold that is not over by then.
+        n_nodes = part.slice_nodes if self.generated else part.slice_nodes // 8
+        status = part.search(min(n_nodes, nodes_left), nodes_left, at_goal)
         counted = part.counters.tolist()
         tiles = part.tiles() if status == FOUND else ()
         part.counters[GENERATED] = part.counters[EXPANDED] = part.counters[SOLUTIONS] = 0
@@ -175,6 +183,8 @@ class ThresholdSearch(Generic[P]):
             if self.generated >= self._max_nodes:
                 self._end_locked(PAUSED)
             self._changed.notify_all()
+        if status == EXHAUSTED:
+            part.release()
         return status
 
     def _take(self, timeout: float | None) -> P | None:
