@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from threading import Condition
+from threading import Condition, get_ident
 from typing import Generic, Self, TypeVar
 
 from pdb_core.lookup import Int64s
@@ -86,7 +86,8 @@ class ThresholdSearch(Generic[P]):
         self._listed = listed
         self._changed = Condition()
         self._offered: deque[P] = deque()
-        self._working: list[P] = []
+        # The thread that searches each part. An interrupt may come while a part changes hands.
+        self._working: dict[P, int] = {}
         self._n_waiting = 0
         self._unlisted: deque[tuple[int, ...]] = deque()
         self._error: BaseException | None = None
@@ -101,7 +102,7 @@ class ThresholdSearch(Generic[P]):
         `go_on` is called every fraction of a second; if it returns False, the search is given up. Workers of `pool`
         help from the second slice on. Raises what `go_on`, `listed` or the search raise, in whichever thread.
         """
-        self._working.append(part)
+        self._working[part] = get_ident()
         try:
             is_offered = False
             while not self.is_over:
@@ -120,9 +121,8 @@ class ThresholdSearch(Generic[P]):
         finally:
             if pool is not None:
                 pool.withdraw(self)
+            self._leave()
             with self._changed:
-                self._working = [other for other in self._working if other is not part]
-                self._changed.notify_all()
                 self._changed.wait_for(lambda: not self._working)
         if self._error is not None:
             raise self._error
@@ -143,12 +143,17 @@ class ThresholdSearch(Generic[P]):
         except BaseException as error:
             self._fail(error)
         finally:
-            with self._changed:
-                is_left = part in self._working
-                self._working = [other for other in self._working if other is not part]
-                self._changed.notify_all()
-            if part is not None and is_left:
-                part.release()
+            for left in self._leave():
+                left.release()
+
+    def _leave(self) -> list[P]:
+        """Stop working on the parts of this thread. Returns them."""
+        with self._changed:
+            parts = [part for part, thread in self._working.items() if thread == get_ident()]
+            for part in parts:
+                del self._working[part]
+            self._changed.notify_all()
+        return parts
 
     def _search_slice(self, part: P) -> int:
         """Search a slice, count it, and act on it."""
@@ -171,7 +176,7 @@ class ThresholdSearch(Generic[P]):
             if gift is not None:
                 self._offered.append(gift)
             if status == EXHAUSTED:
-                self._working.remove(part)
+                del self._working[part]
                 if not self._working and not self._offered:
                     self._end_locked(EXHAUSTED)
             if status == FOUND:
@@ -205,7 +210,7 @@ class ThresholdSearch(Generic[P]):
             if self.is_over or not self._offered:
                 return None
             part = self._offered.popleft()
-            self._working.append(part)
+            self._working[part] = get_ident()
             return part
 
     def _fail(self, error: BaseException) -> None:
