@@ -150,9 +150,11 @@ class Solver:
         Easy boards are searched without Python between them, by `n_threads` threads, which also share hard boards.
         Boards that cannot be solved are no error: their length is -1.
 
-        Raises `BoardError` for the first row that is no board, `GoalError` if the tables cannot serve `goal`, and
-        `TableFileDamagedError` if the tables lead elsewhere than to the goal.
+        Raises `ValueError` if `n_threads` is less than 1, `BoardError` for the first row that is no board, `GoalError`
+        if the tables cannot serve `goal`, and `TableFileDamagedError` if the tables lead elsewhere than to the goal.
         """
+        if n_threads < 1:
+            raise ValueError(f"n_threads must be at least 1, not {n_threads}")
         database = self._database
         goal = database.goal if goal is None else check_board(goal, database.size)
         mapping = database.mappings(goal)[0]
