@@ -24,7 +24,7 @@ WORD_BITS = 64
 MOVE_FIELDS = 16
 SOURCE, TARGET, BOTH_CELLS, CELLS_BELOW, CELLS_BETWEEN, IS_RAISED, REVERSE_WORD, REVERSE_BIT, KEPT = range(9)
 
-# The record of a pattern: where its parts start in the arrays of `LookupTables`, and numbers of its own.
+# Fields of the record of a pattern: indices of its parts in the arrays of `LookupTables`, and its sizes.
 # GOAL_MASK is the cell set of the goal, or the blank's cell if every move counts.
 RECORD_FIELDS = 16
 (

@@ -17,7 +17,7 @@ from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
 
-# Lanes by the name of a processor that numba is told to compile for: the levels of x86-64.
+# Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
 _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
 
 
@@ -38,7 +38,7 @@ def _choose_lanes() -> int:
 
 LANES = _choose_lanes()
 
-_I1, _I8, _I16, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+_I1, _I8, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
 _POINTER = _I8.as_pointer()
 
 

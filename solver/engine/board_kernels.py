@@ -43,8 +43,8 @@ from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
 # Where a search of many boards is: the board, its threshold or -1 at its beginning, and finished thresholds.
 N_PLACES = 4
 BOARD, THRESHOLD, N_FINISHED = range(3)
-# Lengths of boards that have no solution yet, and of those whose moves do not lead to the goal.
-NO_LENGTH, WRONG = -1, -2
+# The length of a board whose moves do not lead to the goal.
+WRONG = -2
 
 
 @kernel

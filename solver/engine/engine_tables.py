@@ -55,7 +55,7 @@ _UNUSED = np.empty(0, dtype=np.uint8)
 
 
 class EngineTables(NamedTuple):
-    """Everything that does not change during a search. Whoever holds it keeps the arrays of `Engine` alive, too.
+    """Constants of a search, in the form that kernels read. The owner keeps the arrays of `Engine` alive.
 
     batch         nodes of a round, up to BATCH
     n_columns     of a node; the sums' columns begin at `first_sum_column`. Scalar stages: the board's begin at

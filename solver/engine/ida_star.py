@@ -49,7 +49,7 @@ from solver.solution import Solution, replay
 
 # Moves that stacks have room for at first.
 _USUAL_DEPTH = 96
-# Nodes that the first thresholds of a board may have together to be searched in one call: some 3 ms.
+# Nodes of the first thresholds that are searched in one call: some 3 ms.
 _SMALL_NODES = 200_000
 # Thresholds whose nodes one call can note.
 _MOST_THRESHOLDS = 32
@@ -177,7 +177,7 @@ class BoardsSearch:
         self._place[:] = [row + 1, -1, 0, 0]
 
     def iterations(self, row: int, seconds_per_node: float) -> tuple[Iteration, ...]:
-        """Return the thresholds of a board that are over."""
+        """Return the iterations of a board that are finished."""
         if row in self.more:
             return self.more[row]
         h = int(self._roots.sums[row].max())
@@ -201,7 +201,7 @@ class BoardsSearch:
         return generated, expanded
 
     def tiles(self, row: int) -> tuple[int, ...]:
-        """Return the solution of a board."""
+        """Return the tiles moved in the solution of a row."""
         return tuple(self.paths[row, : self.lengths[row]].tolist())
 
 
@@ -393,7 +393,7 @@ class IdaStar:
                 rest = self.paths_left(board, stack) if search.status == PAUSED and pool is None else ()
                 seconds = time.perf_counter() - start
                 return SearchResult(tiles, search.n_solutions, is_complete, h, finished, seconds, rest)
-            # All solutions of a board have the same parity, and so have its sums; so have the thresholds.
+            # All solutions have the same parity, and so have all sums and thresholds.
             threshold += 2
             self.begin(stack, roots, row, threshold)
 

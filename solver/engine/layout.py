@@ -28,7 +28,7 @@ MAX_LANES = 16
 MAX_CHILDREN = 4 * BATCH
 LIST_COLUMN = 4 * (MAX_CHILDREN + 2 * MAX_LANES)
 # The columns of a list of the vector stages: children, bit addresses, then the digits of each far sum.
-CHILD, ADDRESS, DIGITS = range(3)
+ADDRESS, DIGITS = 1, 2
 # Those of the scalar stages: children, addresses of 64 bits in two columns, then the words of 64 bits of each sum.
 WORDS = 3
 # A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance

@@ -57,7 +57,7 @@ class Part(ABC):
         """Take a part of the work away, for another thread; None if it cannot be divided."""
 
     def release(self) -> None:  # noqa: B027 (most parts hold nothing that others can use)
-        """Give back what the part holds: nothing is left of it, or nobody needs the rest."""
+        """Give back the memory of the part, which is not searched further."""
 
     @abstractmethod
     def tiles(self) -> tuple[int, ...]:

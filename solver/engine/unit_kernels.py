@@ -81,6 +81,6 @@ def read_change(is_bits: int, address: int, value_before: int) -> int:
     byte = load_byte(address >> 3)
     if is_bits == 0:
         return byte - value_before
-    # It is one more or one less, and bit 1 tells which.
+    # The distance is one more or one less; bit 1 decides which.
     bit = byte >> (address & 7)
     return 1 - 2 * ((((value_before + 1) >> 1) ^ bit) & 1)

@@ -167,7 +167,7 @@ def in_parallel(
         try:
             while True:
                 # A few more than there are threads, so that a hard board at the head does not leave a core idle. With
-                # one thread an item is taken only when the one before is answered: whoever supplies them may wait.
+                # one thread, an item is taken only when the item before is answered: the source may wait for that.
                 while not is_exhausted and len(waiting) < most_waiting:
                     if sum(not task.done() for task in waiting) >= 2 * n_threads:
                         break
