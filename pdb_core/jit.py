@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 import numba
 import platformdirs
 from numba.core import event
+from numba.extending import overload
 
 from pdb_core import __version__
 
@@ -128,6 +129,27 @@ def inlined_kernel(function: Function) -> Function:
     back.
     """
     return _compiled(function, counts_references=False, is_inlined=True)
+
+
+def chosen_by_type(choices: dict[type, Any]) -> Any:
+    """Return a function that calls one of some kernels, chosen by the type of its first argument.
+
+    The types are those of NamedTuples, or NoneType. In a kernel the choice is made when it is compiled, and the kernels
+    that are not chosen are not compiled. All kernels have the same parameters.
+    """
+
+    def call(first: Any, *others: Any) -> Any:
+        return choices[type(first)](first, *others)
+
+    if not JIT_DISABLED:
+
+        def compile_call(first: Any, *_others: Any) -> Callable[..., Any]:
+            chosen = choices[getattr(first, "instance_class", type(None))]
+            return lambda first, *others: chosen(first, *others)
+
+        options: Any = {"_nrt": True, "forceinline": True}
+        overload(call, jit_options=options, strict=False)(compile_call)
+    return call
 
 
 def _compiled(function: Function, *, counts_references: bool, is_inlined: bool = False) -> Function:

@@ -19,6 +19,7 @@ from pdb_core.lookup import LookupTables, lookup_tables, sum_views
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.symmetry import goal_symmetries
+from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
@@ -78,7 +79,7 @@ def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heurist
 
 
 def measure(heuristics: list[Heuristic], boards: list[tuple[int, ...]]) -> tuple[float, float, float]:
-    search = IdaStar(SIZE, heuristics, move_machine())
+    search = IdaStar(database_engine(SIZE, heuristics, move_machine()))
     search.search(boards[0])
     results = [search.search(board) for board in boards]
     n = len(boards)

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
-from solver.engine.ida_star import solution_of
+from solver.engine.heuristic_engine import heuristic_engine
+from solver.engine.ida_star import IdaStar, solution_of
 from solver.engine.worker_pool import WorkerPool
-from solver.ida_star.classic_ida_star import ClassicIdaStar
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
@@ -26,11 +27,15 @@ class HeuristicSolver:
         check_table_size(size)
         self._size, self._goal = size, check_board(goal, size)
         self._heuristics, self._plain = tuple(heuristics), plain
-        self._ida_star = ClassicIdaStar(size, self._goal, self._heuristics, plain=plain)
+        self._ida_star = self._make_ida_star()
         self._lock = Lock()
-        self._all_star: ClassicIdaStar | None = None
+        self._all_star: IdaStar | None = None
         # Load or compile the kernels now: the first board's seconds are then those of its search.
-        self.solve(one_move_away(self._goal, size))
+        self._ida_star.load_kernels(one_move_away(self._goal, size))
+
+    def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
+        machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+        return IdaStar(heuristic_engine(self._size, self._goal, self._heuristics, machine), in_order=self._plain)
 
     def solve(
         self,
@@ -60,9 +65,7 @@ class HeuristicSolver:
         check_solvable(board, self._goal, self._size)
         with self._lock:
             if self._all_star is None:
-                self._all_star = ClassicIdaStar(
-                    self._size, self._goal, self._heuristics, plain=self._plain, keeps_equals=True
-                )
+                self._all_star = self._make_ida_star(keeps_equals=True)
 
         def list_one(tiles: tuple[int, ...]) -> None:
             replay(board, tiles, self._goal, self._size)

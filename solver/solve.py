@@ -18,6 +18,7 @@ from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
+from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import BoardsSearch, IdaStar, SearchResult, solution_of
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
@@ -79,7 +80,7 @@ class Solver:
             Heuristic(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
         ]
         self._source = " or ".join(str(other.path) for other in databases)
-        self._ida_star = IdaStar(database.size, heuristics, machine, source=self._source)
+        self._ida_star = IdaStar(database_engine(database.size, heuristics, machine, source=self._source))
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self._ida_star.load_kernels(one_move_away(database.goal, database.size))
 
@@ -129,7 +130,8 @@ class Solver:
             if self._all_star is None:
                 # A machine that refuses one of two equally long ways would lose solutions.
                 machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=True)
-                self._all_star = IdaStar(self._database.size, self._heuristics, machine, source=self._source)
+                engine = database_engine(self._database.size, self._heuristics, machine, source=self._source)
+                self._all_star = IdaStar(engine)
 
         def list_one(tiles: tuple[int, ...]) -> None:
             original = mapping.original_tiles(tiles)

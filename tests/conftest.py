@@ -76,5 +76,4 @@ def own_cache(tmp_path: Path) -> str:
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work changes hands between threads all the time."""
     monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 300)
-    monkeypatch.setattr("solver.engine.ida_star._StackPart.slice_nodes", 300)
-    monkeypatch.setattr("solver.ida_star.classic_ida_star._SLICE_NODES", 300)
+    monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 300)

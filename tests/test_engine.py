@@ -8,6 +8,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import Database
 from solver import Solver, replay
+from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.patient
 def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
     goal = databases[0].goal
     heuristics = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
-    return IdaStar(databases[0].size, heuristics, move_machine(max_duplicate), **options)
+    return IdaStar(database_engine(databases[0].size, heuristics, move_machine(max_duplicate), **options))
 
 
 @pytest.mark.tiny
@@ -60,8 +61,8 @@ def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int
 def test_vector_stages_agree_with_scalar_ones(size: str, partition: str, goal: str) -> None:
     with database_for(partition, size, goal, encoding="bits") as database:
         vectors, scalars = engine_for([database]), engine_for([database], allows_vectors=False)
-        assert vectors.engine.units is None
-        assert scalars.engine.units is not None
+        assert vectors.engine.stages is None
+        assert scalars.engine.stages is not None
         for board in solvable_boards(database.size, database.goal, 6, 3):
             one, other = vectors.search(board), scalars.search(board)
             assert one.tiles is not None
@@ -78,7 +79,7 @@ def test_batches_do_not_change_complete_thresholds_of_15_puzzle_boards(partition
     reference = engine_for(databases, allows_vectors=False)
     for batch in (1, 16, 64):
         ida_star = engine_for(databases, batch=batch)
-        assert ida_star.engine.units is None
+        assert ida_star.engine.stages is None
         for board in boards:
             one, other = ida_star.search(board), reference.search(board)
             assert one.tiles is not None
@@ -101,7 +102,7 @@ def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.Mon
     with database_for("663", "4x4") as database:
         whole = Solver(database).solve(board)
         monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 700)
-        monkeypatch.setattr("solver.engine.ida_star._StackPart.slice_nodes", 1000)
+        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 1000)
         sliced = Solver(database).solve(board)
     assert node_counts(whole.iterations) == node_counts(sliced.iterations)
     assert whole.tiles == sliced.tiles
@@ -121,7 +122,7 @@ def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.Monkey
 def test_sizes_beyond_the_vector_stages_are_searched() -> None:
     size = BoardSize(5, 3)
     with database_for("auto", "5x3", encoding="bits") as database:
-        assert engine_for([database]).engine.units is not None
+        assert engine_for([database]).engine.stages is not None
         for board in solvable_boards(size, blank_last(size), 2, 4):
             solution = Solver(database).solve(board)
             assert solution.tiles is not None

@@ -8,6 +8,7 @@ from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.lookup import lookup_tables
 from pdb_query import Database, open_database
 from solver import Limits, WorkerPool, replay
+from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
@@ -48,7 +49,9 @@ def damaged(database: Database, rng: np.random.Generator, kind: str, *, allows_v
         header.uses,
     )
     heuristic = Heuristic(copy, database.views())
-    return IdaStar(database.size, [heuristic], move_machine(), source="the file", allows_vectors=allows_vectors)
+    return IdaStar(
+        database_engine(database.size, [heuristic], move_machine(), source="the file", allows_vectors=allows_vectors)
+    )
 
 
 @pytest.mark.tiny

@@ -24,6 +24,7 @@ from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.service.lookups import look_up
 from pdb_query.service.served_databases import Served
 from solver import GraphSolver, Limits
+from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
@@ -201,9 +202,11 @@ def test_searches_generate_the_same_nodes_with_shared_tables(encoding: Encoding)
         for beside in ([], [other]):
             searches = [
                 IdaStar(
-                    shared.size,
-                    [Heuristic(database.lookup_tables, database.views()) for database in (*beside, first)],
-                    move_machine(),
+                    database_engine(
+                        shared.size,
+                        [Heuristic(database.lookup_tables, database.views()) for database in (*beside, first)],
+                        move_machine(),
+                    )
                 )
                 for first in (shared, separate)
             ]
@@ -219,7 +222,7 @@ def test_best_first_searches_expand_the_same_nodes_with_shared_tables(encoding: 
         with shared, separate:
             solvers = [GraphSolver(shared.size, shared.goal, databases=[database]) for database in (shared, separate)]
             idas = [
-                IdaStar(shared.size, [Heuristic(of.lookup_tables, of.views())], move_machine())
+                IdaStar(database_engine(shared.size, [Heuristic(of.lookup_tables, of.views())], move_machine()))
                 for of in (shared, separate)
             ]
             for row in random_boards(shared.size, shared.goal, 10, seed=6):

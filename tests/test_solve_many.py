@@ -38,7 +38,6 @@ def test_hard_boards_among_easy_ones(monkeypatch: pytest.MonkeyPatch) -> None:
         whole = solver.solve_many(boards, moves=True)
         # Now every board is a hard one.
         monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 500)
-        monkeypatch.setattr("solver.engine.ida_star._StackPart.slice_nodes", 900)
         for n_threads in (1, 2):
             sliced = solver.solve_many(boards, n_threads=n_threads, moves=True)
             assert (sliced.lengths == whole.lengths).all()

@@ -41,7 +41,7 @@ def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.M
 
         return run
 
-    names = {(stack, "search"), (stack, "split"), (ida_star, "search_boards"), (ida_star, "begin_threshold")}
+    names = {(stack, "search"), (stack, "split"), (ida_star, "search_boards"), (stack, "begin_threshold")}
     for module, name in names:
         monkeypatch.setattr(module, name, noting(name, getattr(module, name)))
     with database_for("3,5/2,4/1", "3x2") as database:

@@ -44,7 +44,8 @@ from pdb_query import Database, open_database, read_instances
 from pdb_query.table_file import LOAD_MODES
 from solver import Solver
 from solver.engine import layout
-from solver.engine.ida_star import IdaStar, Roots
+from solver.engine.engine import Roots
+from solver.engine.ida_star import IdaStar
 
 FOLDER = Path(__file__).parent
 SOURCE, OLD_ENGINE = FOLDER / "search.c", FOLDER / "old_engine.py"
@@ -91,7 +92,7 @@ class Numba:
     def __init__(self, solver: Solver, boards: Sequence[Board]) -> None:
         self.ida_star: IdaStar = solver.ida_star
         self.boards = boards
-        self.roots: Roots = IdaStar.roots(self.ida_star, boards)
+        self.roots: Roots = self.ida_star.engine.roots(boards)
         # `search_many` looks its boards up; here they are known.
         self.ida_star.roots = lambda *_: self.roots  # type: ignore[method-assign]
 
@@ -334,7 +335,7 @@ def compare_table(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the label and the figures of a table file for each set of boards."""
     solver = Solver(database)
-    if solver.ida_star.engine.units is not None:
+    if solver.ida_star.engine.stages is not None:
         sys.exit(f"{path} cannot be searched by the vector stages; give additive tables in bits of up to 16 cells")
     if arguments.boards:
         sample = random_boards(database.size, database.goal, arguments.boards, seed=1)

@@ -165,14 +165,14 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
 
 @kernel
 def search_boards(
-    tables: Any, units: Any, at: Any, counters: Any, place: Any, roots: Any, sums: Any, boards: Any, n_nodes: int,
-    counts: Any, lengths: Any, paths: Any,
+    tables: Any, stages: Any, at: Any, counters: Any, place: Any, roots: Any, sums: Any, thresholds: Any, boards: Any,
+    n_nodes: int, counts: Any, lengths: Any, paths: Any,
 ) -> int:  # fmt: skip
-    """Search boards one after another, each from its largest sum up, until its first solution.
+    """Search boards one after another, each from its first threshold up, until its first solution.
 
     at, counters  of an empty stack, or as the call left them that returned PAUSED
     place    int64[N_PLACES], mutated: where the search is
-    roots    uint32[m, n_columns]; sums: int64[m, s]
+    roots, sums, thresholds  see `Roots`
     boards   uint8[m, n_cells], mutated: those that were solved become the goal
     n_nodes  return PAUSED after so many generated nodes, or in a threshold that `counts` has no room for
     counts   int64[m, t, 2], mutated: generated and expanded nodes of each threshold, the last one included
@@ -188,7 +188,7 @@ def search_boards(
         row = place[BOARD]
         # Step 1. Begin a threshold. Nothing is as near as 0 moves but the goal itself.
         if place[THRESHOLD] < 0:
-            place[THRESHOLD] = sums[row].max() + 2 * place[N_FINISHED]
+            place[THRESHOLD] = thresholds[row] + 2 * place[N_FINISHED]
             if is_goal_board(tables, boards[row]):
                 lengths[row] = 0
                 place[BOARD] += 1
@@ -211,7 +211,7 @@ def search_boards(
         before = counters[GENERATED]
         status = PAUSED
         if n_left > 0:
-            status = search(tables, units, at, counters, before + n_left, no_limit, at_goal)  # type: ignore[arg-type]
+            status = search(tables, stages, at, counters, before + n_left, no_limit, at_goal)  # type: ignore[arg-type]
             n_left -= counters[GENERATED] - before
         if status != EXHAUSTED and status != FOUND:
             return status

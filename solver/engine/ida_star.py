@@ -5,31 +5,26 @@ Between slices Python is in charge: limits are checked, progress is reported, an
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.lookup import Int64s
-from pdb_core.probe import probe_boards
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import Board, BoardSize
 from solver.engine.board_kernels import (
     BOARD,
     THRESHOLD,
     WRONG,
-    begin_threshold,
-    fill_boards,
-    fill_sum,
     search_boards,
 )
-from solver.engine.engine_tables import Engine, make_engine
+from solver.engine.engine import Engine, Roots
+from solver.engine.in_order import OrderedPart
 from solver.engine.layout import (
-    ALLOWED_SHIFT,
     EXHAUSTED,
     FOUND,
     GENERATED,
@@ -39,11 +34,9 @@ from solver.engine.layout import (
     STOP_AT_GOAL,
     TOO_DEEP,
 )
-from solver.engine.stack import Stack
+from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Listed, Part, ThresholdSearch, search_threshold
-from solver.engine.unit_tables import N_MOVES, Heuristic
 from solver.engine.worker_pool import WorkerPool
-from solver.move_pruning.move_pruning import START, MoveMachine
 from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution, replay
 
@@ -105,15 +98,6 @@ def solution_of(
     )
 
 
-@dataclass(frozen=True)
-class Roots:
-    """Boards made ready for a search: uint8[m, n_cells]; their nodes, uint32[m, n_columns]; their sums, int64[m, s]."""
-
-    boards: npt.NDArray[np.uint8]
-    nodes: npt.NDArray[np.uint32]
-    sums: Int64s
-
-
 class BoardsSearch:
     """A search of boards one after another, without Python between them.
 
@@ -127,7 +111,7 @@ class BoardsSearch:
         self._roots = roots
         self._boards = roots.boards.copy()
         self._place = np.array([0, -1, 0, 0], dtype=np.int64)
-        longest = int(roots.sums.max(initial=0)) + 2 * _MOST_THRESHOLDS
+        longest = int(roots.thresholds.max(initial=0)) + 2 * _MOST_THRESHOLDS
         self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
         self.lengths = np.full(n, -1, dtype=np.int16)
         self.paths = np.zeros((n, longest), dtype=np.uint8)
@@ -147,14 +131,14 @@ class BoardsSearch:
         """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are solved, or PAUSED.
 
         A pause may also mean that a board has more thresholds than there is room for. Raises `LimitReachedError` if a
-        threshold is too far above a sum, and `TableFileDamagedError` if a search ends elsewhere than at the goal.
+        threshold is too far above a sum, and `Engine.wrong_end` if a search ends elsewhere than at the goal.
         """
         roots = self._roots
         while True:
             status = int(
                 search_boards(
-                    engine.tables, engine.units, stack.memory, stack.counters, self._place, roots.nodes, roots.sums,
-                    self._boards, n_nodes, self.counts, self.lengths, self.paths,
+                    engine.tables, engine.stages, stack.memory, stack.counters, self._place, roots.nodes, roots.sums,
+                    roots.thresholds, self._boards, n_nodes, self.counts, self.lengths, self.paths,
                 )
             )  # fmt: skip
             if status == TOO_DEEP:
@@ -163,7 +147,7 @@ class BoardsSearch:
                 break
             stack.grow()
         if (self.lengths == WRONG).any():
-            raise engine.damaged()
+            raise engine.wrong_end()
         return status
 
     def note(self, row: int, result: SearchResult) -> None:
@@ -180,9 +164,9 @@ class BoardsSearch:
         """Return the iterations of a board that are finished."""
         if row in self.more:
             return self.more[row]
-        h = int(self._roots.sums[row].max())
+        first = int(self._roots.thresholds[row])
         return tuple(
-            Iteration(h + 2 * i, generated, expanded, generated * seconds_per_node)
+            Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)
             for i, (generated, expanded) in enumerate(self.counts[row].tolist())
             if expanded
         )
@@ -190,7 +174,7 @@ class BoardsSearch:
     @property
     def h(self) -> Int64s:
         """The lower bounds at the roots, int64[m]."""
-        return self._roots.sums.max(axis=1)  # type: ignore[no-any-return]
+        return self._roots.h
 
     def nodes(self) -> tuple[Int64s, Int64s]:
         """Return the generated and the expanded nodes of each board, int64[m]."""
@@ -216,11 +200,10 @@ def too_deep(threshold: int) -> LimitReachedError:
 class _StackPart(Part):
     """The nodes of a threshold on one stack."""
 
-    slice_nodes = _SLICE_NODES
-
     def __init__(self, root: Board, stack: Stack, ida_star: "IdaStar", *, is_lent: bool = False) -> None:
         """`is_lent`: the stack goes back to `ida_star` when the part is over."""
         self._root, self._stack, self._ida_star, self._is_lent = root, stack, ida_star, is_lent
+        self.slice_nodes = ida_star.slice_nodes
 
     @property
     def counters(self) -> Int64s:
@@ -241,50 +224,32 @@ class _StackPart(Part):
             self._ida_star.take_back(self._stack)
 
     def tiles(self) -> tuple[int, ...]:
-        """Raises `TableFileDamagedError` if the moves lead elsewhere than to the goal."""
+        """Raises `Engine.wrong_end` if the moves lead elsewhere than to the goal."""
         engine = self._ida_star.engine
         tiles, end = tiles_moved(self._root, self._stack.moves_to_goal(), engine.size)
         if end != engine.goal:
-            raise engine.damaged()
+            raise engine.wrong_end()
         return tiles
 
     def pause(self) -> None:
         self._stack.pause()
 
 
-def tiles_moved(board: Board, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Board]:
-    """Return the tiles that move when the blank moves so (0 up, 1 left, 2 right, 3 down), and the board after that."""
-    cells, blank = list(board), board.index(BLANK)
-    steps = (-size.width, -1, 1, size.width)
-    tiles = []
-    for move in moves:
-        cell = blank + steps[move]
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank = cell
-    return tuple(tiles), tuple(cells)
-
-
 class IdaStar:
-    """IDA* with the largest of all sums of some databases, for the goal of the first. Thread-safe."""
+    """IDA* with an engine, for its goal. Thread-safe."""
 
-    def __init__(
-        self,
-        size: BoardSize,
-        heuristics: Sequence[Heuristic],
-        machine: MoveMachine,
-        *,
-        source: str = "the table",
-        **options: Any,
-    ) -> None:
-        """`source` names the tables' files in messages. For other options see `make_engine`."""
-        self.size = size
-        self.machine = machine
-        self.engine: Engine = make_engine(size, heuristics, machine, source=source, **options)
-        self.goal: Board = self.engine.goal
-        self._allowed = ((machine.successors >= 0) << np.arange(N_MOVES)).sum(axis=1)
+    def __init__(self, engine: Engine, *, in_order: bool = False) -> None:
+        """`in_order` searches without a pool in the order of the textbook, see `in_order`."""
+        self.engine = engine
+        self.size, self.machine, self.goal = engine.size, engine.machine, engine.goal
+        self._in_order = in_order
         self._lock = threading.Lock()
         self._stacks: list[Stack] = []
+
+    @property
+    def slice_nodes(self) -> int:
+        """Nodes of a slice."""
+        return max(1, int(_SLICE_NODES * self.engine.speed))
 
     def search(
         self,
@@ -302,7 +267,7 @@ class IdaStar:
         than one. With `finds_all` the last threshold is searched to its end; all optimal solutions are counted, and
         `listed` is called with each. The machine must then be one that keeps equals.
 
-        Raises `TableFileDamagedError` if the tables lead elsewhere than to the goal.
+        Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
         start = time.perf_counter()
         limits = limits or Limits()
@@ -310,13 +275,15 @@ class IdaStar:
             if listed is not None:
                 listed(())
             return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
-        roots = self.roots([board])
-        h = int(roots.sums.max())
+        roots = self.engine.roots([board])
+        h = int(roots.h[0])
+        in_order = self._in_order and pool is None and not finds_all
         with self.stack() as stack:
             # Step 1. Thresholds of some thousand nodes, several in one call: Python takes as long as a thousand nodes.
             small = BoardsSearch(roots)
-            is_limited = limits.nodes is not None and limits.nodes <= _SMALL_NODES
-            n_nodes = 0 if finds_all or is_limited else _SMALL_NODES
+            n_nodes = int(_SMALL_NODES * min(1.0, self.engine.speed))
+            if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
+                n_nodes = 0
             small_start = time.perf_counter()
             status = small.search(self.engine, stack, n_nodes)
             n_small = int(small.counts[0, :, 0].sum()) + (int(stack.counters[GENERATED]) if status == PAUSED else 0)
@@ -349,10 +316,10 @@ class IdaStar:
 
         `report` is called every fraction of a second. Workers of `pool` help with boards that take long.
         """
-        roots = self.roots(boards)
+        roots = self.engine.roots(boards)
         many = BoardsSearch(roots)
         with self.stack() as stack:
-            while many.search(self.engine, stack, _SLICE_NODES) == PAUSED:
+            while many.search(self.engine, stack, self.slice_nodes) == PAUSED:
                 # The rest of a hard board is searched as if it were alone.
                 row = many.board
                 start = time.perf_counter()
@@ -379,62 +346,45 @@ class IdaStar:
     ) -> SearchResult:
         """Search a board from a threshold on that was begun on `stack`; `finished` are those before."""
         board: Board = tuple(roots.boards[row].tolist())
-        h = int(roots.sums[row].max())
+        h = int(roots.h[row])
+        in_order = self._in_order and pool is None and not finds_all
         while True:
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
-            search: ThresholdSearch[_StackPart] = ThresholdSearch(
-                threshold, nodes_left, finds_all=finds_all, listed=listed
-            )
-            part = _StackPart(board, stack, self)
+            search: ThresholdSearch[Part] = ThresholdSearch(threshold, nodes_left, finds_all=finds_all, listed=listed)
+            part: Part = _StackPart(board, stack, self)
+            if in_order:
+                part = OrderedPart(
+                    self.engine,
+                    roots,
+                    row,
+                    threshold,
+                    stack,
+                    self.slice_nodes,
+                    finished[-1].generated if finished else 0,
+                )
             finished = (*finished, search_threshold(search, part, limits, start, report, pool))
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
                 is_complete = finds_all and search.status == FOUND
-                rest = self.paths_left(board, stack) if search.status == PAUSED and pool is None else ()
+                is_rest_known = search.status == PAUSED and pool is None and not in_order
+                rest = self.paths_left(board, stack) if is_rest_known else ()
                 seconds = time.perf_counter() - start
                 return SearchResult(tiles, search.n_solutions, is_complete, h, finished, seconds, rest)
             # All solutions have the same parity, and so have all sums and thresholds.
             threshold += 2
             self.begin(stack, roots, row, threshold)
 
-    def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
-        """Look boards up in all tables, and make them roots; `states` of the move-pruning machine are START by default.
-
-        Raises `TableFileDamagedError` if a distance is not to be found.
-        """
-        engine, tables = self.engine, self.engine.tables
-        rows = np.array(boards, dtype=np.uint8).reshape(-1, self.size.n_cells)
-        nodes = np.zeros((len(rows), tables.n_columns), dtype=np.uint32)
-        sums = np.zeros((len(rows), tables.n_sums), dtype=np.int64)
-        at = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
-        fill_boards(tables, rows, (at | self._allowed[at] << ALLOWED_SHIFT).astype(np.uint32), nodes)
-        index = 0
-        for heuristic in engine.heuristics:
-            shape = (len(rows), *heuristic.views.view_of_unit.shape)
-            masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-            values = np.empty(shape, dtype=np.uint8)
-            probe_boards(rows, heuristic.tables, heuristic.views, masks, labels, values)
-            if (values == UNREACHED).any():
-                raise engine.damaged()
-            for s, patterns in heuristic.sums():
-                fill_sum(
-                    tables, index, np.array(patterns, dtype=np.int64), heuristic.tables.label_bits, masks[:, s],
-                    labels[:, s], values[:, s], nodes, sums,
-                )  # fmt: skip
-                index += 1
-        return Roots(rows, nodes, sums)
-
     def begin(self, stack: Stack, roots: Roots, row: int, threshold: int) -> None:
         """Put a root on an empty stack. Raises `LimitReachedError` if the threshold is too large."""
         if threshold - int(roots.sums[row].min()) > 2 * MAX_SLACK:
             raise too_deep(threshold)
-        begin_threshold(self.engine.tables, stack.memory, stack.counters, roots.nodes[row], roots.sums[row], threshold)
+        stack.begin(roots, row, threshold)
 
     def load_kernels(self, board: Board) -> None:
         """Load or compile all kernels of searches, also those of threads, on a board one move from the goal."""
         self.search(board, Limits(nodes=_SMALL_NODES + 1))
         with self.stack() as stack:
-            self.begin(stack, self.roots([board]), 0, 1)
+            self.begin(stack, self.engine.roots([board]), 0, 1)
             stack.search(1, 1, STOP_AT_GOAL)
             with self.stack() as other:
                 stack.split(other)
@@ -457,7 +407,7 @@ class IdaStar:
         with self._lock:
             if self._stacks:
                 return self._stacks.pop()
-        return Stack(self.engine.tables, self.engine.units, _USUAL_DEPTH)
+        return Stack(self.engine, _USUAL_DEPTH)
 
     def take_back(self, stack: Stack) -> None:
         """Keep a stack for the next search; its nodes are dropped."""

@@ -8,8 +8,9 @@ nodes for each move of the threshold: the nodes that one round leaves there are 
 from typing import Any
 
 from pdb_core.bit_kernels import popcount
-from pdb_core.jit import inlined_kernel, kernel
+from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
 from pdb_core.vector_kernels import LANES, load, load_word, store, store_word
+from solver.engine.heuristic_round_kernels import HeuristicStages, heuristic_round
 from solver.engine.layout import (
     ALLOWED_SHIFT,
     BATCH,
@@ -32,9 +33,21 @@ from solver.engine.layout import (
     STATE,
     TOP,
 )
+from solver.engine.packed_round_kernels import PackedStages, packed_round
 from solver.engine.scalar_round_kernels import BYTE, scalar_round
+from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import vector_round
 
+# Expand `n` nodes of the stack from `top` on; (stages, tables, at, n, top, first_link). Returns the nodes generated,
+# the new top, and whether a node has no moves left.
+expand = chosen_by_type(
+    {
+        type(None): vector_round,
+        UnitTables: scalar_round,
+        PackedStages: packed_round,
+        HeuristicStages: heuristic_round,
+    }
+)
 # Room for the children of a round.
 ROUND_ROOM = 5 * BATCH
 
@@ -117,11 +130,11 @@ def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
 
 
 @kernel
-def search(tables: Any, units: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, at_goal: int) -> int:
+def search(tables: Any, stages: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, at_goal: int) -> int:
     """Search for goals among the nodes below those on the stack, until the stack is empty.
 
     tables     `EngineTables`
-    units      `UnitTables` for the scalar stages, None for the vector stages
+    stages     the tables of the kind of round, see `expand`
     at         `StackMemory`; the nodes there change
     counters   int64[N_COUNTERS], mutated
     pause_at   return PAUSED once GENERATED has reached this; a call that returned PAUSED is continued by the next one
@@ -151,11 +164,7 @@ def search(tables: Any, units: Any, at: Any, counters: Any, pause_at: int, max_n
         n_links = counters[N_LINKS]
         for i in range(0, n, LANES):
             store(at.links + 4 * (n_links + i), load(at.stack + LINK * at.stack_column + 4 * (top + i)))
-        # Decided at compile time: numba drops the other branch.
-        if units is None:
-            n_generated, new_top, has_ended = vector_round(tables, at, n, top, n_links)
-        else:
-            n_generated, new_top, has_ended = scalar_round(tables, units, at, n, top, n_links)
+        n_generated, new_top, has_ended = expand(stages, tables, at, n, top, n_links)
         n_rounds += 1
         counters[N_LINKS] = n_links + n
         counters[GENERATED] = generated + n_generated

@@ -1,15 +1,17 @@
 """The memory of one search: its stack, the batch and the lists of a round, and the links to parents."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.private_memory import private_memory
+from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.vectors import address_of
-from solver.engine.engine_tables import EngineTables
+from solver.engine.board_kernels import begin_threshold
+from solver.engine.engine import Engine, Roots
 from solver.engine.layout import (
     BATCH,
     BATCH_COLUMN,
@@ -24,7 +26,6 @@ from solver.engine.layout import (
     TOP,
 )
 from solver.engine.search_kernels import ROUND_ROOM, search, split
-from solver.engine.unit_tables import UnitTables
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
 _LINKS = 1 << 17
@@ -64,9 +65,9 @@ class Stack:
     counters  int64[N_COUNTERS]
     """
 
-    def __init__(self, tables: EngineTables, units: UnitTables | None, max_depth: int) -> None:
+    def __init__(self, engine: Engine, max_depth: int) -> None:
         """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
-        self._tables, self._units = tables, units
+        self._tables, self._stages = engine.tables, engine.stages
         self.counters: Int64s = np.zeros(N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
         self._allocate(3 * BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
@@ -115,12 +116,9 @@ class Stack:
         """Nodes to expand."""
         return int(self.counters[TOP])
 
-    def put(self, nodes: npt.NDArray[np.uint32]) -> None:
-        """Begin with some nodes, uint32[m, n_columns], without parents."""
-        self.columns[:, : len(nodes)] = nodes.T
-        self.columns[LINK, : len(nodes)] = 0
-        self.counters[:] = 0
-        self.counters[TOP], self.counters[N_LINKS] = len(nodes), 1
+    def begin(self, roots: Roots, row: int, threshold: int) -> None:
+        """Begin to search a root up to a threshold."""
+        begin_threshold(self._tables, self.memory, self.counters, roots.nodes[row], roots.sums[row], threshold)
 
     def pause(self) -> None:
         """Let `search`, in another thread, return soon."""
@@ -129,7 +127,7 @@ class Stack:
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
         """Search as `search_kernels.search` does. Returns FOUND, EXHAUSTED or PAUSED."""
         while True:
-            status = int(search(self._tables, self._units, self.memory, self.counters, pause_at, max_nodes, at_goal))
+            status = int(search(self._tables, self._stages, self.memory, self.counters, pause_at, max_nodes, at_goal))
             self._signal[0] = 0
             if status != NO_ROOM:
                 return status
@@ -159,3 +157,16 @@ class Stack:
     def moves_to_nodes(self) -> list[list[int]]:
         """Return the blank's moves to each node that is still to be expanded."""
         return [self.moves_by(link) for link in self.columns[LINK, : self.n_nodes].tolist()]
+
+
+def tiles_moved(board: Board, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Board]:
+    """Return the tiles that move when the blank moves so (0 up, 1 left, 2 right, 3 down), and the board after that."""
+    cells, blank = list(board), board.index(BLANK)
+    steps = (-size.width, -1, 1, size.width)
+    tiles = []
+    for move in moves:
+        cell = blank + steps[move]
+        tiles.append(cells[cell])
+        cells[blank], cells[cell] = cells[cell], BLANK
+        blank = cell
+    return tuple(tiles), tuple(cells)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pdb_core.puzzle import BLANK, Board
-from solver.engine.ida_star import IdaStar, tiles_moved
+from solver.engine.ida_star import IdaStar
 from solver.engine.layout import EXPANDED, FOUND, GENERATED, PAUSED, STOP_AT_GOAL
+from solver.engine.stack import tiles_moved
 from solver.move_pruning.move_pruning import START, MoveMachine
 
 # Nodes between two looks at the clock: some 15 ms.
@@ -50,8 +51,8 @@ def search_subtrees(
     for path, (end, _) in zip(paths, ends, strict=True):
         if end == ida_star.goal:
             return SubtreesResult(0, 0, tuple(path), (), time.perf_counter() - start)
-    roots = ida_star.roots([end for end, _ in ends], [state for _, state in ends])
-    hs = roots.sums.max(axis=1, initial=0).tolist()
+    roots = ida_star.engine.roots([end for end, _ in ends], [state for _, state in ends])
+    hs = roots.h.tolist()
 
     def go_on() -> bool:
         return generated < max_nodes and time.perf_counter() - start < max_seconds
@@ -76,7 +77,7 @@ def search_subtrees(
             if status == FOUND:
                 tiles, end = tiles_moved(ends[row][0], stack.moves_to_goal(), ida_star.size)
                 if end != ida_star.goal:
-                    raise ida_star.engine.damaged()
+                    raise ida_star.engine.wrong_end()
                 return SubtreesResult(generated, expanded, (*path, *tiles), (), time.perf_counter() - start)
             if status == PAUSED:
                 rest += [path + left for left in ida_star.paths_left(ends[row][0], stack)]

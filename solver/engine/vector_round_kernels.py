@@ -104,20 +104,32 @@ def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int)
 
 
 @inlined_kernel
+def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
+    """Copy `n` nodes from `top` on into the batch."""
+    for i in range(0, n, LANES):
+        for column in range(tables.n_columns):
+            node = load(at.stack + column * at.stack_column + 4 * (top + i))
+            store(at.batch + column * BATCH_COLUMN + 4 * i, node)
+
+
+@inlined_kernel
+def legal_moves(tables: Any, state: Any, is_node: Any) -> Any:
+    """Return the masks of the moves that the board and the machine allow, by the STATE of nodes."""
+    legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)
+    return where(is_node, (state >> ALLOWED_SHIFT) & legal, 0)
+
+
+@inlined_kernel
 def list_children(tables: Any, at: Any, n: int, top: int) -> tuple[int, int]:
     """Copy `n` nodes from `top` on into the batch, and list their children. Returns the numbers of horizontal and of
     vertical moves.
 
     Children are listed move by move, so that their order does not depend on the lanes of a vector.
     """
+    take_nodes(tables, at, n, top)
     for i in range(0, n, LANES):
-        for column in range(tables.n_columns):
-            node = load(at.stack + column * at.stack_column + 4 * (top + i))
-            store(at.batch + column * BATCH_COLUMN + 4 * i, node)
-        state = load(at.batch + STATE * BATCH_COLUMN + 4 * i)
-        legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)
+        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
         # The list of those that rise is not in use yet: it holds the moves of each node.
-        moves = where(iota() + i < n, (state >> ALLOWED_SHIFT) & legal, 0)
         store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
     n_horizontal, n_vertical = 0, 0
     # Left, right, up, down.
@@ -361,10 +373,8 @@ def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int)
 
 
 @inlined_kernel
-def vector_round(tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand the `n` nodes from `top` on. Returns the nodes generated, the new top, and whether a node has no moves
-    left.
-    """
+def vector_round(_stages: None, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
+    """Expand nodes as `search_kernels.expand` says."""
     n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
     # While the children of one list wait for their distances, those of the other are worked on.

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.jit import borrowing_kernel
+from pdb_core.jit import borrowing_kernel, inlined_kernel
 from solver.heuristics.linear_conflict import COLUMNS, ROWS
 
 _at = np.uint64
@@ -36,7 +36,7 @@ def conflicts(tables: Any, board: Any) -> int:
     return cost
 
 
-@borrowing_kernel
+@inlined_kernel
 def conflicts_after_move(tables: Any, board: Any, from_cell: int, to_cell: int) -> int:
     """By how much `conflicts` changes when the tile on `from_cell` slides to the blank on the next cell, `to_cell`.
 

@@ -2,7 +2,7 @@
 
 import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -13,13 +13,12 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import Iteration, Limits, WorkerPool, replay
-from solver.engine.ida_star import SearchResult
+from solver.engine.heuristic_engine import heuristic_engine
+from solver.engine.ida_star import IdaStar, SearchResult
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.ida_star.classic_ida_star import ClassicIdaStar
-from solver.ida_star.classic_tables import pack_board
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, find_duplicates
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, move_machine
 from tests.naive import naive_distances, naive_duplicates, naive_manhattan, naive_shortest_solutions
 from tests.naive_classic import naive_classic_thresholds
 from tests.solving import S3, S4, hard_board, node_counts, solvable_boards
@@ -31,14 +30,14 @@ NAMES = [name for name in HEURISTICS if name != "triples"]
 CHOSEN = [*((name,) for name in NAMES), tuple(NAMES)]
 
 
-@pytest.fixture(autouse=True)
-def wrapping_words() -> Iterator[None]:
-    """The words of pruned children wrap around; without the JIT numpy warns of it."""
-    with np.errstate(over="ignore"):
-        yield
+def ida_star_for(
+    size: BoardSize, goal: Board, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
+) -> IdaStar:
+    machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    return IdaStar(heuristic_engine(size, goal, names, machine), in_order=plain)
 
 
-def solved(searcher: ClassicIdaStar, board: Board, goal: Board, size: BoardSize) -> SearchResult:
+def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> SearchResult:
     result = searcher.search(board)
     assert result.tiles is not None
     replay(board, result.tiles, goal, size)
@@ -51,7 +50,7 @@ def solved(searcher: ClassicIdaStar, board: Board, goal: Board, size: BoardSize)
 @pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(2, 3), BoardSize(3, 2)], ids=str)
 def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[str, ...], plain: bool) -> None:
     goal = blank_first(size) if plain else blank_last(size)
-    searcher = ClassicIdaStar(size, goal, names, plain=plain)
+    searcher = ida_star_for(size, goal, names, plain=plain)
     for board, distance in list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]:
         assert len(solved(searcher, board, goal, size).tiles or ()) == distance
 
@@ -68,7 +67,7 @@ def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[
     ],
 )
 def test_lengths_of_samples_are_shortest(size: BoardSize, goal: Board, names: tuple[str, ...], plain: bool) -> None:
-    searcher = ClassicIdaStar(size, goal, names, plain=plain)
+    searcher = ida_star_for(size, goal, names, plain=plain)
     distances = naive_distances(size, goal)
     for board in solvable_boards(size, goal, 25, 5):
         assert len(solved(searcher, board, goal, size).tiles or ()) == distances[board]
@@ -93,8 +92,8 @@ def moved_at_random(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Bo
 )
 def test_all_sizes_are_solved_as_without_pruning(size: BoardSize, names: tuple[str, ...]) -> None:
     goal = snail(size)
-    pruning = ClassicIdaStar(size, goal, names)
-    plain = ClassicIdaStar(size, goal, ["manhattan"], plain=True)
+    pruning = ida_star_for(size, goal, names)
+    plain = ida_star_for(size, goal, ["manhattan"], plain=True)
     for seed in range(3):
         board = moved_at_random(goal, size, 61, seed)
         result = solved(pruning, board, goal, size)
@@ -116,7 +115,7 @@ def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) 
 def test_nodes_of_each_threshold_are_those_of_the_naive_twin(names: tuple[str, ...], plain: bool) -> None:
     duplicates = naive_duplicates(2) if plain else machine_duplicates()
     for goal in (blank_last(S3), CENTRE):
-        searcher = ClassicIdaStar(S3, goal, names, plain=plain)
+        searcher = ida_star_for(S3, goal, names, plain=plain)
         for board in (moved_at_random(goal, S3, 24, seed) for seed in range(3)):
             if board == goal:
                 continue
@@ -126,7 +125,9 @@ def test_nodes_of_each_threshold_are_those_of_the_naive_twin(names: tuple[str, .
             expected = naive_classic_thresholds(
                 board, goal, S3, lambda at, goal=goal: naive_h(at, goal, S3, names), first, duplicates
             )
-            assert node_counts(result.iterations) == expected
+            found = node_counts(result.iterations)
+            # Only the order of the textbook has its nodes in the last threshold.
+            assert found == expected if plain else found[:-1] == expected[:-1]
 
 
 @cache
@@ -143,12 +144,7 @@ def machine_duplicates() -> list[str]:
 def test_boards_larger_than_6x6_are_refused() -> None:
     size = BoardSize(7, 4)
     with pytest.raises(InputError, match="go to boards of 6x6"):
-        ClassicIdaStar(size, blank_last(size), ["manhattan"])
-
-
-@pytest.mark.tiny
-def test_packed_boards_are_read_from_the_blank_on() -> None:
-    assert pack_board((1, 2, 3, 4, 0, 5, 6, 7, 8)) == 0x4321_0000_0008_7650
+        ida_star_for(size, blank_last(size), ["manhattan"])
 
 
 @pytest.mark.tiny
@@ -156,7 +152,7 @@ def test_packed_boards_are_read_from_the_blank_on() -> None:
 def test_all_shortest_solutions_are_counted(name: str) -> None:
     size = BoardSize(3, 2)
     goal = blank_last(size)
-    searcher = ClassicIdaStar(size, goal, [name], keeps_equals=True)
+    searcher = ida_star_for(size, goal, [name], keeps_equals=True)
     for board, n_solutions in list(naive_shortest_solutions(size, goal).items())[::9]:
         listed: list[tuple[int, ...]] = []
         result = searcher.search(board, finds_all=True, listed=listed.append)
@@ -169,7 +165,7 @@ def test_all_shortest_solutions_are_counted(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
 def test_limits_of_nodes_are_kept(name: str) -> None:
-    searcher = ClassicIdaStar(S4, blank_last(S4), [name])
+    searcher = ida_star_for(S4, blank_last(S4), [name])
     result = searcher.search(hard_board(), Limits(nodes=100_000))
     assert result.tiles is None
     assert 100_000 <= result.generated < 100_004
@@ -178,7 +174,7 @@ def test_limits_of_nodes_are_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
 def test_limits_of_seconds_are_kept(name: str) -> None:
-    searcher = ClassicIdaStar(S4, blank_last(S4), [name])
+    searcher = ida_star_for(S4, blank_last(S4), [name])
     start = time.perf_counter()
     assert searcher.search(hard_board(), Limits(seconds=0.2)).tiles is None
     assert time.perf_counter() - start < 1.5
@@ -187,7 +183,7 @@ def test_limits_of_seconds_are_kept(name: str) -> None:
 def test_slices_of_a_slow_heuristic_are_short() -> None:
     size = BoardSize(5, 5)
     goal = blank_last(size)
-    searcher = ClassicIdaStar(size, goal, ["triples"])
+    searcher = ida_star_for(size, goal, ["triples"])
     searcher.search(moved_at_random(goal, size, 20, 1))
     board = (23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0)
     told: list[float] = []
@@ -206,7 +202,7 @@ def test_report_is_told_and_ctrl_c_ends_the_search(name: str) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ClassicIdaStar(S4, blank_last(S4), [name]).search(hard_board(), report=report)
+        ida_star_for(S4, blank_last(S4), [name]).search(hard_board(), report=report)
     thresholds = [iteration.threshold for iteration in told]
     assert thresholds == sorted(thresholds)
     assert len(told) == 5
@@ -221,7 +217,7 @@ def test_report_is_told_and_ctrl_c_ends_the_search(name: str) -> None:
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_helpers_change_neither_lengths_nor_finished_thresholds(n_workers: int, name: str) -> None:
     goal = blank_last(S4)
-    searcher = ClassicIdaStar(S4, goal, [name])
+    searcher = ida_star_for(S4, goal, [name])
     for seed in range(3):
         board = moved_at_random(goal, S4, 150, seed)
         alone = solved(searcher, board, goal, S4)
@@ -235,7 +231,7 @@ def test_helpers_change_neither_lengths_nor_finished_thresholds(n_workers: int, 
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_limits_end_a_shared_search() -> None:
-    searcher = ClassicIdaStar(S4, blank_last(S4), ["manhattan"])
+    searcher = ida_star_for(S4, blank_last(S4), ["manhattan"])
     with WorkerPool(2) as pool:
         result = searcher.search(hard_board(), Limits(nodes=500_000), pool=pool)
     assert result.tiles is None
@@ -253,7 +249,7 @@ def test_nodes_of_published_boards_are_those_on_record() -> None:
     goal = blank_first(S4)
     assert len({identity for _name, _search, identity, _generated in records}) > 20
     for name, kind in sorted({(name, kind) for name, kind, _id, _generated in records}):
-        searcher = ClassicIdaStar(S4, goal, [name], plain=kind == "plain")
+        searcher = ida_star_for(S4, goal, [name], plain=kind == "plain")
         expected = {identity: generated for *key, identity, generated in records if key == [name, kind]}
 
         def solve(identity: str, _report: object, _pool: object, searcher=searcher) -> int:

@@ -1,44 +1,40 @@
-"""Everything that does not change during a search, arranged for the kernels of the engine."""
+"""The tables of a search with databases, arranged for the kernels of the engine."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.layout import pattern_blocks
 from pdb_core.lookup import Int64s
-from pdb_core.puzzle import Board, BoardSize
-from pdb_core.vectors import address_of, compress_permutations
+from pdb_core.probe import probe_boards
+from pdb_core.puzzle import BoardSize
+from pdb_core.vectors import address_of
+from solver.engine.board_kernels import fill_sum
+from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.layout import (
-    ALLOWED_SHIFT,
     BATCH,
-    BLANK_MASK,
     BLOCK_BITS,
     CELL_SETS,
     DIGIT_BITS,
     DIGITS,
     FAR_COLUMN,
     FIRST_DIGIT,
-    FIRST_SLACKS,
     FRAME,
     JUMPS_UPWARD,
-    LEFT,
     MAX_VECTOR_CELLS,
     MAX_VECTOR_SUMS,
     MAX_VECTOR_TILES,
     MAX_VECTOR_WIDTH,
     MEMORY,
-    MORE_SLACKS,
     N_UNITS,
     REGION_BITS,
     ROW_BITS,
-    SLACK,
-    SLACK_BITS,
-    SLACK_SHIFT,
     STEPS,
     SUM_FIELDS,
     TABLE_BIT,
@@ -46,75 +42,48 @@ from solver.engine.layout import (
     UNIT_FIELDS,
     WORDS,
 )
-from solver.engine.unit_tables import N_MOVES, Heuristic, UnitTables, blank_moves, unit_tables
+from solver.engine.unit_tables import N_MOVES, Heuristic, blank_moves, unit_tables
 from solver.move_pruning.move_pruning import MoveMachine
-
-Array = npt.NDArray[Any]
-
-_UNUSED = np.empty(0, dtype=np.uint8)
-
-
-class EngineTables(NamedTuple):
-    """Constants of a search, in the form that kernels read. The owner keeps the arrays of `Engine` alive.
-
-    batch         nodes of a round, up to BATCH
-    n_columns     of a node; the sums' columns begin at `first_sum_column`. Scalar stages: the board's begin at
-                  `board_column`, those of the units' words at `word_column`; 0 for vector stages
-    list_columns  of a list of children; `n_far_columns` of them hold digits
-    sums          int64[s, SUM_FIELDS + units * UNIT_FIELDS]
-    order, n_far  int64[2, s]: for horizontal and for vertical moves the order in which the sums are looked up, and how
-                  many columns of digits the list has by then
-    all_cells     mask
-    between       mask of as many cells as a tile can jump over
-    goal          uint8[n_cells]
-    Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
-    `successors`, the machine's states by state and move, with the moves that they allow; uint64: `sets`, by cell set,
-    see `layout`; uint16: `jumps`; and `permutations`, see `compress`.
-    """
-
-    batch: int
-    n_columns: int
-    first_sum_column: int
-    board_column: int
-    word_column: int
-    list_columns: int
-    n_far_columns: int
-    n_sums: int
-    n_cells: int
-    sums: Int64s
-    order: Int64s
-    n_far: Int64s
-    all_cells: int
-    between: int
-    goal: npt.NDArray[np.uint8]
-    legal: int
-    steps: int
-    successors: int
-    sets: int
-    jumps: int
-    permutations: int
 
 
 @dataclass(frozen=True)
-class Engine:
-    """The tables of a search, and the arrays that they refer to by address. `units` is None for the vector stages."""
+class DatabaseEngine(Engine):
+    """The tables of a search with databases. `stages` is None for the vector stages, else `UnitTables`.
 
-    size: BoardSize
-    goal: Board
+    source  names the tables' files in messages
+    """
+
     heuristics: tuple[Heuristic, ...]
-    tables: EngineTables
-    units: UnitTables | None
     source: str
-    _arrays: tuple[Array, ...] = field(repr=False)
 
-    def damaged(self) -> TableFileDamagedError:
+    def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
+        sums = np.zeros((len(rows), self.tables.n_sums), dtype=np.int64)
+        index = 0
+        for heuristic in self.heuristics:
+            shape = (len(rows), *heuristic.views.view_of_unit.shape)
+            masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+            values = np.empty(shape, dtype=np.uint8)
+            probe_boards(rows, heuristic.tables, heuristic.views, masks, labels, values)
+            if (values == UNREACHED).any():
+                raise self.wrong_end()
+            for s, patterns in heuristic.sums():
+                fill_sum(
+                    self.tables, index, np.array(patterns, dtype=np.int64), heuristic.tables.label_bits, masks[:, s],
+                    labels[:, s], values[:, s], nodes, sums,
+                )  # fmt: skip
+                index += 1
+        h = sums.max(axis=1, initial=0)
+        # All sums have the parity of the solutions.
+        return Roots(rows, nodes, sums, h, h)
+
+    def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""
         return TableFileDamagedError(
             f"{self.source} is damaged: a distance in it contradicts another one; run pdb verify, and build it again"
         )
 
 
-def make_engine(
+def database_engine(
     size: BoardSize,
     heuristics: Sequence[Heuristic],
     machine: MoveMachine,
@@ -122,7 +91,7 @@ def make_engine(
     source: str = "the table",
     allows_vectors: bool = True,
     batch: int = BATCH,
-) -> Engine:
+) -> DatabaseEngine:
     """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernels.
 
     The goal is that of the first heuristic's tables. With `allows_vectors=False` the scalar stages are used even if the
@@ -130,60 +99,39 @@ def make_engine(
     """
     is_vector = allows_vectors and _suits_vectors(size, heuristics)
     sums = [(heuristic, s, patterns) for heuristic in heuristics for s, patterns in heuristic.sums()]
-    n_sums = len(sums)
-    first_sum_column = LEFT + 1 + max(0, -(-(n_sums - FIRST_SLACKS) // MORE_SLACKS))
+    most_units = max(len(patterns) for _, _, patterns in sums)
+    rows = slack_rows(len(sums), SUM_FIELDS + most_units * UNIT_FIELDS)
+    column = first_column_after_slacks(len(sums))
     arrays: list[Array] = []
+    others: dict[str, Any] = {}
 
     def address(array: Array) -> int:
         arrays.append(array)
         return address_of(array)
 
-    most_units = max(len(patterns) for _, _, patterns in sums)
-    rows = np.zeros((n_sums, SUM_FIELDS + most_units * UNIT_FIELDS), dtype=np.int64)
-    for s, row in enumerate(rows):
-        row[SLACK], row[SLACK_SHIFT] = _slack_place(s)
-    board_column = word_column = 0
     if is_vector:
-        n_columns = first_sum_column
         for row, (heuristic, s, _) in zip(rows, sums, strict=True):
-            n_columns = _fill_vector_sum(row, heuristic, s, size, n_columns, address)
-        sets = address(_cell_sets(size, heuristics))
+            column = _fill_vector_sum(row, heuristic, s, size, column, address)
+        order, n_far = _order_of_sums(rows)
+        others = {
+            "list_columns": DIGITS + len(sums),
+            "n_far_columns": int(n_far.max()),
+            "order": order,
+            "n_far": n_far,
+            "sets": address(_cell_sets(size, heuristics)),
+            "jumps": address(_jumps()),
+        }
     else:
-        board_column = first_sum_column
-        word_column = n_columns = board_column + -(-size.n_cells // 4)
+        word_column = column + -(-size.n_cells // 4)
+        others = {"board_column": column, "word_column": word_column, "list_columns": WORDS + 2 * len(sums)}
+        column = word_column
         for row, (_, _, patterns) in zip(rows, sums, strict=True):
-            row[N_UNITS], row[UNIT_DIGITS] = len(patterns), n_columns
-            n_columns += 2 * len(patterns)
-        sets = address(_UNUSED)
-    order, n_far = _order_of_sums(rows)
-    _, cell_moves = blank_moves(size)
-    legal = np.zeros(BLANK_MASK + 1, dtype=np.uint32)
-    legal[: size.n_cells] = cell_moves
-    tables = EngineTables(
-        batch=batch,
-        n_columns=n_columns,
-        first_sum_column=first_sum_column,
-        board_column=board_column,
-        word_column=word_column,
-        list_columns=DIGITS + n_sums if is_vector else WORDS + 2 * n_sums,
-        n_far_columns=int(n_far.max()),
-        n_sums=n_sums,
-        n_cells=size.n_cells,
-        sums=rows,
-        order=order,
-        n_far=n_far,
-        all_cells=(1 << size.n_cells) - 1,
-        between=(1 << (size.width - 1)) - 1,
-        goal=heuristics[0].tables.goal,
-        legal=address(legal),
-        steps=address(np.array([-size.width, -1, 1, size.width] + [0] * 12, dtype=np.int64).astype(np.uint32)),
-        successors=address(_successors(machine)),
-        sets=sets,
-        jumps=address(_jumps()),
-        permutations=address(compress_permutations()),
-    )
-    units = None if is_vector else unit_tables(size, heuristics)
-    return Engine(size, tuple(tables.goal.tolist()), tuple(heuristics), tables, units, source, tuple(arrays))
+            row[N_UNITS], row[UNIT_DIGITS] = len(patterns), column
+            column += 2 * len(patterns)
+    goal = heuristics[0].tables.goal
+    tables = engine_tables(size, goal, machine, arrays, n_columns=column, sums=rows, batch=batch, **others)
+    stages = None if is_vector else unit_tables(size, heuristics)
+    return DatabaseEngine(size, machine, tables, stages, 1.0, arrays, tuple(heuristics), source)
 
 
 def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
@@ -203,14 +151,6 @@ def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
             for tables, views in heuristics
         )
     )
-
-
-def _slack_place(s: int) -> tuple[int, int]:
-    """Return the column and the shift of the slack of sum `s`."""
-    if s < FIRST_SLACKS:
-        return LEFT, SLACK_BITS * s
-    column, k = divmod(s - FIRST_SLACKS, MORE_SLACKS)
-    return LEFT + 1 + column, SLACK_BITS * k
 
 
 def _fill_vector_sum(
@@ -269,13 +209,6 @@ def _cell_sets(size: BoardSize, heuristics: Sequence[Heuristic]) -> npt.NDArray[
         regions = np.bitwise_or.reduce(numbers.astype(np.uint64) << shifts, axis=1)
         sets[blocks.cell_sets] = regions | blocks.first_block[:-1].astype(np.uint64)
     return sets
-
-
-def _successors(machine: MoveMachine) -> npt.NDArray[np.uint32]:
-    """Return the state after each state and move, with the moves it allows above; 0 for a move that is pruned."""
-    after = machine.successors.astype(np.int64)
-    allowed = ((after >= 0) << np.arange(N_MOVES)).sum(axis=1)
-    return np.where(after < 0, 0, after | (allowed[after] << ALLOWED_SHIFT)).astype(np.uint32).reshape(-1)
 
 
 def _jumps() -> npt.NDArray[np.uint16]:

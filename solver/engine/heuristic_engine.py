@@ -1,0 +1,147 @@
+"""The tables of a search with heuristics that need no database, arranged for the kernels of the engine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.lookup import Int64s
+from pdb_core.puzzle import Board, BoardSize, check_table_size, permutation_is_odd
+from pdb_core.vectors import address_of
+from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
+from solver.engine.heuristic_round_kernels import HeuristicStages
+from solver.engine.layout import BATCH
+from solver.engine.packed_round_kernels import (
+    CELL_BITS,
+    HALF_BOARD,
+    LOWER_CELLS,
+    MAX_CELLS,
+    PACKED_COLUMNS,
+    UPPER_CELLS,
+    PackedStages,
+)
+from solver.engine.unit_tables import N_MOVES, blank_moves
+from solver.heuristics import HeuristicTables, heuristic_tables
+from solver.heuristics.evaluate_kernels import evaluate_many
+from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
+from solver.move_pruning.move_pruning import MoveMachine
+
+# Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
+_SPEEDS = {PAIRS: 0.1, TRIPLES: 0.01}
+_SPEED, _CONFLICTS_SPEED, _MANHATTAN_SPEED = 0.3, 2.0, 6.0
+
+
+@dataclass(frozen=True)
+class HeuristicEngine(Engine):
+    """The tables of a search with the largest of some heuristics.
+
+    `stages` is `PackedStages` for Manhattan distance and linear conflicts on boards of up to 16 cells, else
+    `HeuristicStages`.
+    `tracked` are the heuristics of the sums, which are updated with each move.
+    """
+
+    heuristics: HeuristicTables
+    tracked: HeuristicTables
+
+    def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
+        if isinstance(self.stages, PackedStages):
+            for column, first in ((LOWER_CELLS, 0), (UPPER_CELLS, HALF_BOARD)):
+                half = rows[:, first : first + HALF_BOARD].astype(np.uint32)
+                nodes[:, column] = (half << (CELL_BITS * np.arange(half.shape[1], dtype=np.uint32))).sum(axis=1)
+        h = _values(self.heuristics, rows).max(axis=1, initial=0)
+        goal_cells = self.heuristics.goal_cells.tolist()
+        is_odd = np.array([permutation_is_odd([goal_cells[tile] for tile in row]) for row in rows.tolist()], dtype=bool)
+        # Each move is one exchange, so all solutions of a board have the same parity, and so have the thresholds.
+        thresholds = h + ((h & 1) != is_odd)
+        sums = _values(self.tracked, rows)
+        if not sums.shape[1]:
+            # A sum that prunes nothing.
+            sums = thresholds[:, np.newaxis]
+        return Roots(rows, nodes, sums, h, thresholds)
+
+
+def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
+    """Evaluate boards by each heuristic: int64[m, codes]."""
+    values = np.zeros((len(rows), len(heuristics.codes)), dtype=np.uint16)
+    evaluate_many(heuristics, rows, values)
+    return values.astype(np.int64)
+
+
+def heuristic_engine(
+    size: BoardSize, goal: Board, names: Sequence[str], machine: MoveMachine, *, batch: int = BATCH
+) -> HeuristicEngine:
+    """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
+
+    Manhattan distance prunes along with all of them but `misplaced`, linear conflicts along with `korf-taylor`, which
+    only adds to them.
+
+    Raises `InputError` if a heuristic does not exist for boards of that size, or the size is larger than 6x6.
+    """
+    check_table_size(size)
+    heuristics = heuristic_tables(names, size, goal)
+    codes = set(heuristics.codes.tolist())
+    uses_manhattan = codes != {MISPLACED}
+    uses_conflicts = bool(codes & {LINEAR_CONFLICT, KORF_TAYLOR})
+    others = sorted(codes - {MANHATTAN, LINEAR_CONFLICT} - ({MISPLACED} if uses_manhattan else set()))
+    tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
+    sums = slack_rows(max(1, len(tracked)))
+    nearer = _nearer(size, heuristics)
+    arrays: list[Array] = []
+    is_packed = size.n_cells <= MAX_CELLS and uses_manhattan and not others
+    if is_packed:
+        stages: PackedStages | HeuristicStages = _packed_stages(heuristics, nearer, uses_conflicts, arrays)
+        columns = {"n_columns": PACKED_COLUMNS}
+    else:
+        codes_of_boards = np.array(others, dtype=np.int64)
+        stages = HeuristicStages(heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts))
+        board_column = first_column_after_slacks(len(sums))
+        columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
+    tables = engine_tables(size, np.array(goal, dtype=np.uint8), machine, arrays, sums=sums, batch=batch, **columns)
+    speed = min([_SPEED, *(_SPEEDS.get(code, 1.0) for code in codes)])
+    if is_packed:
+        speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
+    by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
+    return HeuristicEngine(size, machine, tables, stages, speed, arrays, heuristics, by_sum)
+
+
+def _packed_stages(
+    heuristics: HeuristicTables, nearer: npt.NDArray[np.uint64], has_conflicts: bool, arrays: list[Array]
+) -> PackedStages:
+    """Return the tables of a packed round; their arrays are appended to `arrays`."""
+    conflicts = heuristics.linear_conflict
+    n_cells = len(heuristics.goal_cells)
+    nearer_masks = np.zeros(MAX_CELLS * N_MOVES, dtype=np.uint32)
+    nearer_masks[: len(nearer)] = nearer
+    parts = np.zeros((2, MAX_CELLS, MAX_CELLS), dtype=np.uint32)
+    parts[:, :n_cells, :n_cells] = conflicts.parts.reshape(2, n_cells, n_cells)
+    starts = np.zeros((2, MAX_CELLS), dtype=np.uint32)
+    goal_lines = np.maximum(conflicts.goal_lines, 0)
+    starts[:, :n_cells] = goal_lines * np.array([[conflicts.width], [1]])
+    row_costs, column_costs = np.split(conflicts.costs, conflicts.starts[1:])
+    costs = np.zeros(2 * len(conflicts.costs), dtype=np.uint32)
+    costs[: len(row_costs)] = row_costs // 2
+    costs[2 * len(row_costs) : 2 * len(row_costs) + len(column_costs)] = column_costs // 2
+    arrays += [nearer_masks, parts, starts, costs]
+    return PackedStages(
+        nearer=address_of(nearer_masks),
+        has_conflicts=int(has_conflicts),
+        width=conflicts.width,
+        height=conflicts.height,
+        parts=address_of(parts),
+        starts=address_of(starts),
+        costs=address_of(costs),
+        column_costs=2 * len(row_costs),
+    )
+
+
+def _nearer(size: BoardSize, heuristics: HeuristicTables) -> npt.NDArray[np.uint64]:
+    """Return `HeuristicStages.nearer`."""
+    edge_cells, cell_moves = blank_moves(size)
+    distances = heuristics.manhattan.distances.reshape(size.n_cells, size.n_cells)
+    bits = np.uint64(1) << np.arange(size.n_cells, dtype=np.uint64)
+    nearer = np.zeros((size.n_cells, N_MOVES), dtype=np.uint64)
+    for blank, move in np.ndindex(nearer.shape):
+        if cell_moves[blank] >> move & 1:
+            nearer[blank, move] = bits[distances[:, blank] < distances[:, edge_cells[blank, move]]].sum()
+    return nearer.reshape(-1)

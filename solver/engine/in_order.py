@@ -1,0 +1,149 @@
+"""A threshold searched in the order of the textbook (Korf 1985): the blank moves up, left, right, down.
+
+The nodes generated up to the first goal depend on the order. Batches change it, but a subtree without a goal has the
+same nodes in any order. So the tree is cut into small subtrees, which are searched in the order of the textbook, each
+in batches; only one with a goal is searched once more, node by node.
+"""
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Self
+
+import numpy as np
+
+from pdb_core.lookup import Int64s
+from pdb_core.puzzle import BLANK, Board
+from solver.engine.engine import Engine, Roots, allowed_moves
+from solver.engine.layout import (
+    EXHAUSTED,
+    EXPANDED,
+    FOUND,
+    GENERATED,
+    N_COUNTERS,
+    PAUSED,
+    SOLUTIONS,
+    STOP_AT_GOAL,
+)
+from solver.engine.stack import Stack, tiles_moved
+from solver.engine.threshold import Part
+from solver.engine.unit_tables import N_MOVES, blank_moves
+from solver.move_pruning.move_pruning import START
+
+# Subtrees of a slice. Node by node, a search is some ten times as slow as in batches.
+_LEAVES_PER_SLICE = 8
+_SMALL_LEAF = 4
+# Estimates for the size of subtrees: nodes of a threshold to those of the one before, and of a node to its child.
+_GROWTH, _BRANCHING = 6, 2.13
+
+# What a search in steps yields is nothing; it returns whether a goal was found.
+_Steps = Generator[None, None, bool]
+
+
+class OrderedPart(Part):
+    """A whole threshold, with exactly the nodes that the textbook generates up to the first goal."""
+
+    def __init__(
+        self, engine: Engine, roots: Roots, row: int, threshold: int, stack: Stack, slice_nodes: int, previous: int
+    ) -> None:
+        """`previous` are the nodes of the threshold before."""
+        self.slice_nodes = slice_nodes
+        self._engine, self._stack = engine, stack
+        self._one_by_one = Stack(replace(engine, tables=engine.tables._replace(batch=1)), threshold)
+        self._edge_cells, self._cell_moves = blank_moves(engine.size)
+        self._allowed = allowed_moves(engine.machine)
+        self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
+        # What the search of a leaf adds to the counters, which are cleared between slices.
+        self._searched = np.zeros(N_COUNTERS, dtype=np.int64)
+        self._tiles: tuple[int, ...] = ()
+        self._max_nodes = 0
+        self._leaf_nodes = slice_nodes // _LEAVES_PER_SLICE
+        estimate = float(_GROWTH * previous)
+        self._uses_batches = estimate > self._leaf_nodes // _SMALL_LEAF
+        self._steps = self._subtree(roots, row, START, (), threshold, estimate)
+
+    @property
+    def counters(self) -> Int64s:
+        return self._counters
+
+    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        assert at_goal == STOP_AT_GOAL
+        self._max_nodes = max_nodes
+        try:
+            while self._counters[GENERATED] < min(pause_at, max_nodes):
+                next(self._steps)
+        except StopIteration as end:
+            self._counters[SOLUTIONS] = int(end.value)
+            return FOUND if end.value else EXHAUSTED
+        return PAUSED
+
+    def split(self) -> Self | None:
+        return None
+
+    def tiles(self) -> tuple[int, ...]:
+        return self._tiles
+
+    def _subtree(
+        self, roots: Roots, row: int, state: int, path: tuple[int, ...], moves_left: int, estimate: float
+    ) -> _Steps:
+        """Search below a node, which `path` leads to."""
+        if estimate <= self._leaf_nodes:
+            return (yield from self._leaf(roots, row, state, path, moves_left))
+        board = tuple(roots.boards[row].tolist())
+        blank = board.index(BLANK)
+        moves = [at for at in range(N_MOVES) if int(self._cell_moves[blank] & self._allowed[state]) >> at & 1]
+        states = [int(self._engine.machine.successors[state, move]) for move in moves]
+        ends = [tiles_moved(board, [move], self._engine.size) for move in moves]
+        children = self._engine.roots([end for _, end in ends], states)
+        self._counters[EXPANDED] += 1
+        for i, (tiles, end) in enumerate(ends):
+            self._counters[GENERATED] += 1
+            if end == self._engine.goal:
+                self._tiles = path + tiles
+                return True
+            if children.h[i] < moves_left:
+                below = self._subtree(children, i, states[i], path + tiles, moves_left - 1, estimate / _BRANCHING)
+                if (yield from below):
+                    return True
+        return False
+
+    def _leaf(self, roots: Roots, row: int, state: int, path: tuple[int, ...], moves_left: int) -> _Steps:
+        """Search a small subtree: in batches, and if there is a goal again node by node."""
+        if self._uses_batches:
+            self._searched[:] = 0
+            if not (yield from self._search(self._stack, roots, row, moves_left)):
+                return False
+            self._counters -= self._searched
+        if not (yield from self._search(self._one_by_one, roots, row, moves_left)):
+            return False
+        board: Board = tuple(roots.boards[row].tolist())
+        moves = self._one_by_one.moves_to_goal()
+        self._counters[GENERATED] -= self._n_after(board, state, moves)
+        tiles, end = tiles_moved(board, moves, self._engine.size)
+        if end != self._engine.goal:
+            raise self._engine.wrong_end()
+        self._tiles = path + tiles
+        return True
+
+    def _search(self, stack: Stack, roots: Roots, row: int, moves_left: int) -> _Steps:
+        """Search below a node on a stack, up to the first goal there."""
+        stack.begin(roots, row, moves_left)
+        while True:
+            left = max(1, self._max_nodes - int(self._counters[GENERATED]))
+            status = stack.search(self.slice_nodes, left, STOP_AT_GOAL)
+            for counter in (GENERATED, EXPANDED):
+                self._counters[counter] += stack.counters[counter]
+                self._searched[counter] += stack.counters[counter]
+                stack.counters[counter] = 0
+            if status != PAUSED:
+                return status == FOUND
+            yield
+
+    def _n_after(self, board: Board, state: int, moves: list[int]) -> int:
+        """Return the siblings after the nodes on a path: a round counts all children of a node, the textbook counts a
+        child when it is its turn.
+        """
+        n, blank = 0, board.index(BLANK)
+        for move in moves:
+            n += (int(self._cell_moves[blank] & self._allowed[state]) >> (move + 1)).bit_count()
+            blank, state = int(self._edge_cells[blank, move]), int(self._engine.machine.successors[state, move])
+        return n

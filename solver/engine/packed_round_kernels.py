@@ -1,0 +1,146 @@
+"""One round of the search with Manhattan distance or linear conflicts, in vectors, for boards of up to 16 cells.
+
+All tables fit the first cache, so each vector of nodes is expanded at once, move by move. A node holds its board in two
+columns, four bits for each cell.
+"""
+
+from typing import Any, NamedTuple
+
+from pdb_core.bit_kernels import popcount
+from pdb_core.jit import inlined_kernel
+from pdb_core.vector_kernels import (
+    LANES,
+    bits_of,
+    compress,
+    gather_words,
+    iota,
+    load,
+    load_word,
+    splat,
+    store,
+    take_of_16,
+    take_of_64,
+    where,
+    without,
+)
+from solver.engine.layout import (
+    BATCH_COLUMN,
+    BLANK_SHIFT,
+    LEFT,
+    LINK,
+    MACHINE_MASK,
+    MAX_SLACK,
+    ONE_MOVE,
+    SLACK_BITS,
+    STATE,
+)
+from solver.engine.unit_tables import N_MOVES
+from solver.engine.vector_round_kernels import LAST_CELL, legal_moves, take_nodes
+from solver.heuristics.linear_conflict import COLUMNS, ROWS
+
+# The columns of the board: cells 0 to 7, cells 8 to 15.
+LOWER_CELLS, UPPER_CELLS = LEFT + 1, LEFT + 2
+PACKED_COLUMNS = UPPER_CELLS + 1
+HALF_BOARD, CELL_BITS, TILE_MASK = 8, 4, 15
+MAX_CELLS = 1 << CELL_BITS
+
+
+class PackedStages(NamedTuple):
+    """Addresses of the tables of a packed round. Those of linear conflicts have rows first, then columns.
+
+    nearer         uint32[64]: by blank * N_MOVES + move, the mask of the tiles that the move takes nearer to their goal
+                   cells
+    has_conflicts  whether linear conflicts prune
+    parts          uint32[2, MAX_CELLS, MAX_CELLS]: what a tile on a cell adds to the code of its goal line
+    starts         uint32[2, MAX_CELLS]: by tile, the first cell of its goal line
+    costs          uint32[2 * codes]: half of the moves for the conflicts of a line, by its code; those of columns begin
+                   at `column_costs`. Twice as long as codes are large: lanes that hold no node may lead there
+    """
+
+    nearer: int
+    has_conflicts: int
+    width: int
+    height: int
+    parts: int
+    starts: int
+    costs: int
+    column_costs: int
+
+
+@inlined_kernel
+def tile_on(lower: Any, upper: Any, cell: Any) -> Any:
+    """Return the tiles on a cell of packed boards."""
+    return (where(cell < HALF_BOARD, lower, upper) >> ((cell & (HALF_BOARD - 1)) * CELL_BITS)) & TILE_MASK
+
+
+@inlined_kernel
+def conflicts_after_move(
+    stages: Any, lower: Any, upper: Any, tile: Any, from_cell: Any, to_cell: Any, axis: int
+) -> Any:
+    """Return half of the change of the moves for linear conflicts when tiles slide across the lines of an axis: -1, 0
+    or 1.
+
+    Only the goal line of the tile changes: see `linear_conflict_kernels.conflicts_after_move`.
+    """
+    parts = stages.parts + 4 * MAX_CELLS * MAX_CELLS * axis
+    costs = stages.costs + 4 * stages.column_costs * axis
+    step, length = (stages.width, stages.height) if axis == COLUMNS else (1, stages.width)
+    cell = take_of_16(stages.starts + 4 * MAX_CELLS * axis, tile)
+    code = splat(0)
+    for _ in range(length):
+        code = code + gather_words(parts, (tile_on(lower, upper, cell) << CELL_BITS) | cell)
+        cell = (cell + step) & LAST_CELL
+    before, after = (tile << CELL_BITS) | from_cell, (tile << CELL_BITS) | to_cell
+    code_after = code - gather_words(parts, before) + gather_words(parts, after)
+    return gather_words(costs, code_after) - gather_words(costs, code)
+
+
+@inlined_kernel
+def packed_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
+    """Expand nodes as `search_kernels.expand` says. With a batch of one node, the first move's child is on top."""
+    take_nodes(tables, at, n, top)
+    generated, has_ended = 0, 0
+    for i in range(0, n, LANES):
+        node = at.batch + 4 * i
+        state, left = load(node + STATE * BATCH_COLUMN), load(node + LEFT * BATCH_COLUMN)
+        lower, upper = load(node + LOWER_CELLS * BATCH_COLUMN), load(node + UPPER_CELLS * BATCH_COLUMN)
+        moves = legal_moves(tables, state, iota() + i < n)
+        blank = (state >> BLANK_SHIFT) & LAST_CELL
+        link = (iota() + (first_link + i)) << 2
+        has_slack = (left & MAX_SLACK) != 0
+        for move in range(N_MOVES - 1, -1, -1):
+            # Step 1. The tile that moves, and whether the threshold allows it.
+            is_move = ((moves >> move) & 1) != 0
+            generated += popcount(bits_of(is_move))
+            cell = (blank + load_word(tables.steps + 4 * move)) & LAST_CELL
+            tile = tile_on(lower, upper, cell)
+            farther = ((take_of_64(stages.nearer, (blank << 2) | move) >> tile) & 1) ^ 1
+            stays = without(is_move, without(farther != 0, has_slack))
+            left_after = left - ONE_MOVE - farther
+            if stages.has_conflicts != 0:
+                if move == 1 or move == 2:
+                    rise = conflicts_after_move(stages, lower, upper, tile, cell, blank, COLUMNS)
+                else:
+                    rise = conflicts_after_move(stages, lower, upper, tile, cell, blank, ROWS)
+                # The second slack shrinks by up to 2.
+                slack = ((left >> SLACK_BITS) & MAX_SLACK) + 2 - farther - rise
+                stays = stays & (slack >= 2)
+                left_after = left_after - ((farther + rise) << SLACK_BITS)
+            # Step 2. The child: the tile and the blank change places.
+            to = at.stack + 4 * top
+            after = gather_words(tables.successors, ((state & MACHINE_MASK) << 2) | move)
+            before_move = tile << ((cell & (HALF_BOARD - 1)) * CELL_BITS)
+            after_move = tile << ((blank & (HALF_BOARD - 1)) * CELL_BITS)
+            none = splat(0)
+            lower_after = lower ^ where(cell < HALF_BOARD, before_move, none)
+            lower_after = lower_after ^ where(blank < HALF_BOARD, after_move, none)
+            upper_after = upper ^ where(cell < HALF_BOARD, none, before_move)
+            upper_after = upper_after ^ where(blank < HALF_BOARD, none, after_move)
+            store(to + STATE * at.stack_column, compress(after | (cell << BLANK_SHIFT), stays, tables.permutations))
+            store(to + LINK * at.stack_column, compress(link | move, stays, tables.permutations))
+            store(to + LEFT * at.stack_column, compress(left_after, stays, tables.permutations))
+            store(to + LOWER_CELLS * at.stack_column, compress(lower_after, stays, tables.permutations))
+            store(to + UPPER_CELLS * at.stack_column, compress(upper_after, stays, tables.permutations))
+            has_ended |= bits_of(without(stays, left_after >= ONE_MOVE))
+            top += popcount(bits_of(stays))
+    return generated, top, has_ended

@@ -1,1 +1,0 @@
-"""IDA* without databases: Manhattan distance on packed boards, other heuristics on any board."""
