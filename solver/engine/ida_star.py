@@ -5,9 +5,10 @@ Between slices Python is in charge: limits are checked, progress is reported, an
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -45,7 +46,7 @@ from solver.engine.unit_tables import N_MOVES, Heuristic
 from solver.engine.worker_pool import WorkerPool
 from solver.move_pruning.move_pruning import START, MoveMachine
 from solver.progress import Iteration, Limits, Report
-from solver.solution import Solution, replay
+from solver.solution import Solution, check_solution
 
 # Moves that stacks have room for at first.
 _USUAL_DEPTH = 96
@@ -86,7 +87,7 @@ def solution_of(
 ) -> Solution:
     """Return the solution of a result, replayed; `tiles` in the terms of the board. Raises `WrongAnswerError`."""
     if tiles is not None:
-        replay(board, tiles, goal, size)
+        check_solution(board, tiles, goal, size)
     return Solution(
         board=board,
         goal=goal,
@@ -120,9 +121,13 @@ class BoardsSearch:
     counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
     lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
     paths    uint8[m, n]: the tiles moved
+    more     results of boards that were searched on elsewhere
+
+    Kernels take no time: boards that one call searches share its seconds in proportion to their generated nodes.
     """
 
-    def __init__(self, roots: Roots) -> None:
+    def __init__(self, roots: Roots, start: float) -> None:
+        """`start` is when the seconds of the first board begin."""
         n = len(roots.nodes)
         self._roots = roots
         self._boards = roots.boards.copy()
@@ -131,11 +136,14 @@ class BoardsSearch:
         self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
         self.lengths = np.full(n, -1, dtype=np.int16)
         self.paths = np.zeros((n, longest), dtype=np.uint8)
-        self.more: dict[int, tuple[Iteration, ...]] = {}
+        self.more: dict[int, SearchResult] = {}
+        # When the search of the board that is being searched began, as its nodes show.
+        self.began_at = self._noted_at = start
+        self._seconds_per_node = np.zeros(n)
 
     @property
     def board(self) -> int:
-        """The index of the board that is being searched."""
+        """The index of the board that is being searched; those before it are solved."""
         return int(self._place[BOARD])
 
     @property
@@ -144,12 +152,12 @@ class BoardsSearch:
         return int(self._place[THRESHOLD])
 
     def search(self, engine: Engine, stack: Stack, n_nodes: int) -> int:
-        """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are solved, or PAUSED.
+        """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are solved, PAUSED, or TOO_DEEP.
 
-        A pause may also mean that a board has more thresholds than there is room for. Raises `LimitReachedError` if a
-        threshold is too far above a sum, and `TableFileDamagedError` if a search ends elsewhere than at the goal.
+        TOO_DEEP means that a threshold is too far above a sum. PAUSED may also mean that a board has more thresholds
+        than there is room for. Raises `TableFileDamagedError` if a search ends elsewhere than at the goal.
         """
-        roots = self._roots
+        roots, first = self._roots, self.board
         while True:
             status = int(
                 search_boards(
@@ -157,14 +165,27 @@ class BoardsSearch:
                     self._boards, n_nodes, self.counts, self.lengths, self.paths,
                 )
             )  # fmt: skip
-            if status == TOO_DEEP:
-                raise too_deep(self.threshold)
             if status != NO_ROOM:
                 break
             stack.grow()
         if (self.lengths == WRONG).any():
             raise engine.damaged()
+        searched = slice(first, self.board + 1)
+        generated = self.counts[searched, :, 0].sum(axis=1)
+        if status == PAUSED:
+            generated[-1] += stack.counters[GENERATED]
+        now = time.perf_counter()
+        seconds_per_node = (now - self._noted_at) / max(1, int(generated.sum()))
+        self._seconds_per_node[searched] = seconds_per_node
+        self.began_at = now - float(generated[-1]) * seconds_per_node if status == PAUSED else now
+        self._noted_at = now
         return status
+
+    def resume(self) -> None:
+        """Leave the time since the last call of `search` out of the seconds of the boards."""
+        now = time.perf_counter()
+        self.began_at += now - self._noted_at
+        self._noted_at = now
 
     def note(self, row: int, result: SearchResult) -> None:
         """Note what was found elsewhere of the board that is being searched, and go on with the next one."""
@@ -173,19 +194,29 @@ class BoardsSearch:
             self.paths = np.pad(self.paths, ((0, 0), (0, len(tiles) - self.paths.shape[1])))
         self.lengths[row] = len(tiles)
         self.paths[row, : len(tiles)] = tiles
-        self.more[row] = result.iterations
+        self.more[row] = result
         self._place[:] = [row + 1, -1, 0, 0]
+        self._noted_at = time.perf_counter()
 
-    def iterations(self, row: int, seconds_per_node: float) -> tuple[Iteration, ...]:
+    def iterations(self, row: int) -> tuple[Iteration, ...]:
         """Return the iterations of a board that are finished."""
         if row in self.more:
-            return self.more[row]
-        h = int(self._roots.sums[row].max())
+            return self.more[row].iterations
+        h, seconds_per_node = int(self._roots.sums[row].max()), float(self._seconds_per_node[row])
         return tuple(
             Iteration(h + 2 * i, generated, expanded, generated * seconds_per_node)
             for i, (generated, expanded) in enumerate(self.counts[row].tolist())
             if expanded
         )
+
+    def result(self, row: int) -> SearchResult:
+        """Return what was found of a board that is solved."""
+        if row in self.more:
+            return self.more[row]
+        iterations = self.iterations(row)
+        seconds = sum(iteration.seconds for iteration in iterations)
+        tiles: tuple[int, ...] = tuple(self.paths[row, : self.lengths[row]].tolist())
+        return SearchResult(tiles, 1, not tiles, int(self._roots.sums[row].max()), iterations, seconds)
 
     @property
     def h(self) -> Int64s:
@@ -195,14 +226,9 @@ class BoardsSearch:
     def nodes(self) -> tuple[Int64s, Int64s]:
         """Return the generated and the expanded nodes of each board, int64[m]."""
         generated, expanded = self.counts[:, :, 0].sum(axis=1), self.counts[:, :, 1].sum(axis=1)
-        for row, iterations in self.more.items():
-            generated[row] = sum(iteration.generated for iteration in iterations)
-            expanded[row] = sum(iteration.expanded for iteration in iterations)
+        for row, result in self.more.items():
+            generated[row], expanded[row] = result.generated, result.expanded
         return generated, expanded
-
-    def tiles(self, row: int) -> tuple[int, ...]:
-        """Return the tiles moved in the solution of a row."""
-        return tuple(self.paths[row, : self.lengths[row]].tolist())
 
 
 def too_deep(threshold: int) -> LimitReachedError:
@@ -311,21 +337,20 @@ class IdaStar:
                 listed(())
             return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
         roots = self.roots([board])
-        h = int(roots.sums.max())
         with self.stack() as stack:
             # Step 1. Thresholds of some thousand nodes, several in one call: Python takes as long as a thousand nodes.
-            small = BoardsSearch(roots)
+            small = BoardsSearch(roots, start)
             is_limited = limits.nodes is not None and limits.nodes <= _SMALL_NODES
             n_nodes = 0 if finds_all or is_limited else _SMALL_NODES
-            small_start = time.perf_counter()
             status = small.search(self.engine, stack, n_nodes)
-            n_small = int(small.counts[0, :, 0].sum()) + (int(stack.counters[GENERATED]) if status == PAUSED else 0)
-            finished = small.iterations(0, (time.perf_counter() - small_start) / max(1, n_small))
+            if status == TOO_DEEP:
+                raise too_deep(small.threshold)
+            finished = small.iterations(0)
             if report is not None:
                 for iteration in finished:
                     report(iteration)
             if status == EXHAUSTED:
-                return SearchResult(small.tiles(0), 1, False, h, finished, time.perf_counter() - start)
+                return small.result(0)
 
             # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
             return self._search_on(
@@ -343,24 +368,32 @@ class IdaStar:
             )
 
     def search_many(
-        self, boards: npt.ArrayLike, report: Report | None = None, pool: WorkerPool | None = None
-    ) -> BoardsSearch:
+        self,
+        boards: npt.ArrayLike,
+        report: Callable[[int, Iteration], None] | None = None,
+        pool: WorkerPool | None = None,
+    ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
 
-        `report` is called every fraction of a second. Workers of `pool` help with boards that take long.
+        Yield the search every fraction of a second and at the end, always the same object. `report` is called every
+        fraction of a second with the row of a hard board. Workers of `pool` help with it.
         """
+        start = time.perf_counter()
         roots = self.roots(boards)
-        many = BoardsSearch(roots)
+        many = BoardsSearch(roots, start)
         with self.stack() as stack:
-            while many.search(self.engine, stack, _SLICE_NODES) == PAUSED:
+            while (status := many.search(self.engine, stack, _SLICE_NODES)) != EXHAUSTED:
+                yield many
+                if status == TOO_DEEP:
+                    raise too_deep(many.threshold)
+                many.resume()
                 # The rest of a hard board is searched as if it were alone.
-                row = many.board
-                start = time.perf_counter()
-                finished = many.iterations(row, 0.0)
-                result = self._search_on(roots, row, stack, many.threshold, finished, start, Limits(), report, pool)
+                row, start, finished = many.board, many.began_at, many.iterations(many.board)
+                row_report = None if report is None else partial(report, row)
+                result = self._search_on(roots, row, stack, many.threshold, finished, start, Limits(), row_report, pool)
                 many.note(row, result)
                 stack.counters[:] = 0
-        return many
+        yield many
 
     def _search_on(
         self,
