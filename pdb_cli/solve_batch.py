@@ -114,7 +114,7 @@ class Batch:
         held: list[Instance] = []
 
         def search_held() -> "Iterator[list[_Outcome]]":
-            for outcomes in self._search(held.copy(), goal, report, pool):
+            for outcomes in self._search(held.copy(), goal, report, pool) if held else ():
                 for _, _, outcome in outcomes:
                     if not isinstance(outcome, PdbError):
                         log.add(outcome)

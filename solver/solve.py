@@ -157,6 +157,8 @@ class Solver:
         called every fraction of a second with the index of a hard board. `UnsolvableError` is yielded, not raised. All
         else as in `solve`.
         """
+        if not boards:
+            return
         goal, mapping, mapped, solvable = self._prepared(boards, goal)
         rows = {index: row for row, index in enumerate(solvable.tolist())}
 
