@@ -30,9 +30,6 @@ COLUMNS = (
     "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open",
 )  # fmt: skip
 
-# Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
-_MOST_BOARDS = 64
-
 
 class Batch:
     """Solves boards and remembers the worst that happened: a board that cannot be solved does not stop the others."""
@@ -65,9 +62,10 @@ class Batch:
     def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
         """Yield the answers in the order of the boards, found by threads of this process."""
         from solver.engine.worker_pool import stream_in_parallel
+        from solver.solve import MOST_BOARDS
 
         boards = ((instance, self._databases.goal_of(instance, self._goal)) for instance in instances)
-        chunks = in_chunks(boards, _MOST_BOARDS if self._in_batches else 1, n_threads=n_threads)
+        chunks = in_chunks(boards, MOST_BOARDS if self._in_batches else 1, n_threads=n_threads)
         for outcomes in stream_in_parallel(chunks, self._solve, n_threads=n_threads):
             for instance, goal, outcome in outcomes:
                 self._display.clear()
@@ -125,13 +123,13 @@ class Batch:
         try:
             for instance in instances:
                 if not log.try_hold(instance.board, goal):
-                    # Two threads that wait for boards of each other would wait forever.
+                    # Hold no board while waiting: two threads could wait for each other.
                     yield from search_held()
                     log.hold(instance.board, goal)
                 held.append(instance)
                 known = log.answer(instance.board, goal, instance.size)
                 if known is not None:
-                    held.remove(instance)
+                    held.pop()
                     log.release([instance.board], goal)
                     yield [(instance, goal, known)]
             yield from search_held()

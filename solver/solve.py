@@ -27,7 +27,7 @@ from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
-_MOST_BOARDS = 64
+MOST_BOARDS = 64
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Solver:
             raise ValueError(f"n_threads must be at least 1, not {n_threads}")
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
-        n_chunk = max(1, min(_MOST_BOARDS, len(solvable) // (8 * n_threads)))
+        n_chunk = max(1, min(MOST_BOARDS, len(solvable) // (8 * n_threads)))
         chunks = [solvable[first : first + n_chunk] for first in range(0, len(solvable), n_chunk)]
 
         def search(chunk: Int64s, report: Report, pool: WorkerPool | None) -> tuple[Int64s, BoardsSearch]:
