@@ -1,4 +1,5 @@
-"""Boards of standard input as they come: whoever writes them may wait for the answer to one before writing the next."""
+"""Items that a thread reads ahead. The writer of standard input may wait for an answer before it writes the next board.
+"""
 
 import io
 import sys
