@@ -1,14 +1,17 @@
 """Many boards at once: the same as one after another."""
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.errors import BoardError, GoalError, UnsolvableError
+from pdb_core.errors import BoardError, GoalError, LimitReachedError, UnsolvableError
 from pdb_core.puzzle import blank_first, blank_last
 from solver import Solution, Solver, replay
+from solver.engine import ida_star
+from solver.engine.layout import EXHAUSTED, TOO_DEEP
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 
@@ -101,3 +104,21 @@ def test_batches_have_the_solutions_of_single_boards(slice_nodes: int, monkeypat
         assert bool(reported) is (slice_nodes == 500)
         assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
         assert list(solver.solve_batch([])) == []
+
+
+def test_boards_before_one_that_cannot_be_searched_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 5, 3)
+    real = ida_star.search_boards
+
+    def too_deep_at_3(tables: Any, units: Any, at: Any, counters: Any, place: Any, roots: Any, *others: Any) -> int:
+        assert real(tables, units, at, counters, place, roots[:3], *others) == EXHAUSTED
+        return TOO_DEEP
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        alone = [solver.solve(board).length for board in boards[:3]]
+        monkeypatch.setattr(ida_star, "search_boards", too_deep_at_3)
+        answers = solver.solve_batch(boards)
+        assert [answer.length for answer in next(answers) if isinstance(answer, Solution)] == alone
+        with pytest.raises(LimitReachedError, match="such boards cannot be searched"):
+            next(answers)
