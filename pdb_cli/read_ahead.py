@@ -1,4 +1,4 @@
-"""Items that a thread reads ahead. The writer of standard input may wait for an answer before it writes the next board."""
+"""Items that a thread reads ahead. The writer of standard input may wait for an answer before it writes another."""
 
 import io
 import sys
