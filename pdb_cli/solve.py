@@ -163,7 +163,7 @@ def solve(
     if not boards and not files and instances is None:
         instances = _default_instances(db)
     hint = size_hint(db, size)
-    stdin = unbuffered_input() if on_cluster and instances == "-" else None
+    stdin = unbuffered_input() if instances == "-" and not any_size else None
     asked = chain(boards_of_files(files, hint, names), boards_asked_for(boards, instances, hint, stdin=stdin))
     if any_size:
         solve_any(asked, goal, time_limit, output, out, names, COLUMNS)

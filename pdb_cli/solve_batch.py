@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.output import count, message, plural
+from pdb_cli.read_ahead import in_chunks
 from pdb_cli.solve_cluster import cluster_outcomes
 from pdb_cli.solve_log import SolveLog
 from pdb_cli.solve_output import Listing, SearchDisplay, tell_unsolvable
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from pdb_core.puzzle import Board
     from pdb_query import Instance
     from solver import Iteration, Limits, Solution, WorkerPool
+    from solver.progress import Report
+
+    _Answer = Solution | UnsolvableError | MemoryLimitError
+    _Outcome = tuple[Instance, Board, _Answer]
 
 COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
@@ -45,19 +52,24 @@ class Batch:
         self._all, self._listing = all_solutions, listing
         self._databases, self._solvers, self._goal = databases, solvers, goal
         self._time_limit, self._max_nodes = time_limit, max_nodes
+        is_limited = time_limit is not None or max_nodes is not None
+        self._in_batches = solvers.solves_batches and not (all_solutions or is_limited)
         self._display = SearchDisplay()
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
         self.worst: PdbError | None = None
 
     def records(self, instances: "Iterable[Instance]", n_threads: int) -> Iterator[dict[str, Any]]:
-        """The answers in the order of the boards, by threads of this process."""
-        from solver.engine.worker_pool import in_parallel
+        """Yield the answers in the order of the boards, found by threads of this process."""
+        from solver.engine.worker_pool import stream_in_parallel
+        from solver.solve import MOST_BOARDS
 
-        outcomes = in_parallel(instances, self._solve, n_threads=n_threads, report=self._display.show)
-        for instance, goal, outcome in outcomes:
-            self._display.clear()
-            yield self._record(instance, goal, outcome)
+        boards = ((instance, self._databases.goal_of(instance, self._goal)) for instance in instances)
+        chunks = in_chunks(boards, MOST_BOARDS if self._in_batches else 1, n_threads=n_threads)
+        for outcomes in stream_in_parallel(chunks, self._solve, n_threads=n_threads):
+            for instance, goal, outcome in outcomes:
+                self._display.clear()
+                yield self._record(instance, goal, outcome)
 
     def cluster_records(
         self, client: Any, instances: "Iterable[Instance | None]", *, plain: bool, load: str, worker_folder: Path | None
@@ -83,24 +95,69 @@ class Batch:
         return Limits(seconds=self._time_limit, nodes=self._max_nodes)
 
     def _solve(
-        self, instance: "Instance", report: "Callable[[Iteration], None]", pool: "WorkerPool | None"
-    ) -> "tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]":
-        goal = self._databases.goal_of(instance, self._goal)
-        if self._log is None:
-            return instance, goal, self._search(instance, goal, report, pool)
-        # A board that comes twice at the same time is searched once.
-        with self._log.held(instance.board, goal):
-            known = self._log.answer(instance.board, goal, instance.size)
-            if known is not None:
-                return instance, goal, known
-            found = self._search(instance, goal, report, pool)
-            if not isinstance(found, PdbError):
-                self._log.add(found)
-            return instance, goal, found
+        self, boards: "list[tuple[Instance, Board]]", report: "Report", pool: "WorkerPool | None"
+    ) -> "Generator[list[_Outcome], None, None]":
+        """Yield the outcomes of boards in lists of those that are ready."""
+        for (_, goal), group in groupby(boards, key=lambda board: (board[0].size, board[1])):
+            instances = [instance for instance, _ in group]
+            if self._log is None:
+                yield from self._search(instances, goal, report, pool)
+            else:
+                yield from self._search_with_log(self._log, instances, goal, report, pool)
+
+    def _search_with_log(
+        self, log: SolveLog, instances: "list[Instance]", goal: "Board", report: "Report", pool: "WorkerPool | None"
+    ) -> "Generator[list[_Outcome], None, None]":
+        """As `_search`, with the answers that the log has. Add the others to the log, each board once."""
+        held: list[Instance] = []
+
+        def search_held() -> "Iterator[list[_Outcome]]":
+            for outcomes in self._search(held.copy(), goal, report, pool) if held else ():
+                for _, _, outcome in outcomes:
+                    if not isinstance(outcome, PdbError):
+                        log.add(outcome)
+                log.release([instance.board for instance, _, _ in outcomes], goal)
+                del held[: len(outcomes)]
+                yield outcomes
+
+        try:
+            for instance in instances:
+                if not log.try_hold(instance.board, goal):
+                    # Hold no board while waiting: two threads could wait for each other.
+                    yield from search_held()
+                    log.hold(instance.board, goal)
+                held.append(instance)
+                known = log.answer(instance.board, goal, instance.size)
+                if known is not None:
+                    held.pop()
+                    log.release([instance.board], goal)
+                    yield [(instance, goal, known)]
+            yield from search_held()
+        finally:
+            log.release([instance.board for instance in held], goal)
 
     def _search(
-        self, instance: "Instance", goal: "Board", report: "Callable[[Iteration], None]", pool: "WorkerPool | None"
-    ) -> "Solution | UnsolvableError | MemoryLimitError":
+        self, instances: "list[Instance]", goal: "Board", report: "Report", pool: "WorkerPool | None"
+    ) -> "Generator[list[_Outcome], None, None]":
+        """Yield the outcomes of boards of one size in lists of those that are ready."""
+
+        def show(index: int, iteration: "Iteration") -> None:
+            report(iteration)
+            self._display.show(instances[index], iteration)
+
+        if not self._in_batches:
+            for index, instance in enumerate(instances):
+                yield [(instance, goal, self._search_one(instance, goal, partial(show, index), pool))]
+            return
+        boards, n_found = [instance.board for instance in instances], 0
+        for answers in self._solvers.solve_batch(boards, instances[0].size, goal, show, pool):
+            of = instances[n_found : n_found + len(answers)]
+            n_found += len(answers)
+            yield [(instance, goal, answer) for instance, answer in zip(of, answers, strict=True)]
+
+    def _search_one(
+        self, instance: "Instance", goal: "Board", report: "Report", pool: "WorkerPool | None"
+    ) -> "_Answer":
         size, limits = instance.size, self._limits()
         try:
             if not self._all:
@@ -110,9 +167,7 @@ class Batch:
         except (UnsolvableError, MemoryLimitError) as error:
             return error
 
-    def _record(
-        self, instance: "Instance", goal: "Board", outcome: "Solution | UnsolvableError | MemoryLimitError"
-    ) -> dict[str, Any]:
+    def _record(self, instance: "Instance", goal: "Board", outcome: "_Answer") -> dict[str, Any]:
         from solver import Solution
 
         self._n_boards += 1

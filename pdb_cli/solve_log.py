@@ -11,7 +11,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import NoneType
@@ -57,9 +57,10 @@ class SolveLog:
         """
         self._path = path
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         # Where the line of each board begins, and its length: a log may have more boards than fit into memory.
         self._places: dict[tuple[bytes, bytes], tuple[int, int]] = {}
-        self._held: dict[tuple[bytes, bytes], _Holding] = {}
+        self._held: set[tuple[bytes, bytes]] = set()
         self._file = self._open()
         try:
             with self._writing():
@@ -99,21 +100,27 @@ class SolveLog:
             raise InputError(f"the log {self._path} was changed meanwhile; leave it alone, and start again") from None
         return solution
 
-    @contextlib.contextmanager
-    def held(self, board: "Board", goal: "Board") -> Iterator[None]:
-        """While a board is held, who else wants to hold it waits: the answer is then in the log."""
-        key = _key(board, goal)
+    def try_hold(self, board: "Board", goal: "Board") -> bool:
+        """Hold a board until `release` if it is neither in the log nor held. Returns whether it was."""
         with self._lock:
-            holding = self._held.setdefault(key, _Holding())
-            holding.n += 1
-        try:
-            with holding.lock:
-                yield
-        finally:
-            with self._lock:
-                holding.n -= 1
-                if holding.n == 0:
-                    del self._held[key]
+            return _key(board, goal) not in self._places and self._hold_free(board, goal)
+
+    def hold(self, board: "Board", goal: "Board") -> None:
+        """Hold a board until `release`. If another thread holds it, wait: its answer is then in the log."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._hold_free(board, goal))
+
+    def _hold_free(self, board: "Board", goal: "Board") -> bool:
+        key = _key(board, goal)
+        is_free = key not in self._held
+        self._held.add(key)
+        return is_free
+
+    def release(self, boards: "Iterable[Board]", goal: "Board") -> None:
+        """Let other threads hold boards."""
+        with self._changed:
+            self._held.difference_update(_key(board, goal) for board in boards)
+            self._changed.notify_all()
 
     def add(self, solution: "Solution") -> None:
         """Add a board that is solved; one that was given up is not. Raises `OutputError`, where the disk is full."""
@@ -212,14 +219,6 @@ def _shown(value: object) -> str:
     if isinstance(value, list):
         return as_typed(" ".join(str(item)[:12] for item in value))
     return "none" if value is None else as_typed(str(value), 40)
-
-
-class _Holding:
-    """Who holds a board, or waits for it: so many."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.n = 0
 
 
 class _ContradictionError(ValueError):

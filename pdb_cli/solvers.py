@@ -1,7 +1,7 @@
 """Which solver answers for a board: what --search, --heuristic and --db ask for."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,7 @@ import typer
 
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import parse_bytes
-from pdb_core.errors import InputError
+from pdb_core.errors import InputError, UnsolvableError
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
@@ -163,6 +163,22 @@ class Solvers:
         if self._method.heuristics:
             return self._heuristic_solver(size, goal).solve(board, limits=limits, report=report, pool=pool)
         return self._solver(size, goal).solve(board, goal, limits=limits, report=report, pool=pool)
+
+    @property
+    def solves_batches(self) -> bool:
+        """Whether `solve_batch` can be called: IDA* with tables."""
+        return self._method.uses_databases and not self._method.keeps_nodes
+
+    def solve_batch(
+        self,
+        boards: "Sequence[Board]",
+        size: "BoardSize",
+        goal: "Board",
+        report: "Callable[[int, Iteration], None]",
+        pool: "WorkerPool | None",
+    ) -> "Iterator[list[Solution | UnsolvableError]]":
+        """Yield the solutions of boards in lists of those that are ready. Raises what the solvers raise."""
+        return self._solver(size, goal).solve_batch(boards, goal, report=report, pool=pool)
 
     def solve_all(
         self,

@@ -129,7 +129,6 @@ def _solved(
         [tuple(map(int, board)) for board in boards],
         lambda board, report, pool: solver.solve(board, goal, report=report, pool=pool),
         n_threads=threads or available_cores(),
-        report=lambda _board, _iteration: None,
     )
     for solution in solutions:
         lengths.append(solution.length)

@@ -111,7 +111,7 @@ def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardS
     rows = [re.split(r"[\s,]+", row.strip(" \t\r\n,")) for row in text.split("/")]
     words = [word for row in rows for word in row]
     for word in words:
-        if not re.fullmatch(r"[0-9]{1,4}", word):
+        if not (word.isascii() and word.isdigit() and len(word) <= 4):
             what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
             raise BoardError(f"board {shown}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank")
     if size is None:
@@ -150,7 +150,7 @@ def _row_lengths(rows: list[list[str]]) -> str:
 def check_board(board: Iterable[int], size: BoardSize) -> Board:
     """Return `board` as a tuple if it is a permutation of 0 .. cells-1. Raises `BoardError` otherwise."""
     try:
-        tiles = tuple(operator.index(tile) for tile in board)
+        tiles = tuple(map(operator.index, board))
     except TypeError:
         raise BoardError(
             f"a {size} board is {size.n_cells} integers, 0 for the blank; this holds something else"

@@ -61,9 +61,14 @@ class Solution:
 
 
 def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:
-    """Raise `UnsolvableError`, with the reason, where no sequence of moves leads from `board` to `goal`."""
+    """Raise `UnsolvableError`, with the reason, if no sequence of moves leads from `board` to `goal`."""
     if not is_solvable(board, goal, size):
-        raise UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
+        raise unsolvable(board, goal, size)
+
+
+def unsolvable(board: Board, goal: Board, size: BoardSize) -> UnsolvableError:
+    """Return the error of a board that cannot be solved."""
+    return UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
 
 
 def one_move_away(goal: Board, size: BoardSize) -> Board:

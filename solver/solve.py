@@ -7,27 +7,29 @@ share      a threshold among threads                            engine/threshold
 replay     move by move to the goal, before anyone is told      solution.py
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.errors import UnsolvableError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
+from solver.engine.boards_search import BoardsSearch, SearchResult
 from solver.engine.database_engine import database_engine
-from solver.engine.ida_star import BoardsSearch, IdaStar, SearchResult, solution_of
+from solver.engine.ida_star import IdaStar, solution_of
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits, Report
-from solver.solution import Solution, check_solvable, one_move_away, replay
+from solver.solution import Solution, check_solvable, one_move_away, replay, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
-_MOST_BOARDS = 64
+MOST_BOARDS = 64
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,40 @@ class Solver:
         )
         return self._solution(board, goal, mapping, result)
 
+    def solve_batch(
+        self,
+        boards: Sequence[Board],
+        goal: Board | None = None,
+        *,
+        report: Callable[[int, Iteration], None] | None = None,
+        pool: WorkerPool | None = None,
+    ) -> Iterator[list[Solution | UnsolvableError]]:
+        """Yield the optimal solutions of boards in their order, in lists of those that are ready.
+
+        Easy boards are searched without Python between them; their seconds are estimated from their nodes. `report` is
+        called every fraction of a second with the index of a hard board. `UnsolvableError` is yielded, not raised. All
+        else as in `solve`.
+        """
+        if not boards:
+            return
+        goal, mapping, mapped, solvable = self._prepared(boards, goal)
+        rows = {index: row for row, index in enumerate(solvable.tolist())}
+
+        def answer(index: int) -> Solution | UnsolvableError:
+            if index not in rows:
+                return unsolvable(boards[index], goal, self._database.size)
+            return self._solution(boards[index], goal, mapping, found.result(rows[index]))
+
+        def indexed_report(row: int, iteration: Iteration) -> None:
+            if report is not None:
+                report(int(solvable[row]), iteration)
+
+        first = 0
+        for found in self._ida_star.search_many(mapped[solvable], indexed_report, pool):
+            end = int(solvable[found.board]) if found.board < len(solvable) else len(boards)
+            yield [answer(index) for index in range(first, end)]
+            first = end
+
     def solve_many(
         self, boards: npt.ArrayLike, goal: Board | None = None, *, n_threads: int = 1, moves: bool = False
     ) -> SolvedBoards:
@@ -157,21 +193,16 @@ class Solver:
         """
         if n_threads < 1:
             raise ValueError(f"n_threads must be at least 1, not {n_threads}")
-        database = self._database
-        goal = database.goal if goal is None else check_board(goal, database.size)
-        mapping = database.mappings(goal)[0]
-        rows, verdicts = database.check_boards(boards, goal)
-        mapped = np.empty_like(rows)
-        mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
+        _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
-        solvable = np.flatnonzero(verdicts == 1)
-        n_chunk = max(1, min(_MOST_BOARDS, len(solvable) // (8 * n_threads)))
+        n_chunk = max(1, min(MOST_BOARDS, len(solvable) // (8 * n_threads)))
         chunks = [solvable[first : first + n_chunk] for first in range(0, len(solvable), n_chunk)]
 
         def search(chunk: Int64s, report: Report, pool: WorkerPool | None) -> tuple[Int64s, BoardsSearch]:
-            return chunk, self._ida_star.search_many(mapped[chunk], report, pool)
+            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row, iteration: report(iteration), pool)
+            return chunk, found
 
-        m = len(rows)
+        m = len(mapped)
         lengths = np.full(m, -1, dtype=np.int16)
         h, generated, expanded = np.zeros(m, dtype=np.int16), np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int64)
         tiles = np.zeros((m, 0), dtype=np.uint8)
@@ -193,6 +224,20 @@ class Solver:
         mapping = self._database.mappings(goal)[0]
         check_solvable(board, goal, size)
         return board, goal, mapping
+
+    def _prepared(
+        self, boards: npt.ArrayLike, goal: Board | None
+    ) -> tuple[Board, BoardMapping, npt.NDArray[np.uint8], Int64s]:
+        """Return the goal, the mapping to boards of the tables, the mapped boards, and the rows of the solvable ones.
+        Raises what `solve_many` raises.
+        """
+        database = self._database
+        goal = database.goal if goal is None else check_board(goal, database.size)
+        mapping = database.mappings(goal)[0]
+        rows, verdicts = database.check_boards(boards, goal)
+        mapped = np.empty_like(rows)
+        mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
+        return goal, mapping, mapped, np.flatnonzero(verdicts == 1)
 
     def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
         """What was found in the tables' terms, in those of the board; replayed."""

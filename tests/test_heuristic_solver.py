@@ -13,8 +13,9 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import Iteration, Limits, WorkerPool, replay
+from solver.engine.boards_search import SearchResult
 from solver.engine.heuristic_engine import heuristic_engine
-from solver.engine.ida_star import IdaStar, SearchResult
+from solver.engine.ida_star import IdaStar
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate

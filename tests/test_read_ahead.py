@@ -5,10 +5,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from threading import Event
 
 import pytest
 
-from pdb_cli.read_ahead import as_they_come, unbuffered_input
+from pdb_cli.read_ahead import as_they_come, in_chunks, unbuffered_input
 from pdb_core.errors import InstanceError
 from pdb_query import Instance, read_instances
 
@@ -40,6 +41,39 @@ def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_items_come_in_order_to_their_end() -> None:
     assert [n for n in as_they_come(range(10_000)) if n is not None] == list(range(10_000))
+
+
+@pytest.mark.parametrize("n_threads", [1, 4])
+def test_chunks_have_all_items_in_order(n_threads: int) -> None:
+    chunks = list(in_chunks(range(1000), 64, n_threads=n_threads))
+    assert [n for chunk in chunks for n in chunk] == list(range(1000))
+    assert all(1 <= len(chunk) <= 64 for chunk in chunks)
+    assert list(in_chunks([], 64, n_threads=n_threads)) == []
+
+
+def test_chunks_do_not_wait_for_more_and_errors_come_last() -> None:
+    may_go_on = Event()
+
+    def items() -> Iterator[int]:
+        yield 0
+        assert may_go_on.wait(20)
+        yield 1
+        raise ValueError("item 2")
+
+    chunks = in_chunks(items(), 64, n_threads=1)
+    assert next(chunks) == [0]
+    may_go_on.set()
+    assert next(chunks) == [1]
+    with pytest.raises(ValueError, match="item 2"):
+        next(chunks)
+
+
+def test_few_items_are_shared_by_all_threads() -> None:
+    chunks = in_chunks(range(64), 64, n_threads=2)
+    first = next(chunks)
+    time.sleep(0.1)
+    assert len(first) <= 8
+    assert len(next(chunks)) <= 8
 
 
 def test_thread_ends_when_nobody_reads_on() -> None:

@@ -131,19 +131,23 @@ def test_board_that_is_held_is_waited_for(tmp_path: Path, solutions: list[Soluti
     with SolveLog(tmp_path / "log", METHOD) as log:
 
         def ask() -> None:
-            with log.held(board, goal):
-                found.append(log.answer(board, goal, S3))
+            assert not log.try_hold(board, goal)
+            log.hold(board, goal)
+            found.append(log.answer(board, goal, S3))
+            log.release([board], goal)
 
         thread = threading.Thread(target=ask)
-        with log.held(board, goal):
-            thread.start()
-            with log.held(solutions[1].board, goal):  # another one
-                pass
-            time.sleep(0.01)
-            assert found == []
-            log.add(solutions[0])
+        log.hold(board, goal)
+        thread.start()
+        assert log.try_hold(solutions[1].board, goal)  # another one
+        log.release([solutions[1].board], goal)
+        time.sleep(0.01)
+        assert found == []
+        log.add(solutions[0])
+        log.release([board], goal)
         thread.join(10)
         assert not log._held
+        assert not log.try_hold(board, goal)  # it has an answer
     assert found == [solutions[0]]
 
 

@@ -1,13 +1,18 @@
 """Many boards at once: the same as one after another."""
 
+import time
+from typing import Any
+
 import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.errors import BoardError, GoalError
+from pdb_core.errors import BoardError, GoalError, LimitReachedError, UnsolvableError
 from pdb_core.puzzle import blank_first, blank_last
-from solver import Solver, replay
-from tests.solving import S3, S4, database_for, solvable_boards
+from solver import Solution, Solver, replay
+from solver.engine import boards_search
+from solver.engine.layout import EXHAUSTED, TOO_DEEP
+from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 
 @pytest.mark.tiny
@@ -65,3 +70,53 @@ def test_boards_without_solution_and_bad_boards() -> None:
             solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8]], n_threads=0)
         with pytest.raises(GoalError):
             solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8]], (1, 2, 3, 4, 0, 5, 6, 7, 8))
+
+
+@pytest.mark.parametrize("slice_nodes", [500, 10**9])
+def test_batches_have_the_solutions_of_single_boards(slice_nodes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    goal = blank_last(S4)
+    boards = [*solvable_boards(S4, goal, 30, 6), (2, 1, *goal[2:]), goal]
+    boards.insert(5, boards[-2])
+    reported: set[int] = set()
+    with database_for("663", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
+        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", slice_nodes)
+        start = time.perf_counter()
+        lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
+        seconds = time.perf_counter() - start
+        found = [answer for answers in lists for answer in answers]
+        for board, single, answer in zip(boards, alone, found, strict=True):
+            if single is None:
+                assert isinstance(answer, UnsolvableError)
+                continue
+            assert isinstance(answer, Solution)
+            assert node_counts(answer.iterations) == node_counts(single.iterations)
+            assert (answer.board, answer.length, answer.h, answer.lower_bound) == (
+                board, single.length, single.h, single.lower_bound,
+            )  # fmt: skip
+        total = sum(answer.seconds for answer in found if isinstance(answer, Solution))
+        assert 0 < total <= seconds
+        assert (len(lists) > 1) is (slice_nodes == 500)
+        assert reported <= set(range(len(boards))) - {5}
+        assert bool(reported) is (slice_nodes == 500)
+        assert [type(answer) for answer in next(solver.solve_batch(boards[5:6]))] == [UnsolvableError]
+        assert list(solver.solve_batch([])) == []
+
+
+def test_boards_before_one_that_cannot_be_searched_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 5, 3)
+    real = boards_search.search_boards
+
+    def too_deep_at_3(tables: Any, stages: Any, at: Any, counters: Any, place: Any, roots: Any, *others: Any) -> int:
+        assert real(tables, stages, at, counters, place, roots[:3], *others) == EXHAUSTED
+        return TOO_DEEP
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        alone = [solver.solve(board).length for board in boards[:3]]
+        monkeypatch.setattr(boards_search, "search_boards", too_deep_at_3)
+        answers = solver.solve_batch(boards)
+        assert [answer.length for answer in next(answers) if isinstance(answer, Solution)] == alone
+        with pytest.raises(LimitReachedError, match="such boards cannot be searched"):
+            next(answers)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -10,8 +10,8 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from solver import Iteration, Solver, WorkerPool
-from solver.engine import ida_star, stack
-from solver.engine.worker_pool import in_parallel
+from solver.engine import boards_search, stack
+from solver.engine.worker_pool import in_parallel, stream_in_parallel
 from tests.solving import S4, database_for, node_counts, solvable_boards
 
 
@@ -41,7 +41,7 @@ def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.M
 
         return run
 
-    names = {(stack, "search"), (stack, "split"), (ida_star, "search_boards"), (stack, "begin_threshold")}
+    names = {(stack, "search"), (stack, "split"), (boards_search, "search_boards"), (stack, "begin_threshold")}
     for module, name in names:
         monkeypatch.setattr(module, name, noting(name, getattr(module, name)))
     with database_for("3,5/2,4/1", "3x2") as database:
@@ -149,6 +149,47 @@ def test_one_thread_takes_an_item_only_when_the_one_before_is_answered() -> None
     answers = in_parallel(items(), lambda item, _report, _pool: item, n_threads=1)
     assert next(answers) == 0
     assert taken == [0]
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_outcomes_come_before_their_item_is_finished(n_threads: int) -> None:
+    is_seen, ended = threading.Event(), threading.Event()
+
+    def work(
+        item: int, _report: Callable[[Iteration], None], _pool: WorkerPool | None
+    ) -> Generator[tuple[int, int], None, None]:
+        try:
+            yield item, 0
+            assert is_seen.wait(10)
+            yield item, 1
+            while True:
+                yield item, 2
+        finally:
+            ended.set()
+
+    answers = stream_in_parallel(iter([7]), work, n_threads=n_threads)
+    assert next(answers) == (7, 0)
+    is_seen.set()
+    assert next(answers) == (7, 1)
+    answers.close()  # type: ignore[attr-defined]
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_error_of_the_source_comes_after_the_outcomes_before(n_threads: int) -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("no item 3")
+
+    def work(item: int, _report: Callable[[Iteration], None], _pool: WorkerPool | None) -> int:
+        time.sleep(0.02)
+        return item
+
+    answers = in_parallel(items(), work, n_threads=n_threads)
+    assert [next(answers), next(answers)] == [1, 2]
+    with pytest.raises(ValueError, match="no item 3"):
+        next(answers)
 
 
 def test_error_of_one_item_ends_the_others() -> None:

@@ -28,7 +28,8 @@ from scripts.reproduction.dual_kernels import (
     values_with_duals,
 )
 from solver import Solution
-from solver.engine.ida_star import SearchResult, solution_of
+from solver.engine.boards_search import SearchResult
+from solver.engine.ida_star import solution_of
 from solver.progress import Iteration, Report
 from solver.solution import one_move_away
 

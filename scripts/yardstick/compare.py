@@ -98,9 +98,9 @@ class Numba:
 
     def run(self) -> Run:
         start = time.thread_time()
-        found = self.ida_star.search_many(self.boards)
+        *_, found = self.ida_star.search_many(self.boards)
         seconds = time.thread_time() - start
-        boards = [found.iterations(row, 0.0) for row in range(len(self.boards))]
+        boards = [found.iterations(row) for row in range(len(self.boards))]
         return Run(
             tuple(
                 tuple(Threshold(at.threshold, at.generated, at.expanded, at.threshold == length) for at in board)

@@ -27,7 +27,8 @@ from pdb_query import Database
 from solver.cluster.split_board import PartSizes, SplitBoard
 from solver.cluster.tasks import Tasks
 from solver.cluster.worker import WorkerTables, search_boards
-from solver.engine.ida_star import SearchResult, solution_of
+from solver.engine.boards_search import SearchResult
+from solver.engine.ida_star import solution_of
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, check_solvable
 

@@ -14,7 +14,7 @@ from pdb_query import Database
 from solver.cluster.prefixes import prefixes_of
 from solver.cluster.tasks import Tasks
 from solver.cluster.worker import WorkerTables, search_part
-from solver.engine.ida_star import SearchResult
+from solver.engine.boards_search import SearchResult
 from solver.engine.subtrees import SubtreesResult
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
 from solver.progress import Iteration, Limits

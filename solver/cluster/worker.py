@@ -17,7 +17,7 @@ from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board
 from pdb_query import open_database
-from solver.engine.ida_star import SearchResult
+from solver.engine.boards_search import SearchResult
 from solver.engine.subtrees import SubtreesResult, search_subtrees
 from solver.progress import Limits
 from solver.solve import Solver

@@ -5,31 +5,22 @@ Between slices Python is in charge: limits are checked, progress is reported, an
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
-import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import LimitReachedError
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
-from solver.engine.board_kernels import (
-    BOARD,
-    THRESHOLD,
-    WRONG,
-    search_boards,
-)
+from solver.engine.boards_search import BoardsSearch, SearchResult, too_deep
 from solver.engine.engine import Engine, Roots
 from solver.engine.in_order import OrderedPart
 from solver.engine.layout import (
     EXHAUSTED,
     FOUND,
-    GENERATED,
     MAX_SLACK,
-    NO_ROOM,
     PAUSED,
     STOP_AT_GOAL,
     TOO_DEEP,
@@ -38,40 +29,13 @@ from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Listed, Part, ThresholdSearch, search_threshold
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import Iteration, Limits, Report
-from solver.solution import Solution, replay
+from solver.solution import Solution, check_solution
 
 # Moves that stacks have room for at first.
 _USUAL_DEPTH = 96
 # Nodes of the first thresholds that are searched in one call: some 3 ms.
 _SMALL_NODES = 200_000
-# Thresholds whose nodes one call can note.
-_MOST_THRESHOLDS = 32
 _SLICE_NODES = 1_000_000
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """Result of IDA* in the terms of the tables. `tiles` are the tiles moved, in order; None if a limit was reached.
-
-    n_solutions  optimal solutions found; all there are, if all were asked for and `is_complete`
-    rest         if a limit was reached without a pool: the subtrees of the last threshold that are left, see `subtrees`
-    """
-
-    tiles: tuple[int, ...] | None
-    n_solutions: int
-    is_complete: bool
-    h: int
-    iterations: tuple[Iteration, ...]
-    seconds: float
-    rest: tuple[bytes, ...] = ()
-
-    @property
-    def generated(self) -> int:
-        return sum(iteration.generated for iteration in self.iterations)
-
-    @property
-    def expanded(self) -> int:
-        return sum(iteration.expanded for iteration in self.iterations)
 
 
 def solution_of(
@@ -79,7 +43,7 @@ def solution_of(
 ) -> Solution:
     """Return the solution of a result, replayed; `tiles` in the terms of the board. Raises `WrongAnswerError`."""
     if tiles is not None:
-        replay(board, tiles, goal, size)
+        check_solution(board, tiles, goal, size)
     return Solution(
         board=board,
         goal=goal,
@@ -95,105 +59,6 @@ def solution_of(
         iterations=result.iterations,
         n_solutions=result.n_solutions,
         is_complete=result.is_complete,
-    )
-
-
-class BoardsSearch:
-    """A search of boards one after another, without Python between them.
-
-    counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
-    lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
-    paths    uint8[m, n]: the tiles moved
-    """
-
-    def __init__(self, roots: Roots) -> None:
-        n = len(roots.nodes)
-        self._roots = roots
-        self._boards = roots.boards.copy()
-        self._place = np.array([0, -1, 0, 0], dtype=np.int64)
-        longest = int(roots.thresholds.max(initial=0)) + 2 * _MOST_THRESHOLDS
-        self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
-        self.lengths = np.full(n, -1, dtype=np.int16)
-        self.paths = np.zeros((n, longest), dtype=np.uint8)
-        self.more: dict[int, tuple[Iteration, ...]] = {}
-
-    @property
-    def board(self) -> int:
-        """The index of the board that is being searched."""
-        return int(self._place[BOARD])
-
-    @property
-    def threshold(self) -> int:
-        """The threshold that is being searched."""
-        return int(self._place[THRESHOLD])
-
-    def search(self, engine: Engine, stack: Stack, n_nodes: int) -> int:
-        """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are solved, or PAUSED.
-
-        A pause may also mean that a board has more thresholds than there is room for. Raises `LimitReachedError` if a
-        threshold is too far above a sum, and `Engine.wrong_end` if a search ends elsewhere than at the goal.
-        """
-        roots = self._roots
-        while True:
-            status = int(
-                search_boards(
-                    engine.tables, engine.stages, stack.memory, stack.counters, self._place, roots.nodes, roots.sums,
-                    roots.thresholds, self._boards, n_nodes, self.counts, self.lengths, self.paths,
-                )
-            )  # fmt: skip
-            if status == TOO_DEEP:
-                raise too_deep(self.threshold)
-            if status != NO_ROOM:
-                break
-            stack.grow()
-        if (self.lengths == WRONG).any():
-            raise engine.wrong_end()
-        return status
-
-    def note(self, row: int, result: SearchResult) -> None:
-        """Note what was found elsewhere of the board that is being searched, and go on with the next one."""
-        tiles = result.tiles or ()
-        if len(tiles) > self.paths.shape[1]:
-            self.paths = np.pad(self.paths, ((0, 0), (0, len(tiles) - self.paths.shape[1])))
-        self.lengths[row] = len(tiles)
-        self.paths[row, : len(tiles)] = tiles
-        self.more[row] = result.iterations
-        self._place[:] = [row + 1, -1, 0, 0]
-
-    def iterations(self, row: int, seconds_per_node: float) -> tuple[Iteration, ...]:
-        """Return the iterations of a board that are finished."""
-        if row in self.more:
-            return self.more[row]
-        first = int(self._roots.thresholds[row])
-        return tuple(
-            Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)
-            for i, (generated, expanded) in enumerate(self.counts[row].tolist())
-            if expanded
-        )
-
-    @property
-    def h(self) -> Int64s:
-        """The lower bounds at the roots, int64[m]."""
-        return self._roots.h
-
-    def nodes(self) -> tuple[Int64s, Int64s]:
-        """Return the generated and the expanded nodes of each board, int64[m]."""
-        generated, expanded = self.counts[:, :, 0].sum(axis=1), self.counts[:, :, 1].sum(axis=1)
-        for row, iterations in self.more.items():
-            generated[row] = sum(iteration.generated for iteration in iterations)
-            expanded[row] = sum(iteration.expanded for iteration in iterations)
-        return generated, expanded
-
-    def tiles(self, row: int) -> tuple[int, ...]:
-        """Return the tiles moved in the solution of a row."""
-        return tuple(self.paths[row, : self.lengths[row]].tolist())
-
-
-def too_deep(threshold: int) -> LimitReachedError:
-    """Return the error of a threshold that the engine cannot search."""
-    return LimitReachedError(
-        f"a solution of more than {threshold - 1} moves is more than {2 * MAX_SLACK} moves above a sum of the tables; "
-        "such boards cannot be searched"
     )
 
 
@@ -276,23 +141,22 @@ class IdaStar:
                 listed(())
             return SearchResult((), 1, True, 0, (), time.perf_counter() - start)
         roots = self.engine.roots([board])
-        h = int(roots.h[0])
         in_order = self._in_order and pool is None and not finds_all
         with self.stack() as stack:
             # Step 1. Thresholds of some thousand nodes, several in one call: Python takes as long as a thousand nodes.
-            small = BoardsSearch(roots)
+            small = BoardsSearch(roots, start)
             n_nodes = int(_SMALL_NODES * min(1.0, self.engine.speed))
             if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
                 n_nodes = 0
-            small_start = time.perf_counter()
             status = small.search(self.engine, stack, n_nodes)
-            n_small = int(small.counts[0, :, 0].sum()) + (int(stack.counters[GENERATED]) if status == PAUSED else 0)
-            finished = small.iterations(0, (time.perf_counter() - small_start) / max(1, n_small))
+            if status == TOO_DEEP:
+                raise too_deep(small.threshold)
+            finished = small.iterations(0)
             if report is not None:
                 for iteration in finished:
                     report(iteration)
             if status == EXHAUSTED:
-                return SearchResult(small.tiles(0), 1, False, h, finished, time.perf_counter() - start)
+                return small.result(0)
 
             # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
             return self._search_on(
@@ -310,24 +174,32 @@ class IdaStar:
             )
 
     def search_many(
-        self, boards: npt.ArrayLike, report: Report | None = None, pool: WorkerPool | None = None
-    ) -> BoardsSearch:
+        self,
+        boards: npt.ArrayLike,
+        report: Callable[[int, Iteration], None] | None = None,
+        pool: WorkerPool | None = None,
+    ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
 
-        `report` is called every fraction of a second. Workers of `pool` help with boards that take long.
+        Yield the search every fraction of a second and at the end, always the same object. `report` is called every
+        fraction of a second with the row of a hard board. Workers of `pool` help with it.
         """
+        start = time.perf_counter()
         roots = self.engine.roots(boards)
-        many = BoardsSearch(roots)
+        many = BoardsSearch(roots, start)
         with self.stack() as stack:
-            while many.search(self.engine, stack, self.slice_nodes) == PAUSED:
+            while (status := many.search(self.engine, stack, self.slice_nodes)) != EXHAUSTED:
+                yield many
+                if status == TOO_DEEP:
+                    raise too_deep(many.threshold)
+                many.resume()
                 # The rest of a hard board is searched as if it were alone.
-                row = many.board
-                start = time.perf_counter()
-                finished = many.iterations(row, 0.0)
-                result = self._search_on(roots, row, stack, many.threshold, finished, start, Limits(), report, pool)
+                row, start, finished = many.board, many.began_at, many.iterations(many.board)
+                row_report = None if report is None else partial(report, row)
+                result = self._search_on(roots, row, stack, many.threshold, finished, start, Limits(), row_report, pool)
                 many.note(row, result)
                 stack.counters[:] = 0
-        return many
+        yield many
 
     def _search_on(
         self,

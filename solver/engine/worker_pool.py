@@ -1,8 +1,9 @@
 """Threads that search boards, and that help with hard boards when no other board is left."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import closing
 from functools import partial
 from threading import Condition, Event, Thread
 from types import TracebackType
@@ -16,6 +17,8 @@ Outcome = TypeVar("Outcome")
 
 # How often the main thread looks up from waiting, in seconds: only it can act on Ctrl-C.
 _WAIT_S = 0.1
+# Items per thread that are begun and not yet yielded.
+_MOST_WAITING = 64
 
 
 class Helped(Protocol):
@@ -134,52 +137,84 @@ class _CancelledError(LimitReachedError):
 
 
 def in_parallel(
-    items: Iterable[Item],
-    work: Callable[[Item, Report, WorkerPool | None], Outcome],
-    *,
-    n_threads: int,
-    report: Callable[[Item, Iteration], None] | None = None,
+    items: Iterable[Item], work: Callable[[Item, Report, WorkerPool | None], Outcome], *, n_threads: int
 ) -> Iterator[Outcome]:
     """Do `work(item, report, pool)` for each item, `n_threads` at a time, and yield the outcomes in the order of the
-    items.
-
-    Items are taken as they are needed. If none are left, free workers help with the searches that `work` offers to the
-    pool. What `work` raises is raised here. Leaving the iteration early, by an error or Ctrl-C, stops the searches
-    within a fraction of a second. `report` is called from the working threads.
+    items. See `stream_in_parallel`.
     """
-    give_up = Event()
+
+    def stream(item: Item, report: Report, pool: WorkerPool | None) -> Generator[Outcome, None, None]:
+        yield work(item, report, pool)
+
+    return stream_in_parallel(items, stream, n_threads=n_threads)
+
+
+def stream_in_parallel(
+    items: Iterable[Item],
+    work: Callable[[Item, Report, WorkerPool | None], Generator[Outcome, None, None]],
+    *,
+    n_threads: int,
+) -> Iterator[Outcome]:
+    """Iterate over `work(item, report, pool)` for each item, `n_threads` items at a time.
+
+    Yield the outcomes in the order of the items, as soon as they are found.
+
+    Items are taken as they are needed; with one thread, when the item before is finished, because the source may wait
+    for its outcomes. If no items are left, free workers help with the searches that `work` offers to the pool. What
+    `work` raises is raised here. Leaving the iteration early, by an error or Ctrl-C, stops the searches within a
+    fraction of a second: `report` then raises, and nothing more is taken from `work`.
+    """
+    if n_threads == 1:
+        for item in items:
+            yield from work(item, lambda _: None, None)
+        return
+    give_up, has_changed = Event(), Event()
+
+    def check(_iteration: Iteration | None = None) -> None:
+        if give_up.is_set():
+            raise _CancelledError("cancelled")
 
     with WorkerPool(n_threads) as pool:
 
-        def run(item: Item) -> Outcome:
-            def checked_report(iteration: Iteration) -> None:
-                if give_up.is_set():
-                    raise _CancelledError("cancelled")
-                if report is not None:
-                    report(item, iteration)
+        def run(item: Item, outcomes: deque[Outcome]) -> None:
+            # Closed here: after an error, a traceback would keep the generator alive, and what it holds.
+            with closing(work(item, check, pool)) as found:
+                for outcome in found:
+                    outcomes.append(outcome)
+                    has_changed.set()
+                    check()
 
-            return work(item, checked_report, pool if n_threads > 1 else None)
-
-        waiting: deque[Future[Outcome]] = deque()
+        waiting: deque[tuple[Future[None], deque[Outcome]]] = deque()
         source = iter(items)
-        is_exhausted = False
-        most_waiting = 1 if n_threads == 1 else 64 * n_threads
+        end: Exception | None = None
         try:
             while True:
-                # A few more than there are threads, so that a hard board at the head does not leave a core idle. With
-                # one thread, an item is taken only when the item before is answered: the source may wait for that.
-                while not is_exhausted and len(waiting) < most_waiting:
-                    if sum(not task.done() for task in waiting) >= 2 * n_threads:
+                # A few more than there are threads, so that a hard board at the head does not leave a core idle.
+                while end is None and len(waiting) < _MOST_WAITING * n_threads:
+                    if sum(not task.done() for task, _ in waiting) >= 2 * n_threads:
                         break
                     try:
-                        waiting.append(pool.submit(partial(run, next(source))))
-                    except StopIteration:
-                        is_exhausted = True
+                        item = next(source)
+                    except Exception as error:  # raised after the outcomes of the items before
+                        end = error
+                        break
+                    outcomes: deque[Outcome] = deque()
+                    task = pool.submit(partial(run, item, outcomes))
+                    task.add_done_callback(lambda _: has_changed.set())
+                    waiting.append((task, outcomes))
                 if not waiting:
-                    return
-                if waiting[0].done():
-                    yield waiting.popleft().result()
+                    if end is None or isinstance(end, StopIteration):
+                        return
+                    raise end
+                has_changed.clear()
+                task, outcomes = waiting[0]
+                is_done = task.done()
+                while outcomes:
+                    yield outcomes.popleft()
+                if is_done:
+                    task.result()
+                    waiting.popleft()
                 else:
-                    wait([task for task in waiting if not task.done()], timeout=_WAIT_S, return_when=FIRST_COMPLETED)
+                    has_changed.wait(_WAIT_S)
         finally:
             give_up.set()

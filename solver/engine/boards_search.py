@@ -1,0 +1,166 @@
+"""A search of boards one after another, without Python between them, and the result of a search."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from pdb_core.errors import LimitReachedError
+from pdb_core.lookup import Int64s
+from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, search_boards
+from solver.engine.engine import Engine, Roots
+from solver.engine.layout import GENERATED, MAX_SLACK, NO_ROOM, PAUSED
+from solver.engine.stack import Stack
+from solver.progress import Iteration
+
+# Thresholds whose nodes one call can note.
+_MOST_THRESHOLDS = 32
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Result of IDA* in the terms of the tables. `tiles` are the tiles moved, in order; None if a limit was reached.
+
+    n_solutions  optimal solutions found; all there are, if all were asked for and `is_complete`
+    rest         if a limit was reached without a pool: the subtrees of the last threshold that are left, see `subtrees`
+    """
+
+    tiles: tuple[int, ...] | None
+    n_solutions: int
+    is_complete: bool
+    h: int
+    iterations: tuple[Iteration, ...]
+    seconds: float
+    rest: tuple[bytes, ...] = ()
+
+    @property
+    def generated(self) -> int:
+        return sum(iteration.generated for iteration in self.iterations)
+
+    @property
+    def expanded(self) -> int:
+        return sum(iteration.expanded for iteration in self.iterations)
+
+
+class BoardsSearch:
+    """A search of boards one after another, without Python between them.
+
+    counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
+    lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
+    paths    uint8[m, n]: the tiles moved
+    more     results of boards that were searched on elsewhere
+
+    Kernels take no time: boards that one call searches share its seconds in proportion to their generated nodes.
+    """
+
+    def __init__(self, roots: Roots, start: float) -> None:
+        """`start` is when the seconds of the first board begin."""
+        n = len(roots.nodes)
+        self._roots = roots
+        self._boards = roots.boards.copy()
+        self._place = np.array([0, -1, 0, 0], dtype=np.int64)
+        longest = int(roots.thresholds.max(initial=0)) + 2 * _MOST_THRESHOLDS
+        self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
+        self.lengths = np.full(n, -1, dtype=np.int16)
+        self.paths = np.zeros((n, longest), dtype=np.uint8)
+        self.more: dict[int, SearchResult] = {}
+        # When the search of the board that is being searched began, as its nodes show.
+        self.began_at = self._noted_at = start
+        self._seconds_per_node = np.zeros(n)
+
+    @property
+    def board(self) -> int:
+        """The index of the board that is being searched; those before it are solved."""
+        return int(self._place[BOARD])
+
+    @property
+    def threshold(self) -> int:
+        """The threshold that is being searched."""
+        return int(self._place[THRESHOLD])
+
+    def search(self, engine: Engine, stack: Stack, n_nodes: int) -> int:
+        """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are solved, PAUSED, or TOO_DEEP.
+
+        TOO_DEEP means that a threshold is too far above a sum. PAUSED may also mean that a board has more thresholds
+        than there is room for. Raises `Engine.wrong_end` if a search ends elsewhere than at the goal.
+        """
+        roots, first = self._roots, self.board
+        while True:
+            status = int(
+                search_boards(
+                    engine.tables, engine.stages, stack.memory, stack.counters, self._place, roots.nodes, roots.sums,
+                    roots.thresholds, self._boards, n_nodes, self.counts, self.lengths, self.paths,
+                )
+            )  # fmt: skip
+            if status != NO_ROOM:
+                break
+            stack.grow()
+        if (self.lengths == WRONG).any():
+            raise engine.wrong_end()
+        searched = slice(first, self.board + 1)
+        generated = self.counts[searched, :, 0].sum(axis=1)
+        if status == PAUSED:
+            generated[-1] += stack.counters[GENERATED]
+        now = time.perf_counter()
+        seconds_per_node = (now - self._noted_at) / max(1, int(generated.sum()))
+        self._seconds_per_node[searched] = seconds_per_node
+        self.began_at = now - float(generated[-1]) * seconds_per_node if status == PAUSED else now
+        self._noted_at = now
+        return status
+
+    def resume(self) -> None:
+        """Leave the time since the last call of `search` out of the seconds of the boards."""
+        now = time.perf_counter()
+        self.began_at += now - self._noted_at
+        self._noted_at = now
+
+    def note(self, row: int, result: SearchResult) -> None:
+        """Note what was found elsewhere of the board that is being searched, and go on with the next one."""
+        tiles = result.tiles or ()
+        if len(tiles) > self.paths.shape[1]:
+            self.paths = np.pad(self.paths, ((0, 0), (0, len(tiles) - self.paths.shape[1])))
+        self.lengths[row] = len(tiles)
+        self.paths[row, : len(tiles)] = tiles
+        self.more[row] = result
+        self._place[:] = [row + 1, -1, 0, 0]
+        self._noted_at = time.perf_counter()
+
+    def iterations(self, row: int) -> tuple[Iteration, ...]:
+        """Return the iterations of a board that are finished."""
+        if row in self.more:
+            return self.more[row].iterations
+        first, seconds_per_node = int(self._roots.thresholds[row]), float(self._seconds_per_node[row])
+        return tuple(
+            Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)
+            for i, (generated, expanded) in enumerate(self.counts[row].tolist())
+            if expanded
+        )
+
+    def result(self, row: int) -> SearchResult:
+        """Return what was found of a board that is solved."""
+        if row in self.more:
+            return self.more[row]
+        iterations = self.iterations(row)
+        seconds = sum(iteration.seconds for iteration in iterations)
+        tiles: tuple[int, ...] = tuple(self.paths[row, : self.lengths[row]].tolist())
+        return SearchResult(tiles, 1, not tiles, int(self._roots.h[row]), iterations, seconds)
+
+    @property
+    def h(self) -> Int64s:
+        """The lower bounds at the roots, int64[m]."""
+        return self._roots.h
+
+    def nodes(self) -> tuple[Int64s, Int64s]:
+        """Return the generated and the expanded nodes of each board, int64[m]."""
+        generated, expanded = self.counts[:, :, 0].sum(axis=1), self.counts[:, :, 1].sum(axis=1)
+        for row, result in self.more.items():
+            generated[row], expanded[row] = result.generated, result.expanded
+        return generated, expanded
+
+
+def too_deep(threshold: int) -> LimitReachedError:
+    """Return the error of a threshold that the engine cannot search."""
+    return LimitReachedError(
+        f"a solution of more than {threshold - 1} moves is more than {2 * MAX_SLACK} moves above a sum of the tables; "
+        "such boards cannot be searched"
+    )
