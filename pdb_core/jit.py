@@ -132,24 +132,24 @@ def inlined_kernel(function: Function) -> Function:
 
 
 def chosen_by_type(choices: dict[type, Any]) -> Any:
-    """Return a function that calls one of some kernels, chosen by the type of its first argument.
+    """Return a function that returns one of some kernels, chosen by the type of its argument.
 
     The types are those of NamedTuples, or NoneType. In a kernel the choice is made when it is compiled, and the kernels
-    that are not chosen are not compiled. All kernels have the same parameters.
+    that are not chosen are not compiled.
     """
 
-    def call(first: Any, *others: Any) -> Any:
-        return choices[type(first)](first, *others)
+    def choose(value: Any) -> Any:
+        return choices[type(value)]
 
     if not JIT_DISABLED:
 
-        def compile_call(first: Any, *_others: Any) -> Callable[..., Any]:
-            chosen = choices[getattr(first, "instance_class", type(None))]
-            return lambda first, *others: chosen(first, *others)
+        def compile_choice(value: Any) -> Callable[..., Any]:
+            chosen = choices[getattr(value, "instance_class", type(None))]
+            return lambda value: chosen  # noqa: ARG005 (the signature is that of `choose`)
 
         options: Any = {"_nrt": True, "forceinline": True}
-        overload(call, jit_options=options, strict=False)(compile_call)
-    return call
+        overload(choose, jit_options=options, strict=False)(compile_choice)
+    return choose
 
 
 def _compiled(function: Function, *, counts_references: bool, is_inlined: bool = False) -> Function:

@@ -10,7 +10,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, GoalError, LimitReachedError, UnsolvableError
 from pdb_core.puzzle import blank_first, blank_last
 from solver import Solution, Solver, replay
-from solver.engine import boards_search
+from solver.engine import stack
 from solver.engine.layout import EXHAUSTED, TOO_DEEP
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
@@ -106,16 +106,16 @@ def test_batches_have_the_solutions_of_single_boards(slice_nodes: int, monkeypat
 
 def test_boards_before_one_that_cannot_be_searched_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     boards = solvable_boards(S3, blank_last(S3), 5, 3)
-    real = boards_search.search_boards
+    real = stack.search_boards
 
-    def too_deep_at_3(tables: Any, stages: Any, at: Any, counters: Any, place: Any, roots: Any, *others: Any) -> int:
-        assert real(tables, stages, at, counters, place, roots[:3], *others) == EXHAUSTED
+    def too_deep_at_3(tables: Any, stages: Any, at: Any, counters: Any, batch: Any, *others: Any) -> int:
+        assert real(tables, stages, at, counters, batch._replace(roots=batch.roots[:3]), *others) == EXHAUSTED
         return TOO_DEEP
 
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         solver = Solver(database)
         alone = [solver.solve(board).length for board in boards[:3]]
-        monkeypatch.setattr(boards_search, "search_boards", too_deep_at_3)
+        monkeypatch.setattr(stack, "search_boards", too_deep_at_3)
         answers = solver.solve_batch(boards)
         assert [answer.length for answer in next(answers) if isinstance(answer, Solution)] == alone
         with pytest.raises(LimitReachedError, match="such boards cannot be searched"):

@@ -9,10 +9,10 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
-from solver import Iteration, Solver, WorkerPool
-from solver.engine import boards_search, stack
+from solver import Iteration, Limits, Solver, WorkerPool
+from solver.engine import stack
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
-from tests.solving import S4, database_for, node_counts, solvable_boards
+from tests.solving import S4, database_for, hard_board, node_counts, solvable_boards
 
 
 @pytest.mark.usefixtures("tiny_slices")
@@ -41,7 +41,7 @@ def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.M
 
         return run
 
-    names = {(stack, "search"), (stack, "split"), (boards_search, "search_boards"), (stack, "begin_threshold")}
+    names = {(stack, "split"), (stack, "search_boards"), (stack, "begin_threshold")}
     for module, name in names:
         monkeypatch.setattr(module, name, noting(name, getattr(module, name)))
     with database_for("3,5/2,4/1", "3x2") as database:
@@ -52,9 +52,8 @@ def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.M
 @pytest.mark.usefixtures("tiny_slices")
 def test_workers_do_search() -> None:
     """The threads that run the kernel show who works."""
-    board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
     threads = set()
-    real = stack.search
+    real = stack.search_boards
 
     def noting(*args: Any) -> int:
         threads.add(threading.get_ident())
@@ -66,8 +65,8 @@ def test_workers_do_search() -> None:
         WorkerPool(2) as pool,
     ):
         solver = Solver(database)
-        patch.setattr(stack, "search", noting)
-        solver.solve(board, pool=pool)
+        patch.setattr(stack, "search_boards", noting)
+        solver.solve(hard_board(), limits=Limits(nodes=3_000_000), pool=pool)
     assert len(threads) > 1
 
 
@@ -79,7 +78,7 @@ def test_error_in_a_worker_ends_the_search_and_is_raised(fails_at: int, finds_al
     board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
     owner = threading.get_ident()
     calls = []
-    real = stack.search
+    real = stack.search_boards
 
     def failing(*args: Any) -> int:
         if threading.get_ident() != owner:
@@ -95,7 +94,7 @@ def test_error_in_a_worker_ends_the_search_and_is_raised(fails_at: int, finds_al
     ):
         solver = Solver(database)
         whole = solver.solve(board)
-        patch.setattr(stack, "search", failing)
+        patch.setattr(stack, "search_boards", failing)
         try:
             solution = (solver.solve_all if finds_all else solver.solve)(board, pool=pool)
         except OSError:

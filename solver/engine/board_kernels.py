@@ -1,11 +1,13 @@
 """Boards as roots of searches, and whole searches of many boards without Python between them."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel, kernel
+from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK
 from pdb_core.vector_kernels import load_word, store_word
 from solver.engine.layout import (
@@ -29,7 +31,6 @@ from solver.engine.layout import (
     SLACK,
     SLACK_SHIFT,
     STATE,
-    STOP_AT_GOAL,
     SUM_FIELDS,
     TOO_DEEP,
     TOP,
@@ -40,11 +41,32 @@ from solver.engine.layout import (
 from solver.engine.search_kernels import search
 from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
 
-# Where a search of many boards is: the board, its threshold or -1 at its beginning, and finished thresholds.
+# `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
 N_PLACES = 4
 BOARD, THRESHOLD, N_FINISHED = range(3)
 # The length of a board whose moves do not lead to the goal.
 WRONG = -2
+
+
+class BoardsMemory(NamedTuple):
+    """Boards that are searched one after another; all arrays but those of `Roots` are changed by the search.
+
+    place    int64[N_PLACES]: where the search is
+    roots    uint32[m, n_columns], sums, thresholds: see `Roots`
+    boards   uint8[m, n_cells]: those that were solved become the goal
+    counts   int64[m, t, 2]: generated and expanded nodes of each finished threshold
+    lengths  int16[m]: of the solutions found; WRONG if the moves found do not lead to the goal
+    paths    uint8[m, n]: the tiles moved; solutions longer than n are left to the caller
+    """
+
+    place: Int64s
+    roots: npt.NDArray[np.uint32]
+    sums: Int64s
+    thresholds: Int64s
+    boards: npt.NDArray[np.uint8]
+    counts: Int64s
+    lengths: npt.NDArray[np.int16]
+    paths: npt.NDArray[np.uint8]
 
 
 @kernel
@@ -165,64 +187,66 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
 
 @kernel
 def search_boards(
-    tables: Any, stages: Any, at: Any, counters: Any, place: Any, roots: Any, sums: Any, thresholds: Any, boards: Any,
-    n_nodes: int, counts: Any, lengths: Any, paths: Any,
-) -> int:  # fmt: skip
-    """Search boards one after another, each from its first threshold up, until its first solution.
+    tables: Any, stages: Any, at: Any, counters: Any, batch: Any, pause_at: int, max_nodes: int, at_goal: int
+) -> int:
+    """Search boards one after another, each from its first threshold up, until its first solution; without boards,
+    search what is on the stack. One kernel does both, since a search takes long to compile.
 
-    at, counters  of an empty stack, or as the call left them that returned PAUSED
-    place    int64[N_PLACES], mutated: where the search is
-    roots, sums, thresholds  see `Roots`
-    boards   uint8[m, n_cells], mutated: those that were solved become the goal
-    n_nodes  return PAUSED after so many generated nodes, or in a threshold that `counts` has no room for
-    counts   int64[m, t, 2], mutated: generated and expanded nodes of each threshold, the last one included
-    lengths  int16[m], mutated: of the solutions found; WRONG if the moves found do not lead to the goal
-    paths    uint8[m, n], mutated: the tiles moved; solutions longer than n return PAUSED
+    tables, stages, at, counters  see `search_kernels.search`; the stack is empty, or as the call left it that returned
+                                  PAUSED
+    batch      `BoardsMemory`
+    pause_at   with boards, the nodes to generate before PAUSED is returned; else as in `search`
+    max_nodes, at_goal  as in `search`
 
-    Returns EXHAUSTED if all boards are done, PAUSED, NO_ROOM, or TOO_DEEP if a slack exceeds its bits.
+    Returns EXHAUSTED if all boards are done, PAUSED (also in a threshold that the batch has no room for), NO_ROOM, or
+    TOO_DEEP if a slack exceeds its bits; without boards what `search` returns.
     """
-    n_left = n_nodes
-    # Not constants: numba would compile the search once more for them.
-    no_limit, at_goal = np.int64(1 << 62), np.int64(STOP_AT_GOAL)
-    while place[BOARD] < roots.shape[0]:
-        row = place[BOARD]
-        # Step 1. Begin a threshold. Nothing is as near as 0 moves but the goal itself.
-        if place[THRESHOLD] < 0:
-            place[THRESHOLD] = thresholds[row] + 2 * place[N_FINISHED]
-            if is_goal_board(tables, boards[row]):
-                lengths[row] = 0
-                place[BOARD] += 1
-                place[THRESHOLD] = -1
-                continue
-            if place[THRESHOLD] == 0:
-                state = np.int64(roots[row, STATE])
-                legal = load_word(tables.legal + 4 * ((state >> BLANK_SHIFT) & BLANK_MASK))
-                counts[row, 0, 0] = popcount((state >> ALLOWED_SHIFT) & legal & 15)  # type: ignore[arg-type]
-                counts[row, 0, 1] = 1
-                place[N_FINISHED] = 1
-                place[THRESHOLD] = -1
-                continue
-            if place[THRESHOLD] - sums[row].min() > 2 * MAX_SLACK:
-                return TOO_DEEP
-            begin_threshold(tables, at, counters, roots[row], sums[row], place[THRESHOLD])
-            if place[N_FINISHED] >= counts.shape[1] or place[THRESHOLD] > paths.shape[1]:
-                return PAUSED
-        # Step 2. Search it.
+    n_left = pause_at
+    place, sums, lengths = batch.place, batch.sums, batch.lengths
+    n_boards = batch.roots.shape[0]
+    while True:
         before = counters[GENERATED]
-        status = PAUSED
-        if n_left > 0:
-            status = search(tables, stages, at, counters, before + n_left, no_limit, at_goal)  # type: ignore[arg-type]
-            n_left -= counters[GENERATED] - before
-        if status != EXHAUSTED and status != FOUND:
+        until = pause_at
+        row = 0
+        if n_boards > 0:
+            row = place[BOARD]
+            if row >= n_boards:
+                return EXHAUSTED
+            # Step 1. Begin a threshold. Nothing is as near as 0 moves but the goal itself.
+            if place[THRESHOLD] < 0:
+                place[THRESHOLD] = batch.thresholds[row] + 2 * place[N_FINISHED]
+                if is_goal_board(tables, batch.boards[row]):
+                    lengths[row] = 0
+                    place[BOARD] += 1
+                    place[THRESHOLD] = -1
+                    continue
+                if place[THRESHOLD] == 0:
+                    state = np.int64(batch.roots[row, STATE])
+                    legal = load_word(tables.legal + 4 * ((state >> BLANK_SHIFT) & BLANK_MASK))
+                    batch.counts[row, 0, 0] = popcount((state >> ALLOWED_SHIFT) & legal & 15)  # type: ignore[arg-type]
+                    batch.counts[row, 0, 1] = 1
+                    place[N_FINISHED] = 1
+                    place[THRESHOLD] = -1
+                    continue
+                if place[THRESHOLD] - sums[row].min() > 2 * MAX_SLACK:
+                    return TOO_DEEP
+                begin_threshold(tables, at, counters, batch.roots[row], sums[row], place[THRESHOLD])
+                before = counters[GENERATED]
+                if place[N_FINISHED] >= batch.counts.shape[1] or place[THRESHOLD] > batch.paths.shape[1]:
+                    return PAUSED
+            until = before + n_left
+        # Step 2. Search it.
+        status = search(tables, stages, at, counters, until, max_nodes, at_goal)
+        n_left -= counters[GENERATED] - before
+        if n_boards == 0 or (status != EXHAUSTED and status != FOUND):
             return status
         # Step 3. Note it, and go to the next threshold or the next board.
-        counts[row, place[N_FINISHED], 0] = counters[GENERATED]
-        counts[row, place[N_FINISHED], 1] = counters[EXPANDED]
+        batch.counts[row, place[N_FINISHED], 0] = counters[GENERATED]
+        batch.counts[row, place[N_FINISHED], 1] = counters[EXPANDED]
         place[N_FINISHED] += 1
         if status == FOUND:
-            is_right = write_path(tables, at, counters, boards[row], paths[row], place[THRESHOLD])
+            is_right = write_path(tables, at, counters, batch.boards[row], batch.paths[row], place[THRESHOLD])
             lengths[row] = place[THRESHOLD] if is_right else WRONG
             place[BOARD] += 1
             place[N_FINISHED] = 0
         place[THRESHOLD] = -1
-    return EXHAUSTED

@@ -7,10 +7,11 @@ import numpy as np
 
 from pdb_core.errors import LimitReachedError
 from pdb_core.lookup import Int64s
-from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, search_boards
+from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
-from solver.engine.layout import GENERATED, MAX_SLACK, NO_ROOM, PAUSED
+from solver.engine.layout import GENERATED, MAX_SLACK, PAUSED, STOP_AT_GOAL
 from solver.engine.stack import Stack
+from solver.engine.threshold import NO_LIMIT
 from solver.progress import Iteration
 
 # Thresholds whose nodes one call can note.
@@ -57,12 +58,12 @@ class BoardsSearch:
         """`start` is when the seconds of the first board begin."""
         n = len(roots.nodes)
         self._roots = roots
-        self._boards = roots.boards.copy()
-        self._place = np.array([0, -1, 0, 0], dtype=np.int64)
         longest = int(roots.thresholds.max(initial=0)) + 2 * _MOST_THRESHOLDS
         self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
         self.lengths = np.full(n, -1, dtype=np.int16)
         self.paths = np.zeros((n, longest), dtype=np.uint8)
+        self._boards = roots.boards.copy()
+        self._place = np.array([0, -1, 0, 0], dtype=np.int64)
         self.more: dict[int, SearchResult] = {}
         # When the search of the board that is being searched began, as its nodes show.
         self.began_at = self._noted_at = start
@@ -85,16 +86,10 @@ class BoardsSearch:
         than there is room for. Raises `Engine.wrong_end` if a search ends elsewhere than at the goal.
         """
         roots, first = self._roots, self.board
-        while True:
-            status = int(
-                search_boards(
-                    engine.tables, engine.stages, stack.memory, stack.counters, self._place, roots.nodes, roots.sums,
-                    roots.thresholds, self._boards, n_nodes, self.counts, self.lengths, self.paths,
-                )
-            )  # fmt: skip
-            if status != NO_ROOM:
-                break
-            stack.grow()
+        boards = BoardsMemory(
+            self._place, roots.nodes, roots.sums, roots.thresholds, self._boards, self.counts, self.lengths, self.paths
+        )
+        status = stack.search(n_nodes, NO_LIMIT, STOP_AT_GOAL, boards)
         if (self.lengths == WRONG).any():
             raise engine.wrong_end()
         searched = slice(first, self.board + 1)

@@ -97,7 +97,7 @@ class Roots:
 class Engine(ABC):
     """The tables of a search.
 
-    stages   the tables of the kind of round that searches, see `search_kernels.expand`
+    stages   the tables of the kind of round that searches, see `search_kernels.round_of`
     speed    nodes a second, in terms of a search with tables of databases
     _arrays  those that the tables refer to by address
     """

@@ -122,7 +122,7 @@ def expand_boards(
 
 @kernel
 def heuristic_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.expand` says. With a batch of one node, the first move's child is on top."""
+    """Expand nodes as `search_kernels.round_of` says. With a batch of one node, the first move's child is on top."""
     take_nodes(tables, at, n, top)
     words = np.empty(tables.n_columns - tables.board_column, dtype=np.uint32)
     return expand_boards(stages, tables, at, words, words.view(np.uint8)[: tables.n_cells], n, top, first_link)

@@ -97,7 +97,7 @@ def conflicts_after_move(
 
 @inlined_kernel
 def packed_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.expand` says. With a batch of one node, the first move's child is on top."""
+    """Expand nodes as `search_kernels.round_of` says. With a batch of one node, the first move's child is on top."""
     take_nodes(tables, at, n, top)
     generated, has_ended = 0, 0
     for i in range(0, n, LANES):

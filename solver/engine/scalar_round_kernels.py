@@ -205,7 +205,7 @@ def push_each(tables: Any, units: Any, at: Any, children: int, first: int, last:
 
 @inlined_kernel
 def scalar_round(units: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.expand` says; units: `UnitTables`."""
+    """Expand nodes as `search_kernels.round_of` says; units: `UnitTables`."""
     n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
     horizontal, vertical = at.lists, at.lists + at.list_bytes

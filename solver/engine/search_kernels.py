@@ -38,9 +38,9 @@ from solver.engine.scalar_round_kernels import BYTE, scalar_round
 from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import vector_round
 
-# Expand `n` nodes of the stack from `top` on; (stages, tables, at, n, top, first_link). Returns the nodes generated,
-# the new top, and whether a node has no moves left.
-expand = chosen_by_type(
+# The kernel that expands `n` nodes of the stack from `top` on, by the type of its `stages`. Its parameters are (stages,
+# tables, at, n, top, first_link). It returns the nodes generated, the new top, and whether a node has no moves left.
+round_of = chosen_by_type(
     {
         type(None): vector_round,
         UnitTables: scalar_round,
@@ -129,12 +129,12 @@ def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
     return False
 
 
-@kernel
+@inlined_kernel
 def search(tables: Any, stages: Any, at: Any, counters: Any, pause_at: int, max_nodes: int, at_goal: int) -> int:
     """Search for goals among the nodes below those on the stack, until the stack is empty.
 
     tables     `EngineTables`
-    stages     the tables of the kind of round, see `expand`
+    stages     the tables of the kind of round, see `round_of`
     at         `StackMemory`; the nodes there change
     counters   int64[N_COUNTERS], mutated
     pause_at   return PAUSED once GENERATED has reached this; a call that returned PAUSED is continued by the next one
@@ -164,7 +164,7 @@ def search(tables: Any, stages: Any, at: Any, counters: Any, pause_at: int, max_
         n_links = counters[N_LINKS]
         for i in range(0, n, LANES):
             store(at.links + 4 * (n_links + i), load(at.stack + LINK * at.stack_column + 4 * (top + i)))
-        n_generated, new_top, has_ended = expand(stages, tables, at, n, top, n_links)
+        n_generated, new_top, has_ended = round_of(stages)(stages, tables, at, n, top, n_links)
         n_rounds += 1
         counters[N_LINKS] = n_links + n
         counters[GENERATED] = generated + n_generated

@@ -10,7 +10,7 @@ from pdb_core.lookup import Int64s
 from pdb_core.private_memory import private_memory
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.vectors import address_of
-from solver.engine.board_kernels import begin_threshold
+from solver.engine.board_kernels import N_PLACES, BoardsMemory, begin_threshold, search_boards
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import (
     BATCH,
@@ -25,7 +25,7 @@ from solver.engine.layout import (
     NO_ROOM,
     TOP,
 )
-from solver.engine.search_kernels import ROUND_ROOM, search, split
+from solver.engine.search_kernels import ROUND_ROOM, split
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
 _LINKS = 1 << 17
@@ -55,6 +55,19 @@ class StackMemory(NamedTuple):
     kept: int
     chain: int
     signal: int
+
+
+# For searches of what is on a stack.
+NO_BOARDS = BoardsMemory(
+    place=np.zeros(N_PLACES, dtype=np.int64),
+    roots=np.empty((0, 0), dtype=np.uint32),
+    sums=np.empty((0, 0), dtype=np.int64),
+    thresholds=np.empty(0, dtype=np.int64),
+    boards=np.empty((0, 0), dtype=np.uint8),
+    counts=np.empty((0, 0, 2), dtype=np.int64),
+    lengths=np.empty(0, dtype=np.int16),
+    paths=np.empty((0, 0), dtype=np.uint8),
+)
 
 
 class Stack:
@@ -124,10 +137,14 @@ class Stack:
         """Let `search`, in another thread, return soon."""
         self._signal[0] = 1
 
-    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        """Search as `search_kernels.search` does. Returns FOUND, EXHAUSTED or PAUSED."""
+    def search(self, pause_at: int, max_nodes: int, at_goal: int, boards: BoardsMemory = NO_BOARDS) -> int:
+        """Search as `board_kernels.search_boards` does. Returns what it returns, but never NO_ROOM."""
         while True:
-            status = int(search(self._tables, self._stages, self.memory, self.counters, pause_at, max_nodes, at_goal))
+            status = int(
+                search_boards(
+                    self._tables, self._stages, self.memory, self.counters, boards, pause_at, max_nodes, at_goal
+                )
+            )
             self._signal[0] = 0
             if status != NO_ROOM:
                 return status

@@ -374,7 +374,7 @@ def push(tables: Any, at: Any, children: int, n: int, top: int, first_link: int)
 
 @inlined_kernel
 def vector_round(_stages: None, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
-    """Expand nodes as `search_kernels.expand` says."""
+    """Expand nodes as `search_kernels.round_of` says."""
     n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
     # While the children of one list wait for their distances, those of the other are worked on.
