@@ -13,11 +13,11 @@ from pdb_cli.output import ProgressLine, count, message, plural
 from pdb_cli.solve_log import SolveLog
 
 if TYPE_CHECKING:
+    from pdb_cluster.batch import ClusterProgress, Request
     from pdb_core.errors import MemoryLimitError, UnsolvableError
     from pdb_core.puzzle import Board
     from pdb_query import Instance
     from solver import Limits, Solution
-    from solver.cluster.batch import ClusterProgress, Request
 
     Outcome = tuple[Instance, Board, Solution | UnsolvableError | MemoryLimitError]
 
@@ -50,7 +50,7 @@ def cluster_outcomes(
     """Each board, its goal and its answer, in their order; those in the log are not searched. None among `instances`:
     the next is not known yet.
     """
-    from solver.cluster.batch import ClusterBatch, Request
+    from pdb_cluster.batch import ClusterBatch, Request
 
     taken: deque[tuple[Instance, Board]] = deque()
     ids: list[str] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pdb_core.puzzle import Board, Boards, BoardSize
     from pdb_query import Database
-    from solver.study.heuristics import HeuristicStudy
+    from pdb_study.heuristics import HeuristicStudy
 
 _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
@@ -58,8 +58,8 @@ def heuristics(
     check_plot(plot)
     prepare()
     from pdb_core.puzzle import blank_last, check_table_size, parse_goal, parse_size
+    from pdb_study.heuristics import heuristic_values, study_values
     from solver.heuristics import parse_heuristic
-    from solver.study.heuristics import heuristic_values, study_values
 
     board_size = parse_size(size)
     check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
@@ -101,7 +101,7 @@ def _boards(
     import numpy as np
 
     from pdb_core.puzzle import random_boards
-    from solver.study.all_boards import MAX_CELLS, all_boards
+    from pdb_study.all_boards import MAX_CELLS, all_boards
 
     if size.n_cells <= MAX_CELLS:
         boards, distances = all_boards(size, goal)

@@ -25,7 +25,7 @@ from pdb_core.errors import LimitReachedError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from solver.study.space import SpaceProgress, StateSpace
+    from pdb_study.space import SpaceProgress, StateSpace
 
 # Seconds between two lines of a log.
 _LOG_S = 10.0
@@ -65,7 +65,7 @@ def space(
     check_plot(plot)
     prepare()
     from pdb_core.resources import available_cores, available_memory
-    from solver.study.space import explore_space
+    from pdb_study.space import explore_space
 
     # What is free is not all for boards: the interpreter and what others start meanwhile want some too.
     # Where nobody knows what is free, there is no limit.

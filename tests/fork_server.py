@@ -28,7 +28,7 @@ _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 _NUMBER = struct.Struct("i")
 # The server is started like the command itself, so that a command's own processes find the same main module.
 _PROGRAM = "from tests.fork_server import serve; serve({}); from pdb_cli.main import run; run()"
-_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_cli")
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_cli")
 _OF_OTHERS = ("matplotlib.pyplot", "rich.console", "rich.progress")
 
 

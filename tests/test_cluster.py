@@ -11,9 +11,9 @@ from distributed import Client
 from pdb_cli import cluster as cli_cluster
 from pdb_cli.cluster import check_cluster_options, check_workers, cluster_client, wait_for_workers, worker_version
 from pdb_cli.solve_cluster import ClusterDisplay
+from pdb_cluster.batch import ClusterProgress
 from pdb_core.errors import ClusterError
 from solver import Iteration
-from solver.cluster.batch import ClusterProgress
 from tests.cluster import N_WORKERS, client, cluster, kill, wait_until, worker_pids
 
 __all__ = ["client", "cluster"]

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
+from pdb_cluster import worker
+from pdb_cluster.batch import ClusterBatch, Request
+from pdb_cluster.prefixes import prefixes_of
+from pdb_cluster.split_board import PartSizes
+from pdb_cluster.tasks import Tasks
+from pdb_cluster.worker import WorkerTables, solver_for
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableError
 from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
-from solver.cluster import worker
-from solver.cluster.batch import ClusterBatch, Request
-from solver.cluster.prefixes import prefixes_of
-from solver.cluster.split_board import PartSizes
-from solver.cluster.tasks import Tasks
-from solver.cluster.worker import WorkerTables, solver_for
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine, move_machine
 from tests.solving import S3, database_for, node_counts, solvable_boards
 

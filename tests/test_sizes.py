@@ -22,9 +22,9 @@ from pdb_core.puzzle import (
     snail,
 )
 from pdb_core.ranking import PatternIndex
+from pdb_study.space import explore_space
 from solver.graph_search.graph_search import GraphSolver
 from solver.heuristics.heuristic import heuristic_tables
-from solver.study.space import explore_space
 from tests.command_line import pdb, refused
 
 LARGE = BoardSize(32, 32)

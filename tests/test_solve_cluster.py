@@ -15,12 +15,12 @@ from distributed import Client
 from typer.testing import CliRunner
 
 from pdb_cli.main import app
+from pdb_cluster.batch import ClusterBatch, ClusterProgress, Request
+from pdb_cluster.split_board import PartSizes
 from pdb_core.errors import ClusterError
 from pdb_core.puzzle import Board, blank_last, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
-from solver.cluster.batch import ClusterBatch, ClusterProgress, Request
-from solver.cluster.split_board import PartSizes
 from tests.cluster import N_WORKERS, client, cluster, kill, wait_until, worker_pids
 from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards

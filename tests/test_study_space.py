@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import BoardError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, snail
-from solver.study.complete_search import complete_search_bytes, search_completely
-from solver.study.layer_search import search_layers
-from solver.study.space import explore_space
+from pdb_study.complete_search import complete_search_bytes, search_completely
+from pdb_study.layer_search import search_layers
+from pdb_study.space import explore_space
 from tests.naive import naive_distances, naive_layer_counts
 
 S3 = BoardSize(3, 3)
@@ -68,8 +68,8 @@ def test_both_searches_equal_the_naive_one_on_ten_cells(size: BoardSize) -> None
 def test_searches_in_small_pieces_change_nothing(size: BoardSize, goal: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
     for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):
-        monkeypatch.setattr(f"solver.study.complete_search.{name}", value)
-    monkeypatch.setattr("solver.study.layer_search._SLICE_ROWS", 50)
+        monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
+    monkeypatch.setattr("pdb_study.layer_search._SLICE_ROWS", 50)
     assert search_completely(size, goal, n_threads=3, max_antipodes=10**6) == expected
     assert layers(size, goal, n_threads=3)[0] == expected[0]
 

@@ -19,10 +19,10 @@ import psutil
 from distributed import Client
 
 from pdb_cli.cluster import start_local_cluster
+from pdb_cluster.batch import ClusterBatch, ClusterProgress, Request
 from pdb_core.puzzle import Board, format_board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Limits, Solution, Solver
-from solver.cluster.batch import ClusterBatch, ClusterProgress, Request
 from solver.engine.worker_pool import in_parallel
 
 _PROGRAM = "from pdb_cli.main import run; run()"

@@ -19,11 +19,11 @@ from pdb_core.lookup import Int64s
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
 from pdb_query import Database, open_database
+from pdb_study.heuristics import heuristic_values
 from scripts.reproduction.dual_lookups import DualSolver, dual_goal
 from scripts.reproduction.rows import Row
 from solver import HeuristicSolver, Solution, Solver
 from solver.engine.worker_pool import in_parallel
-from solver.study.heuristics import heuristic_values
 
 SIZE = BoardSize(4, 4)
 _H_BOARDS_A_BOARD = 100

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, Board, BoardSize, permutation_is_odd
-from solver.study.complete_search_kernels import advance_words, class_word, link_words
+from pdb_study.complete_search_kernels import advance_words, class_word, link_words
 
 # Called from the main thread after each level with (depth, boards reached so far).
 Progress = Callable[[int, int], None]

@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from pdb_cluster.prefixes import prefixes_of
+from pdb_cluster.tasks import Tasks
+from pdb_cluster.worker import WorkerTables, search_part
 from pdb_core.puzzle import Board
 from pdb_query import Database
-from solver.cluster.prefixes import prefixes_of
-from solver.cluster.tasks import Tasks
-from solver.cluster.worker import WorkerTables, search_part
 from solver.engine.boards_search import SearchResult
 from solver.engine.subtrees import SubtreesResult
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine

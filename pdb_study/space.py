@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
-from solver.study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
-from solver.study.layer_search import search_layers
+from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
+from pdb_study.layer_search import search_layers
 
 
 @dataclass(frozen=True)

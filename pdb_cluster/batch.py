@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pdb_cluster.split_board import PartSizes, SplitBoard
+from pdb_cluster.tasks import Tasks
+from pdb_cluster.worker import WorkerTables, search_boards
 from pdb_core.errors import PdbError, UnsolvableError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.cluster.split_board import PartSizes, SplitBoard
-from solver.cluster.tasks import Tasks
-from solver.cluster.worker import WorkerTables, search_boards
 from solver.engine.boards_search import SearchResult
 from solver.engine.ida_star import solution_of
 from solver.progress import Iteration, Limits

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.study.layer_search_kernels import (
+from pdb_study.layer_search_kernels import (
     HAS_LAST,
     N_LISTS,
     N_WRITTEN,

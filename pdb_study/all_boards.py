@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, Boards, BoardSize
-from solver.study.all_boards_kernels import rank_board, spread
+from pdb_study.all_boards_kernels import rank_board, spread
 
 # 2x5 and 3x3 are the largest whose boards are kept one by one: 1.8 million.
 MAX_CELLS = 10
