@@ -11,7 +11,6 @@ from pdb_core.puzzle import Board, BoardSize, check_table_size, permutation_is_o
 from pdb_core.vectors import address_of
 from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.heuristic_round_kernels import HeuristicStages
-from solver.engine.layout import BATCH
 from solver.engine.packed_round_kernels import (
     CELL_BITS,
     HALF_BOARD,
@@ -30,6 +29,8 @@ from solver.move_pruning.move_pruning import MoveMachine
 # Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
 _SPEEDS = {PAIRS: 0.1, TRIPLES: 0.01}
 _SPEED, _CONFLICTS_SPEED, _MANHATTAN_SPEED = 0.3, 2.0, 6.0
+# Nodes of a round. No table has to be waited for, and small rounds generate fewer nodes in the last threshold.
+_PACKED_BATCH, _BATCH = 16, 32
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
 
 
 def heuristic_engine(
-    size: BoardSize, goal: Board, names: Sequence[str], machine: MoveMachine, *, batch: int = BATCH
+    size: BoardSize, goal: Board, names: Sequence[str], machine: MoveMachine, *, batch: int | None = None
 ) -> HeuristicEngine:
     """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
 
     Manhattan distance prunes along with all of them but `misplaced`, linear conflicts along with `korf-taylor`, which
-    only adds to them.
+    only adds to them. `batch` are the nodes of a round.
 
     Raises `InputError` if a heuristic does not exist for boards of that size, or the size is larger than 6x6.
     """
@@ -91,13 +92,16 @@ def heuristic_engine(
     is_packed = size.n_cells <= MAX_CELLS and uses_manhattan and not others
     if is_packed:
         stages: PackedStages | HeuristicStages = _packed_stages(heuristics, nearer, uses_conflicts, arrays)
-        columns = {"n_columns": PACKED_COLUMNS}
+        columns, default_batch = {"n_columns": PACKED_COLUMNS}, _PACKED_BATCH
     else:
         codes_of_boards = np.array(others, dtype=np.int64)
         stages = HeuristicStages(heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts))
         board_column = first_column_after_slacks(len(sums))
         columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
-    tables = engine_tables(size, np.array(goal, dtype=np.uint8), machine, arrays, sums=sums, batch=batch, **columns)
+        default_batch = _BATCH
+    tables = engine_tables(
+        size, np.array(goal, dtype=np.uint8), machine, arrays, sums=sums, batch=batch or default_batch, **columns
+    )
     speed = min([_SPEED, *(_SPEEDS.get(code, 1.0) for code in codes)])
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
