@@ -66,10 +66,8 @@ from pdb_core.encoding import UNREACHED
 from pdb_core.jit import borrowing_kernel, inlined_kernel
 from pdb_core.puzzle import BLANK
 
-# Descents in flight, and those of them that a round deals with. While the bits of one group are on their way, the next
-# group is dealt with.
+# Descents in flight.
 N_DESCENTS = 64
-GROUP = 32
 # A distance is a byte, and UNREACHED is none.
 MAX_MOVES = UNREACHED - 1
 
@@ -77,17 +75,17 @@ MAX_MOVES = UNREACHED - 1
 # UNIT is -1 for no unit. RECORD is the index of the record of the pattern. N_MOVES is -1 until the first bit is read.
 # LOWER_BIT is the bit of a neighbour that is one move nearer, PARITY that of the distance. ADDRESS is that of the
 # neighbour, OWN_ADDRESS that of the state. MOVE is the move to the neighbour, or NO_MOVE for a descent that has just
-# started or ended. BLANK_CELL is the blank's cell in the neighbour.
-UNIT, RECORD, N_MOVES, LOWER_BIT, PARITY, ADDRESS, OWN_ADDRESS, CURRENT, MOVE, BLANK_CELL = range(10)
+# started or ended. BLANK_CELL is the blank's cell in the neighbour, CELL_SET the rank of the neighbour's cell set.
+UNIT, RECORD, N_MOVES, LOWER_BIT, PARITY, ADDRESS, OWN_ADDRESS, CURRENT, MOVE, BLANK_CELL, CELL_SET = range(11)
 NO_MOVE = -1
-FIRST_STATE = 10
+FIRST_STATE = 11
 # A state: cell set, labels; then for each word of a set of moves those that are untried, that lead nearer to a goal
 # cell and that have failed. `state ^ OTHER_STATE` is the offset of the other state.
 MASK, LABELS, MOVE_WORDS = range(3)
 UNTRIED, TOWARD, FAILED, WORD_FIELDS = range(4)
 SECOND_STATE = FIRST_STATE + 16
 OTHER_STATE = FIRST_STATE ^ SECOND_STATE
-DESCENT_FIELDS = 40
+DESCENT_FIELDS = SECOND_STATE + 14
 
 # An entry of `memo` is an address and, in the lower byte, its distance, at least 1; 0 for none. Its index is made of
 # the product of the address and this odd number of 20 bits. The product of a bit address below 2^43 fits in 63 bits.
@@ -122,25 +120,24 @@ def probe_bits(
     n_started: Any = np.int64(0)
     n_left = n_units
     while n_left != 0:
-        for first in range(0, n_descents, GROUP):
-            last = min(first + GROUP, n_descents)
-            # Step 1. Read the bits, and choose the next move of each descent.
-            n_left -= read_and_choose(descents, first, last, numbers, memory, memo, values)
-            # Step 2. Start descents in the place of those that have ended.
-            for i in range(first, last):
-                at = i * DESCENT_FIELDS
-                if descents[_at(at + UNIT)] < 0 and n_started != n_units:
-                    start_descent(boards, unit_maps, numbers, n_started, masks, labels, descents, at)
-                    n_started += 1
-            # Step 3. Make the moves.
-            make_moves(descents, first, last, numbers)
-            # Step 4. Compute the addresses.
-            find_neighbours(descents, first, last, numbers, set_ranks, order_ranks, region_numbers)
-            # Step 5. Prefetch them, apart: each prefetch waits for its page, and many of them wait at a time.
-            for i in range(first, last):
-                address = descents[_at(i * DESCENT_FIELDS + ADDRESS)]
-                prefetch(base + (address >> 3))
-                prefetch(memo_base + 8 * memo_index(address, memo_mask))
+        # Step 1. Read the bits, and choose the next move of each descent.
+        n_left -= read_and_choose(descents, n_descents, numbers, memory, memo, values)
+        # Step 2. Start descents in the place of those that have ended.
+        for i in range(n_descents):
+            at = i * DESCENT_FIELDS
+            if descents[_at(at + UNIT)] < 0 and n_started != n_units:
+                start_descent(boards, unit_maps, numbers, n_started, masks, labels, descents, at)
+                n_started += 1
+        # Step 3. Make the moves.
+        make_moves(descents, n_descents, numbers)
+        # Step 4. Compute the addresses, in two steps, because what the second one reads may not be in the first cache.
+        rank_sets(descents, n_descents, numbers, set_ranks, region_numbers)
+        find_neighbours(descents, n_descents, numbers, set_ranks, order_ranks, region_numbers)
+        # Step 5. Prefetch them, apart: each prefetch waits for its page, and many of them wait at a time.
+        for i in range(n_descents):
+            address = descents[_at(i * DESCENT_FIELDS + ADDRESS)]
+            prefetch(base + (address >> 3))
+            prefetch(memo_base + 8 * memo_index(address, memo_mask))
 
 
 @inlined_kernel
@@ -150,9 +147,9 @@ def memo_index(address: int, memo_mask: int) -> int:
 
 
 @inlined_kernel
-def read_and_choose(descents: Any, first: int, last: int, numbers: Any, memory: Any, memo: Any, values: Any) -> int:
+def read_and_choose(descents: Any, n_descents: int, numbers: Any, memory: Any, memo: Any, values: Any) -> int:
     """Read the bit of the neighbour that each descent tries, go there if it is one move nearer, and choose the next
-    move. Deals with descents `first` to `last` - 1. Returns the number of them that have ended.
+    move. Returns the number of descents that have ended.
 
     descents  int64[n * DESCENT_FIELDS]  mutated
     memo      int64                      mutated
@@ -161,7 +158,7 @@ def read_and_choose(descents: Any, first: int, last: int, numbers: Any, memory: 
     """
     n_ended = 0
     n_words, memo_mask = numbers[N_WORDS], memo.shape[0] - 1
-    for i in range(first, last):
+    for i in range(n_descents):
         at = i * DESCENT_FIELDS
         unit = descents[_at(at + UNIT)]
         if unit < 0:
@@ -282,11 +279,11 @@ def start_descent(
 
 
 @inlined_kernel
-def make_moves(descents: Any, first: int, last: int, numbers: Any) -> None:
+def make_moves(descents: Any, n_descents: int, numbers: Any) -> None:
     """Write the neighbour that the chosen move of each descent leads to. See `read_and_choose`."""
     n_cells, n_words, moves = numbers[N_CELLS], numbers[N_WORDS], numbers[MOVES_START]
     counts_every_move = numbers[COUNTS_EVERY_MOVE]
-    for i in range(first, last):
+    for i in range(n_descents):
         at = i * DESCENT_FIELDS
         number = descents[_at(at + MOVE)]
         if number < 0:
@@ -334,31 +331,49 @@ def make_moves(descents: Any, first: int, last: int, numbers: Any) -> None:
 
 
 @inlined_kernel
+def rank_sets(descents: Any, n_descents: int, numbers: Any, set_ranks: Any, region_numbers: Any) -> None:
+    """Compute the rank of each neighbour's cell set, and prefetch what `find_neighbours` reads of the cell set."""
+    n_cells, low_bits, high_bits = numbers[N_CELLS], numbers[LOW_BITS], numbers[HIGH_BITS]
+    low_mask = (1 << low_bits) - 1
+    blocks, regions = set_ranks.ctypes.data, region_numbers.ctypes.data
+    for i in range(n_descents):
+        at = i * DESCENT_FIELDS
+        if descents[_at(at + UNIT)] < 0:
+            continue
+        record = descents[_at(at + RECORD)]
+        mask = descents[_at(at + (descents[_at(at + CURRENT)] ^ OTHER_STATE) + MASK)]
+        # As in `address_kernels`, with all that depends on the pattern in one record.
+        below = mask & low_mask
+        above = (popcount(below) << high_bits) | (mask >> low_bits)
+        cell_set = np.int64(set_ranks[_at(numbers[_at(record + LOW_START)] + below)])
+        cell_set += np.int64(set_ranks[_at(numbers[_at(record + HIGH_START)] + above)])
+        descents[_at(at + CELL_SET)] = cell_set
+        prefetch(blocks + 4 * (numbers[_at(record + BLOCK_START)] + cell_set))
+        prefetch(regions + numbers[_at(record + REGION_NUMBER_START)] + cell_set * n_cells)
+
+
+@inlined_kernel
 def find_neighbours(
-    descents: Any, first: int, last: int, numbers: Any, set_ranks: Any, order_ranks: Any, region_numbers: Any
+    descents: Any, n_descents: int, numbers: Any, set_ranks: Any, order_ranks: Any, region_numbers: Any
 ) -> None:
     """Compute the address of the neighbour that each descent tries, and list the neighbour's moves. See
     `read_and_choose` and `LookupTables`.
     """
     n_cells, n_words, width = numbers[N_CELLS], numbers[N_WORDS], numbers[WIDTH]
     not_left, not_right = numbers[NOT_LEFT], numbers[NOT_RIGHT]
-    low_bits, high_bits = numbers[LOW_BITS], numbers[HIGH_BITS]
-    low_mask, every_cell = (1 << low_bits) - 1, (1 << n_cells) - 1
+    every_cell = (1 << n_cells) - 1
     # If every move counts, tiles of no pattern move, too.
     movable = every_cell if numbers[COUNTS_EVERY_MOVE] != 0 else 0
     regions = region_numbers.ctypes.data
-    for i in range(first, last):
+    for i in range(n_descents):
         at = i * DESCENT_FIELDS
         if descents[_at(at + UNIT)] < 0:
             continue
         record = descents[_at(at + RECORD)]
         other = at + (descents[_at(at + CURRENT)] ^ OTHER_STATE)
         mask, labels = descents[_at(other + MASK)], descents[_at(other + LABELS)]
-        # Step 1. The address, as in `address_kernels`, with all that depends on the pattern in one record.
-        below = mask & low_mask
-        above = (popcount(below) << high_bits) | (mask >> low_bits)
-        cell_set = np.int64(set_ranks[_at(numbers[_at(record + LOW_START)] + below)])
-        cell_set += np.int64(set_ranks[_at(numbers[_at(record + HIGH_START)] + above)])
+        # Step 1. The address, as in `address_kernels`.
+        cell_set = descents[_at(at + CELL_SET)]
         region_row = numbers[_at(record + REGION_NUMBER_START)] + cell_set * n_cells
         region_number: Any = np.int64(region_numbers[_at(region_row + descents[_at(at + BLANK_CELL)])])
         block = region_number + np.int64(set_ranks[_at(numbers[_at(record + BLOCK_START)] + cell_set)])

@@ -7,8 +7,8 @@ from pdb_core.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
 from pdb_core.lookup import Int64s, LookupTables, SumViews
 from pdb_core.lookup_kernels import place_all_units, probe_bytes
 
-# Distances that are kept during a call, at most.
-_MOST_MEMO_ENTRIES = 1 << 16
+# A larger memo does not fit in the caches.
+_MOST_MEMO_ENTRIES = 1 << 17
 
 
 def probe_boards(
@@ -31,8 +31,8 @@ def probe_boards(
         probe_bytes(tables, masks, labels, values)
         return
     n_units = values.size
-    # A power of 2, about half the number of units: the memory is cleared in each call.
-    memo = np.zeros(min(1 << (n_units // 2).bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
+    # A power of 2, about the number of units: each descent adds one distance.
+    memo = np.zeros(min(1 << n_units.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
     probe_bits(
         boards.reshape(-1),
         views.unit_maps,
