@@ -1,4 +1,5 @@
-"""Arrays of `descent_kernels` beside the tables: sets of moves as words of bits, records of moves and of patterns.
+"""The numbers that `descent_kernels` reads beside the tables: sets of moves as words of bits, records of moves and of
+patterns. All are in one array, because numba spends compile time on each array that a kernel gets.
 
 A move is a cell and a direction: the tile on that cell goes to the next cell in that direction. A set of moves is one
 word of 64 bits for boards of up to 16 cells, 2 words for up to 32 cells, 4 words beyond. Direction d of cell c is bit
@@ -19,12 +20,21 @@ Int64s = npt.NDArray[np.int64]
 UP, LEFT, RIGHT, DOWN = DIRECTIONS = range(4)
 WORD_BITS = 64
 
+# The array begins with these fields. Then come the records of the patterns, the records of the moves (at MOVES_START),
+# and the moves toward the goal.
+HEADER_FIELDS = 16
+(
+    N_CELLS, N_WORDS, N_PATTERNS, WIDTH, NOT_LEFT, NOT_RIGHT, DARK_CELLS, COUNTS_EVERY_MOVE, LOW_BITS, HIGH_BITS,
+    MOVES_START,
+) = range(11)  # fmt: skip
+
 # The cells of a move, both cells as a mask, the cells below both and between the two as masks, 1 if the target is the
 # higher cell, the bit of the reverse move; from `KEPT` on the words of the moves that this one does not affect.
 MOVE_FIELDS = 16
 SOURCE, TARGET, BOTH_CELLS, CELLS_BELOW, CELLS_BETWEEN, IS_RAISED, REVERSE_WORD, REVERSE_BIT, KEPT = range(9)
 
-# Fields of the record of a pattern: indices of its parts in the arrays of `LookupTables`, and its sizes.
+# Fields of the record of a pattern: where its parts start in arrays of `LookupTables`, and its sizes. LOW_START,
+# HIGH_START and BLOCK_START are indices of `set_ranks`, PREFIX_START and SUFFIX_START of `order_ranks`.
 # GOAL_MASK is the cell set of the goal, or the blank's cell if every move counts.
 RECORD_FIELDS = 16
 (

@@ -126,7 +126,8 @@ def inlined_kernel(function: Function) -> Function:
     """Compile as `borrowing_kernel` does, as a part of each kernel that calls it, and not kept on disk by itself.
 
     A function that gets large tuples would otherwise spend much of its time on moving their fields to the stack and
-    back.
+    back. Python cannot call the function: its wrapper for Python is left out, which takes as long to compile as the
+    function itself if it has many arguments.
     """
     return _compiled(function, counts_references=False, is_inlined=True)
 
@@ -158,6 +159,8 @@ def _compiled(function: Function, *, counts_references: bool, is_inlined: bool =
     # Without the runtime that counts references, a function that makes an array does not compile. Said of each kernel,
     # because one that says nothing takes it from the kernel that calls it.
     options: dict[str, Any] = {"_nrt": counts_references, "forceinline": is_inlined}
+    # No kernel is called from C.
+    options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_inlined}
     # numba reads CACHE_DIR when a function is decorated; set it just then, so that other users of numba in the same
     # process keep their own.
     before = _settings.CACHE_DIR

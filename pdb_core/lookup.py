@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core import descent
-from pdb_core.descent import RECORD_FIELDS, move_records, moves_toward_goal, n_words_of
+from pdb_core.descent import HEADER_FIELDS, RECORD_FIELDS, move_records, moves_toward_goal, n_words_of
 from pdb_core.encoding import Encoding, block_bytes
 from pdb_core.layout import OCCUPIED, grid_masks, pattern_blocks
 from pdb_core.pattern import Partition
@@ -49,13 +49,9 @@ class LookupTables(NamedTuple):
     block_start, region_start  int64[p]: where each pattern's part starts in the next two
     first_block   int32          see `layout.Blocks`
     region_numbers  uint8        the same, flat, and 15 bytes more
-    records       int64[p * RECORD_FIELDS]  see `descent`
-    moves         int64[64 * n_words * MOVE_FIELDS]  see `descent.move_records`
-    toward        int64          see `descent.moves_toward_goal`
-    n_words       the words of a set of moves
-    width         of the board
-    not_left, not_right  the cells that are not in the left, or the right column, as masks
-    dark_cells    mask
+    set_ranks     int32          `low`, `high` and `first_block`, which are parts of it
+    order_ranks   uint16         `prefix` and `suffix`, which are parts of it
+    descent       int64          see `descent`
     """
 
     memory: npt.NDArray[np.uint8]
@@ -81,14 +77,9 @@ class LookupTables(NamedTuple):
     region_start: Int64s
     first_block: npt.NDArray[np.int32]
     region_numbers: npt.NDArray[np.uint8]
-    records: Int64s
-    moves: Int64s
-    toward: Int64s
-    n_words: int
-    width: int
-    not_left: int
-    not_right: int
-    dark_cells: int
+    set_ranks: npt.NDArray[np.int32]
+    order_ranks: npt.NDArray[np.uint16]
+    descent: Int64s
 
 
 class SumViews(NamedTuple):
@@ -102,6 +93,8 @@ class SumViews(NamedTuple):
     tile_labels    int64[v, n_cells]  its label within the table's pattern; -1 likewise
     sum_of_view    int64[v]
     view_of_unit   int64[s, p]        the view that each pattern of each sum has its tiles in
+    unit_maps      int64[s * p * 2 * n_cells]  for each unit the row of its view in `given_cells`, then the label that
+                   each tile of the given board has in it; -1 for none
     """
 
     cell_maps: Int64s
@@ -110,6 +103,7 @@ class SumViews(NamedTuple):
     tile_labels: Int64s
     sum_of_view: Int64s
     view_of_unit: Int64s
+    unit_maps: Int64s
 
     @property
     def n_sums(self) -> int:
@@ -170,14 +164,9 @@ def lookup_tables(
         region_start=_NO_INT64S,
         first_block=np.empty(0, dtype=np.int32),
         region_numbers=np.empty(0, dtype=np.uint8),
-        records=_NO_INT64S,
-        moves=_NO_INT64S,
-        toward=_NO_INT64S,
-        n_words=0,
-        width=0,
-        not_left=0,
-        not_right=0,
-        dark_cells=0,
+        set_ranks=np.empty(0, dtype=np.int32),
+        order_ranks=np.empty(0, dtype=np.uint16),
+        descent=_NO_INT64S,
     )
 
 
@@ -194,24 +183,29 @@ def _with_blocks(
     region_numbers, region_start = _concatenate([flat[of.n_tiles] for of in blocks])
     # Kernels read 16 bytes at a time, also of the last row.
     region_numbers = np.concatenate([region_numbers, np.full(15, OCCUPIED, dtype=np.uint8)])
-    goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
-    toward = moves_toward_goal(size, [cell for cells in goal_cells for cell in cells])
+    set_ranks, (low, high, first_block) = _joined([tables.low, tables.high, first_block])
+    order_ranks, (prefix, suffix) = _joined([tables.prefix, tables.suffix])
     n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
     first_bit = 8 * tables.table_start
     block_bits = np.array([8 * block_bytes(int(n)) for n in n_tiles], dtype=np.int64)
     goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, patterns, strict=True)]
     goal_block, goal_order = np.array(goal_states, dtype=np.int64).T
+    goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
     every_move = partition.cost == "every-move"
     goal_masks = [sum(1 << cell for cell in ([goal.index(BLANK)] if every_move else cells)) for cells in goal_cells]
+    moves = move_records(size, partition.cost).reshape(-1)
+    toward = moves_toward_goal(size, [cell for cells in goal_cells for cell in cells]).reshape(-1)
+    moves_start = HEADER_FIELDS + RECORD_FIELDS * len(patterns)
+    words_of_label = size.n_cells * n_words_of(size.n_cells)
     records = np.zeros((len(patterns), RECORD_FIELDS), dtype=np.int64)
     for field, numbers in {
         descent.LOW_START: tables.low_start,
-        descent.HIGH_START: tables.high_start,
+        descent.HIGH_START: len(low) + tables.high_start,
         descent.REGION_NUMBER_START: region_start,
-        descent.BLOCK_START: block_start,
+        descent.BLOCK_START: len(low) + len(high) + block_start,
         descent.PREFIX_START: tables.prefix_start,
-        descent.SUFFIX_START: tables.suffix_start,
-        descent.TOWARD_START: size.n_cells * (np.cumsum(n_tiles) - n_tiles),
+        descent.SUFFIX_START: len(prefix) + tables.suffix_start,
+        descent.TOWARD_START: moves_start + len(moves) + words_of_label * (np.cumsum(n_tiles) - n_tiles),
         descent.LABEL_BITS: tables.label_bits,
         descent.PREFIX_BITS: tables.prefix_bits,
         descent.N_SUFFIXES: tables.n_suffixes,
@@ -222,22 +216,42 @@ def _with_blocks(
     }.items():
         records[:, field] = numbers
     grid = grid_masks(size)
+    header = np.zeros(HEADER_FIELDS, dtype=np.int64)
+    for field, number in {
+        descent.N_CELLS: size.n_cells,
+        descent.N_WORDS: n_words_of(size.n_cells),
+        descent.N_PATTERNS: len(patterns),
+        descent.WIDTH: size.width,
+        descent.NOT_LEFT: grid.not_left,
+        descent.NOT_RIGHT: grid.not_right,
+        descent.DARK_CELLS: sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
+        descent.COUNTS_EVERY_MOVE: int(every_move),
+        descent.LOW_BITS: tables.low_bits,
+        descent.HIGH_BITS: tables.high_bits,
+        descent.MOVES_START: moves_start,
+    }.items():
+        header[field] = number
     return tables._replace(
         is_bits=1,
         counts_every_move=int(every_move),
+        low=low,
+        high=high,
+        prefix=prefix,
+        suffix=suffix,
         block_start=block_start,
         region_start=region_start,
         first_block=first_block,
         region_numbers=region_numbers,
-        records=records.reshape(-1),
-        moves=move_records(size, partition.cost).reshape(-1),
-        toward=toward.reshape(-1),
-        n_words=n_words_of(size.n_cells),
-        width=size.width,
-        not_left=grid.not_left,
-        not_right=grid.not_right,
-        dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
+        set_ranks=set_ranks,
+        order_ranks=order_ranks,
+        descent=np.concatenate([header, records.reshape(-1), moves, toward]),
     )
+
+
+def _joined(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar], list[npt.NDArray[Scalar]]]:
+    """Return arrays one after the other as one array, and its parts."""
+    whole = np.concatenate(arrays)
+    return whole, np.split(whole, np.cumsum([len(array) for array in arrays])[:-1])
 
 
 def _concatenate(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar], Int64s]:
@@ -278,11 +292,18 @@ def sum_views(
     all_maps = np.concatenate([np.array(way)[cell_maps] for way in ways])
     n_sums = len(mappings)
     firsts = n_sums * np.array([ways.index(use.cell_map) for use in uses], dtype=np.int64)
+    given_cells = np.argsort(all_maps, axis=1)
+    tile_patterns = pattern_of[:, tile_maps].reshape(all_maps.shape)
+    tile_labels = label_of[:, tile_maps].reshape(all_maps.shape)
+    view_of_unit = np.arange(n_sums)[:, None] + firsts
+    is_in_unit = tile_patterns[view_of_unit] == np.arange(len(uses))[:, None]
+    unit_labels = np.where(is_in_unit, tile_labels[view_of_unit], -1)
     return SumViews(
         all_maps,
-        np.argsort(all_maps, axis=1),
-        pattern_of[:, tile_maps].reshape(all_maps.shape),
-        label_of[:, tile_maps].reshape(all_maps.shape),
+        given_cells,
+        tile_patterns,
+        tile_labels,
         np.tile(np.arange(n_sums), len(ways)),
-        np.arange(n_sums)[:, None] + firsts,
+        view_of_unit,
+        np.stack([given_cells[view_of_unit], unit_labels], axis=2).reshape(-1),
     )

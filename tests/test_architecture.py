@@ -87,7 +87,24 @@ def test_kernels_live_in_files_of_their_own() -> None:
             assert "print" not in calls, path
             assert not any(isinstance(node, ast.Raise) for node in ast.walk(tree)), path
         else:
-            assert not {"kernel", "borrowing_kernel"} & names_used(tree), path
+            assert not {"kernel", "borrowing_kernel", "inlined_kernel"} & names_used(tree), path
+
+
+def test_only_kernels_call_kernels_without_a_wrapper_for_python() -> None:
+    """A call from Python would crash."""
+    inlined = {
+        (".".join(path.relative_to(ROOT).with_suffix("").parts), node.name)
+        for path in sources()
+        if path.stem.endswith("_kernels")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and "inlined_kernel" in map(ast.unparse, node.decorator_list)
+    }
+    assert inlined
+    for path in [*sources(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]:
+        if not path.stem.endswith("_kernels"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom):
+                    assert not {(node.module, alias.name) for alias in node.names} & inlined, path
 
 
 def numba_imports(tree: ast.AST) -> set[str]:

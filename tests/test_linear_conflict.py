@@ -7,18 +7,20 @@ import sys
 import numpy as np
 import pytest
 
+from pdb_core.jit import borrowing_kernel
 from pdb_core.puzzle import BoardSize, blank_last, parse_goal, random_boards, snail
 from pdb_query import read_instances
-from solver.heuristics import heuristic_tables
+from solver.heuristics import heuristic_tables, linear_conflict_kernels
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.linear_conflict import line_costs, linear_conflict_tables
-from solver.heuristics.linear_conflict_kernels import (
-    conflicts,
-    conflicts_after_move,
-)
+from solver.heuristics.linear_conflict_kernels import conflicts
 from tests.naive import naive_linear_conflict, naive_manhattan, naive_moves
 
 pytestmark = [pytest.mark.tiny, pytest.mark.patient]
+
+# The inlined kernel has no wrapper for Python, so compile its function with one.
+_inlined = linear_conflict_kernels.conflicts_after_move
+conflicts_after_move = borrowing_kernel(getattr(_inlined, "py_func", _inlined))
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])
