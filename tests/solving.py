@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.encoding import Encoding
 from pdb_core.puzzle import Board, BoardSize, random_boards
 from pdb_query import Database, open_database, read_instances
@@ -11,8 +12,10 @@ from tests.tables import table_file
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
 
 
-def database_for(partition: str, size: str, goal: str = "blank-last", encoding: Encoding = "bytes") -> Database:
-    return open_database(table_file(partition, size, goal, encoding))
+def database_for(
+    partition: str, size: str, goal: str = "blank-last", encoding: Encoding = "bytes", cost: Cost = DEFAULT_COST
+) -> Database:
+    return open_database(table_file(partition, size, goal, encoding, cost))
 
 
 def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Board]:

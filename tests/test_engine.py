@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from pdb_core.cost import Cost
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import Database
 from solver import Solver, replay
-from solver.engine.database_engine import database_engine
+from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
+from solver.engine.wide_round_kernels import WideStages
 from solver.move_pruning.move_pruning import move_machine
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
@@ -34,8 +36,8 @@ def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int
         for board in solvable_boards(S3, goal, 4, 9):
             expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
             for batch in (1, 5, 64):
-                for allows_vectors in (True, False):
-                    ida_star = engine_for([database], max_duplicate, batch=batch, allows_vectors=allows_vectors)
+                for kind in (VECTOR, WIDE, SCALAR):
+                    ida_star = engine_for([database], max_duplicate, batch=batch, rounds=(kind, SCALAR))
                     result = ida_star.search(board)
                     assert result.tiles is not None
                     assert replay(board, result.tiles, goal, S3)
@@ -60,15 +62,49 @@ def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int
 )
 def test_vector_stages_agree_with_scalar_ones(size: str, partition: str, goal: str) -> None:
     with database_for(partition, size, goal, encoding="bits") as database:
-        vectors, scalars = engine_for([database]), engine_for([database], allows_vectors=False)
-        assert vectors.engine.stages is None
-        assert scalars.engine.stages is not None
-        for board in solvable_boards(database.size, database.goal, 6, 3):
-            one, other = vectors.search(board), scalars.search(board)
-            assert one.tiles is not None
-            assert other.tiles is not None
-            assert len(one.tiles) == len(other.tiles)
-            assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+        assert engine_for([database]).engine.stages is None
+        assert_rounds_agree([database], VECTOR)
+
+
+def assert_rounds_agree(databases: Sequence[Database], kind: str) -> None:
+    """Check the complete thresholds and the lengths of random boards against scalar rounds."""
+    vectors, scalars = engine_for(databases, rounds=(kind,)), engine_for(databases, rounds=(SCALAR,))
+    for board in solvable_boards(databases[0].size, databases[0].goal, 6, 3):
+        one, other = vectors.search(board), scalars.search(board)
+        assert one.tiles is not None
+        assert other.tiles is not None
+        assert len(one.tiles) == len(other.tiles)
+        assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "partition", "goal", "encoding", "cost"),
+    [
+        ("2x2", "1,2,3", "blank-last", "bits", "additive"),
+        ("3x2", "1,2/3,4,5", "blank-first", "bytes", "additive"),
+        ("3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "bytes", "additive"),
+        ("3x3", "1,2,3,4/5,6,7,8", "blank-last", "bits", "every-move"),
+        # A vertical move jumps over up to four tiles.
+        ("5x2", "1,2,3,4,5/6,7,8,9", "blank-last", "bits", "additive"),
+        ("2x5", "1,2,3,4,5/6,7,8,9", "blank-last", "bytes", "additive"),
+        ("3x3", "1,2,4/3,5,6/7,8", "blank-last", "bits", "additive"),
+    ],
+)
+def test_wide_rounds_agree_with_scalar_ones(
+    size: str, partition: str, goal: str, encoding: Encoding, cost: Cost
+) -> None:
+    with database_for(partition, size, goal, encoding=encoding, cost=cost) as database:
+        assert_rounds_agree([database], WIDE)
+
+
+def test_wide_rounds_search_shared_tables_and_several_databases() -> None:
+    shared = "1,2,5,6/3,4,7,8/9,10,13,14/11,12,15"
+    bits = [database_for(name, "4x4", encoding="bits") for name in (shared, "555")]
+    in_bytes = [database_for(name, "4x4", encoding="bytes") for name in (shared, "663")]
+    for databases in ([bits[0]], [in_bytes[0]], bits, [bits[1], *in_bytes]):
+        assert isinstance(engine_for(databases).engine.stages, WideStages)
+        assert_rounds_agree(databases, WIDE)
 
 
 @pytest.mark.parametrize("partitions", [["663"], ["555"], ["663", "555"], ["4443"], ["663", "555", "4443"]])
@@ -76,7 +112,7 @@ def test_batches_do_not_change_complete_thresholds_of_15_puzzle_boards(partition
     names = {"4443": "1,2,3,4/5,6,7,8/9,10,11/12,13,14,15"}
     boards = solvable_boards(S4, blank_last(S4), 8, 11)
     databases = [database_for(names.get(name, name), "4x4", encoding="bits") for name in partitions]
-    reference = engine_for(databases, allows_vectors=False)
+    reference = engine_for(databases, rounds=(SCALAR,))
     for batch in (1, 16, 64):
         ida_star = engine_for(databases, batch=batch)
         assert ida_star.engine.stages is None
@@ -119,10 +155,10 @@ def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.Monkey
     assert roomy.generated == crowded.generated
 
 
-def test_sizes_beyond_the_vector_stages_are_searched() -> None:
+def test_boards_of_five_columns_are_searched_in_wide_rounds() -> None:
     size = BoardSize(5, 3)
     with database_for("auto", "5x3", encoding="bits") as database:
-        assert engine_for([database]).engine.stages is not None
+        assert isinstance(engine_for([database]).engine.stages, WideStages)
         for board in solvable_boards(size, blank_last(size), 2, 4):
             solution = Solver(database).solve(board)
             assert solution.tiles is not None

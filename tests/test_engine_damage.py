@@ -1,5 +1,7 @@
 """Damaged tables: a search ends with a solution that leads to the goal, at a limit, or with an error."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.lookup import lookup_tables
 from pdb_query import Database, open_database
 from solver import Limits, WorkerPool, replay
-from solver.engine.database_engine import database_engine
+from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
@@ -23,7 +25,7 @@ TABLES = [
 ]
 
 
-def damaged(database: Database, rng: np.random.Generator, kind: str, *, allows_vectors: bool) -> IdaStar:
+def damaged(database: Database, rng: np.random.Generator, kind: str, rounds: Sequence[str]) -> IdaStar:
     """A search in a copy of the tables that is damaged."""
     tables = database.lookup_tables
     memory = tables.memory.copy()
@@ -49,9 +51,7 @@ def damaged(database: Database, rng: np.random.Generator, kind: str, *, allows_v
         header.uses,
     )
     heuristic = Heuristic(copy, database.views())
-    return IdaStar(
-        database_engine(database.size, [heuristic], move_machine(), source="the file", allows_vectors=allows_vectors)
-    )
+    return IdaStar(database_engine(database.size, [heuristic], move_machine(), source="the file", rounds=rounds))
 
 
 @pytest.mark.tiny
@@ -66,8 +66,8 @@ def test_searches_in_damaged_tables_end(table: tuple[str, str, str], encoding: E
     ends = set()
     with open_database(table_file(partition, size, "blank-last", encoding, cost)) as database:
         boards = solvable_boards(database.size, database.goal, 3, 5)
-        for trial in range(4):
-            ida_star = damaged(database, rng, kind, allows_vectors=trial % 2 == 0)
+        for trial in range(6):
+            ida_star = damaged(database, rng, kind, ((VECTOR, WIDE), (WIDE,), (SCALAR,))[trial % 3])
             for board in boards:
                 ends.add(search_end(ida_star, board))
     assert ends
@@ -92,7 +92,7 @@ def test_shared_searches_in_damaged_tables_end() -> None:
     with database_for("555", "4x4", encoding="bits") as database, WorkerPool(2) as pool:
         boards = solvable_boards(database.size, database.goal, 3, 5)
         for kind in ("flips", "zeros", "ones", "noise"):
-            ida_star = damaged(database, rng, kind, allows_vectors=True)
+            ida_star = damaged(database, rng, kind, (VECTOR,))
             for board in boards:
                 try:
                     result = ida_star.search(board, Limits(nodes=3_000_000, seconds=5), pool=pool)

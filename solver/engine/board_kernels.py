@@ -25,6 +25,7 @@ from solver.engine.layout import (
     LEFT,
     LINK,
     MAX_SLACK,
+    MAX_VECTOR_TILES,
     MOVES_LEFT_SHIFT,
     N_LINKS,
     PAUSED,
@@ -107,7 +108,7 @@ def fill_sum(
             pattern = patterns[unit]
             mask, packed, value = masks[row, pattern], labels[row, pattern], np.int64(values[row, pattern])
             h += value  # type: ignore[assignment]
-            if tables.board_column != 0:
+            if tables.word_column != 0:
                 word = mask | (packed << tables.n_cells) | (value << WORD_VALUE_SHIFT)
                 roots[row, record[UNIT_DIGITS] + 2 * unit] = np.uint32(word & 0xFFFFFFFF)
                 roots[row, record[UNIT_DIGITS] + 2 * unit + 1] = np.uint32((word >> 32) & 0xFFFFFFFF)
@@ -121,6 +122,11 @@ def fill_sum(
                 for j in range(i + 1, n_tiles):
                     digit += 1 if (packed >> (bits * j)) & ((1 << bits) - 1) < label else 0
                 digits |= digit << (DIGIT_BITS * i)
+            if tables.board_column != 0:
+                digits <<= DIGIT_BITS * (MAX_VECTOR_TILES - n_tiles)
+                roots[row, record[UNIT_DIGITS] + 2 * unit] = np.uint32(mask)
+                roots[row, record[UNIT_DIGITS] + 2 * unit + 1] = np.uint32(digits | (value << VALUE_SHIFT))
+                continue
             digits <<= record[SUM_FIELDS + unit * UNIT_FIELDS + FIRST_DIGIT]
             roots[row, record[UNIT_DIGITS] + unit] = np.uint32(digits | (((value + 1) & 3) << VALUE_SHIFT))
             if unit > 0:

@@ -15,8 +15,9 @@ from pdb_core.lookup import Int64s
 from pdb_core.probe import probe_boards
 from pdb_core.puzzle import BoardSize
 from pdb_core.vectors import address_of
+from solver.engine import unit_tables as unit_tables_layout
 from solver.engine.board_kernels import fill_sum
-from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
+from solver.engine.engine import UNUSED, Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.layout import (
     BATCH,
     BLOCK_BITS,
@@ -26,7 +27,8 @@ from solver.engine.layout import (
     FAR_COLUMN,
     FIRST_DIGIT,
     FRAME,
-    JUMPS_UPWARD,
+    IS_BITS,
+    LEFT,
     MAX_VECTOR_CELLS,
     MAX_VECTOR_SUMS,
     MAX_VECTOR_TILES,
@@ -42,13 +44,37 @@ from solver.engine.layout import (
     UNIT_FIELDS,
     WORDS,
 )
-from solver.engine.unit_tables import N_MOVES, Heuristic, blank_moves, unit_tables
+from solver.engine.unit_tables import N_MOVES, Heuristic, UnitTables, blank_moves, unit_tables
+from solver.engine.wide_round_kernels import (
+    BLOCK,
+    CELL_BITS,
+    EDGES,
+    FIRST_REGION,
+    HIGH,
+    LOW,
+    MAX_UNITS,
+    MAX_WIDE_CELLS,
+    MAX_WIDE_WIDTH,
+    N_WIDE_FIELDS,
+    SET_BYTES,
+    SETS,
+    SLACKS,
+    STANDS,
+    TABLE,
+    TILES_BYTES,
+    WideStages,
+)
+from solver.engine.wide_round_kernels import FIRST_DIGIT as FIRST_DIGIT_OF_UNIT
 from solver.move_pruning.move_pruning import MoveMachine
+
+# Kinds of rounds.
+VECTOR, WIDE, SCALAR = "vector", "wide", "scalar"
 
 
 @dataclass(frozen=True)
 class DatabaseEngine(Engine):
-    """The tables of a search with databases. `stages` is None for the vector stages, else `UnitTables`.
+    """The tables of a search with databases. `stages` is None for vector rounds, `WideStages`, or `UnitTables`
+    for scalar rounds.
 
     source  names the tables' files in messages
     """
@@ -89,15 +115,16 @@ def database_engine(
     machine: MoveMachine,
     *,
     source: str = "the table",
-    allows_vectors: bool = True,
+    rounds: Sequence[str] = (VECTOR, WIDE, SCALAR),
     batch: int = BATCH,
 ) -> DatabaseEngine:
     """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernels.
 
-    The goal is that of the first heuristic's tables. With `allows_vectors=False` the scalar stages are used even if the
-    vector stages could be. `batch` are the nodes of a round, up to BATCH. `source` names the tables' files in messages.
+    The goal is that of the first heuristic's tables. Of the kinds of `rounds` the first that suits them is used; SCALAR
+    suits all. `batch` are the nodes of a round, up to BATCH. `source` names the tables' files in messages.
     """
-    is_vector = allows_vectors and _suits_vectors(size, heuristics)
+    suits = {VECTOR: _suits_vectors(size, heuristics), WIDE: _suits_wide(size, heuristics), SCALAR: True}
+    kind = next(kind for kind in rounds if suits[kind])
     sums = [(heuristic, s, patterns) for heuristic in heuristics for s, patterns in heuristic.sums()]
     most_units = max(len(patterns) for _, _, patterns in sums)
     rows = slack_rows(len(sums), SUM_FIELDS + most_units * UNIT_FIELDS)
@@ -109,7 +136,8 @@ def database_engine(
         arrays.append(array)
         return address_of(array)
 
-    if is_vector:
+    stages: UnitTables | WideStages | None = None
+    if kind == VECTOR:
         for row, (heuristic, s, _) in zip(rows, sums, strict=True):
             column = _fill_vector_sum(row, heuristic, s, size, column, address)
         order, n_far = _order_of_sums(rows)
@@ -119,18 +147,20 @@ def database_engine(
             "order": order,
             "n_far": n_far,
             "sets": address(_cell_sets(size, heuristics)),
-            "jumps": address(_jumps()),
+            "jumps": address(_jumps(MAX_VECTOR_WIDTH)),
         }
     else:
-        word_column = column + -(-size.n_cells // 4)
-        others = {"board_column": column, "word_column": word_column, "list_columns": WORDS + 2 * len(sums)}
-        column = word_column
+        units = unit_tables(size, heuristics)
+        stages = units if kind == SCALAR else _wide_stages(size, sums, rows, units, address)
+        first_list_column = WORDS if kind == SCALAR else SLACKS + column - LEFT
+        others = {"board_column": column, "list_columns": first_list_column + 2 * len(sums)}
+        column += -(-size.n_cells // 4)
+        others["word_column"] = column if kind == SCALAR else 0
         for row, (_, _, patterns) in zip(rows, sums, strict=True):
             row[N_UNITS], row[UNIT_DIGITS] = len(patterns), column
             column += 2 * len(patterns)
     goal = heuristics[0].tables.goal
     tables = engine_tables(size, goal, machine, arrays, n_columns=column, sums=rows, batch=batch, **others)
-    stages = None if is_vector else unit_tables(size, heuristics)
     return DatabaseEngine(size, machine, tables, stages, 1.0, arrays, tuple(heuristics), source)
 
 
@@ -211,13 +241,91 @@ def _cell_sets(size: BoardSize, heuristics: Sequence[Heuristic]) -> npt.NDArray[
     return sets
 
 
-def _jumps() -> npt.NDArray[np.uint16]:
-    """Return the changes of Lehmer digits when a tile jumps over up to three others: digits before XOR digits after.
+def _suits_wide(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
+    """Return whether wide rounds can search with these tables."""
+    return (
+        size.n_cells <= MAX_WIDE_CELLS
+        and max(size.width, size.height) <= MAX_WIDE_WIDTH
+        and all(
+            int(tables.n_orders.max()) <= math.factorial(MAX_VECTOR_TILES)
+            and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
+            and views.view_of_unit.shape[1] <= MAX_UNITS
+            for tables, views in heuristics
+        )
+    )
+
+
+def _wide_stages(
+    size: BoardSize,
+    sums: Sequence[tuple[Heuristic, int, tuple[int, ...]]],
+    rows: Int64s,
+    units: UnitTables,
+    address: Callable[[Array], int],
+) -> WideStages:
+    """Return the tables of wide rounds, and fill in what they need of the sums' rows."""
+    edge_cells, _ = blank_moves(size)
+    unit_rows = units.units.reshape(-1, unit_tables_layout.UNIT_FIELDS)
+    fields = np.zeros((len(sums), N_WIDE_FIELDS, MAX_UNITS), dtype=np.uint32)
+    unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
+    frames: dict[tuple[int, ...], Array] = {}
+    set_records: dict[tuple[int, int], tuple[int, Array]] = {}
+    first_unit = n_records = 0
+    for s, (heuristic, view, patterns) in enumerate(sums):
+        tables, views = heuristic
+        rows[s, MEMORY], rows[s, IS_BITS] = address_of(tables.memory), tables.is_bits
+        of_tile = units.unit_of_tile[s * size.n_cells : (s + 1) * size.n_cells]
+        unit_of_tile[s, : size.n_cells] = np.where(of_tile < 0, ~of_tile + STANDS, of_tile) - first_unit
+        for u, pattern in enumerate(patterns):
+            row = unit_rows[first_unit + u]
+            cell_map = views.cell_maps[views.view_of_unit[view, pattern]]
+            frame = tuple(cell_map.tolist())
+            if frame not in frames:
+                frames[frame] = np.zeros(4 << CELL_BITS, dtype=np.uint32)
+                edges = cell_map[:, np.newaxis] | cell_map[edge_cells] << CELL_BITS
+                frames[frame][: edges.size] = edges.reshape(-1)
+            n_orders = int(tables.n_orders[pattern])
+            n_tiles = _n_tiles(n_orders)
+            fields[s, TABLE, u] = int(tables.table_start[pattern]) * (8 if tables.is_bits else 1)
+            fields[s, BLOCK, u] = (n_orders + 7) // 8 * 8 if tables.is_bits else n_orders
+            fields[s, FIRST_DIGIT_OF_UNIT, u] = DIGIT_BITS * (MAX_VECTOR_TILES - n_tiles)
+            fields[s, EDGES, u] = list(frames).index(frame) << (CELL_BITS + 2)
+            fields[s, LOW, u], fields[s, HIGH, u] = row[unit_tables_layout.LOW], row[unit_tables_layout.HIGH]
+            if tables.is_bits:
+                blocks, regions = row[unit_tables_layout.BLOCKS], row[unit_tables_layout.REGIONS]
+                if (blocks, regions) not in set_records:
+                    n_sets = math.comb(size.n_cells, n_tiles)
+                    records = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
+                    records[:, :FIRST_REGION] = (
+                        units.first_block[blocks : blocks + n_sets].astype(np.uint32).view(np.uint8).reshape(n_sets, -1)
+                    )
+                    numbers = units.region_numbers[regions : regions + n_sets * size.n_cells]
+                    records[:, FIRST_REGION : FIRST_REGION + size.n_cells] = numbers.reshape(n_sets, -1)
+                    set_records[blocks, regions] = n_records, records
+                    n_records += n_sets
+                fields[s, SETS, u] = set_records[blocks, regions][0]
+        first_unit += len(patterns)
+    all_records = [of_size for _, of_size in set_records.values()]
+    return WideStages(
+        fields=address(fields),
+        unit_of_tile=address(unit_of_tile),
+        edges=address(np.concatenate(list(frames.values()))),
+        set_ranks=address(units.set_ranks),
+        low_bits=units.low_bits,
+        high_bits=units.high_bits,
+        sets=address(np.concatenate(all_records) if all_records else UNUSED),
+        jumps=address(_jumps(MAX_WIDE_WIDTH)),
+    )
+
+
+def _jumps(width: int) -> npt.NDArray[np.uint16]:
+    """Return the changes of Lehmer digits when a tile jumps over less than `width` others: digits before XOR digits
+    after.
 
     A tile at position a that passes the next one leaves digits p, r: r, p - 1 if p > r, else r + 1, p.
     """
-    jumps = np.zeros(2 * JUMPS_UPWARD, dtype=np.uint16)
-    for n in range(MAX_VECTOR_WIDTH):
+    upward_half = 1 << (DIGIT_BITS * width + 1)
+    jumps = np.zeros(2 * upward_half, dtype=np.uint16)
+    for n in range(width):
         before = np.arange(1 << DIGIT_BITS * (n + 1))
         marker = 1 << DIGIT_BITS * (n + 1)
         for upward in range(2):
@@ -226,5 +334,5 @@ def _jumps() -> npt.NDArray[np.uint16]:
                 p, r = digits[a], digits[a + 1]
                 digits[a], digits[a + 1] = np.where(p > r, r, r + 1), np.where(p > r, p - 1, p)
             after = sum((digit & 7) << DIGIT_BITS * i for i, digit in enumerate(digits))
-            jumps[upward * JUMPS_UPWARD + marker + before] = before ^ after
+            jumps[upward * upward_half + marker + before] = before ^ after
     return jumps

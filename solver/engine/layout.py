@@ -45,6 +45,8 @@ ROW_SHIFT, FIRST_SUM_SHIFT = 8, 16
 # stages: the first column of words.
 SUM_FIELDS = 10
 N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS, FAR_COLUMN = range(9)
+# In wide rounds, which have no far columns: whether the tables are bits.
+IS_BITS = FAR_COLUMN
 UNIT_FIELDS = 3
 TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
 

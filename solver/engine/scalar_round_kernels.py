@@ -1,4 +1,4 @@
-"""One round of the search, child by child: for every board, table and cost that the vector stages are not made for.
+"""One round of the search, child by child: for boards and tables that neither vector nor wide rounds are made for.
 
 The stages are those of `vector_round_kernels`; nodes are taken off the stack, and the parts that all searches share are
 pushed, by the same functions. A node holds its board, one byte for each cell, and for each unit a word of 64 bits: cell

@@ -37,12 +37,14 @@ from solver.engine.packed_round_kernels import PackedStages, packed_round
 from solver.engine.scalar_round_kernels import BYTE, scalar_round
 from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import vector_round
+from solver.engine.wide_round_kernels import WideStages, wide_round
 
 # The kernel that expands `n` nodes of the stack from `top` on, by the type of its `stages`. Its parameters are (stages,
 # tables, at, n, top, first_link). It returns the nodes generated, the new top, and whether a node has no moves left.
 round_of = chosen_by_type(
     {
         type(None): vector_round,
+        WideStages: wide_round,
         UnitTables: scalar_round,
         PackedStages: packed_round,
         HeuristicStages: heuristic_round,
