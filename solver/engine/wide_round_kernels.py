@@ -55,11 +55,11 @@ MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5
 CELL_BITS, CELL_MASK = 5, 31
 BYTE = 255
 # The columns of a list: children, addresses, the slacks from `SLACKS` on, then the cell set and the digits of the unit
-# that changes in each sum. The unit is above the cells. The upper half of a child counts the sums whose distance rose.
+# that changes in each sum. The unit is above the cells. A child counts the sums whose distance rose, and has its tile.
 SLACKS = 2
 UNIT_SHIFT, MAX_UNITS = MAX_WIDE_CELLS, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1
-ROSE_COUNT_SHIFT = 16
+ROSE_COUNT_SHIFT, TILE_SHIFT = 16, 24
 DIGITS_MASK = (1 << VALUE_SHIFT) - 1
 # An entry of `WideStages.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
 STANDS = MAX_UNITS
@@ -134,12 +134,14 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
         parent, move = child & PARENT_MASK, (child >> MOVE_SHIFT) & 3
         # Step 1. The unit that the tile belongs to, and the move in its frame.
         board_blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-        tile = tile_on(tables, at, parent, (board_blank + take_of_16(tables.steps, move)) & CELL_MASK)
-        unit = take_of_32(stages.unit_of_tile + s * TILES_BYTES, tile)
+        unit = take_of_32(stages.unit_of_tile + s * TILES_BYTES, child >> TILE_SHIFT)
         moves = unit < STANDS
         unit = unit & (MAX_UNITS - 1)
-        index = (unit << 7) | parent
-        cells, digits = gather_words(units, index), gather_words(units + BATCH_COLUMN, index)
+        cells, digits = take_of_64(units, parent), take_of_64(units + BATCH_COLUMN, parent)
+        for k in range(1, record[N_UNITS]):
+            is_unit = unit == k
+            cells = where(is_unit, take_of_64(units + 2 * k * BATCH_COLUMN, parent), cells)
+            digits = where(is_unit, take_of_64(units + (2 * k + 1) * BATCH_COLUMN, parent), digits)
         edge = gather_words(stages.edges, take_of_16(fields + EDGES * FIELD_BYTES, unit) + ((board_blank << 2) | move))
         blank, cell = edge & CELL_MASK, edge >> CELL_BITS
         # Step 2. The tile jumps over the tiles of its unit between the two cells.
@@ -234,7 +236,7 @@ def push_wide(tables: Any, at: Any, children: int, n: int, top: int, first_link:
         # Step 2. The tile and the blank change places.
         blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
         cell = (blank + take_of_16(tables.steps, move)) & CELL_MASK
-        tile = tile_on(tables, at, parent, cell)
+        tile = child >> TILE_SHIFT
         tile_before, tile_after = tile << ((cell & 3) << 3), tile << ((blank & 3) << 3)
         blank, cell = blank >> 2, cell >> 2
         for k in range((tables.n_cells + 3) >> 2):
@@ -271,7 +273,11 @@ def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: 
         n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
     generated = n_children
     for i in range(0, n_children, LANES):
-        parent = load(at.lists + 4 * i) & PARENT_MASK
+        child = load(at.lists + 4 * i)
+        parent = child & PARENT_MASK
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
+        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
+        store(at.lists + 4 * i, child | (tile_on(tables, at, parent, cell) << TILE_SHIFT))
         for column in range(LEFT, tables.first_sum_column):
             slacks = take_of_64(at.batch + column * BATCH_COLUMN, parent)
             store(at.lists + (SLACKS + column - LEFT) * LIST_COLUMN + 4 * i, slacks)
@@ -289,7 +295,8 @@ def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: 
             if s < tables.n_sums - 1:
                 n_left = move_lanes(tables, at.lists, i, at.lists, n_left, stays, n_columns)
             else:
-                fell = stays & ((load(at.lists + 4 * i) >> ROSE_COUNT_SHIFT) * 2 < tables.n_sums)
+                n_rises = (load(at.lists + 4 * i) >> ROSE_COUNT_SHIFT) & BYTE
+                fell = stays & (n_rises * 2 < tables.n_sums)
                 n_rose = move_lanes(tables, at.lists, i, risen, n_rose, without(stays, fell), n_columns)
                 n_fell = move_lanes(tables, at.lists, i, fallen, n_fell, fell, n_columns)
         n_children = n_left
