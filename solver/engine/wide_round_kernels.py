@@ -55,11 +55,13 @@ MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5
 CELL_BITS, CELL_MASK = 5, 31
 BYTE = 255
 # The columns of a list: children, addresses, the slacks from `SLACKS` on, then the cell set and the digits of the unit
-# that changes in each sum. The unit is above the cells. A child counts the sums whose distance rose, and has its tile.
+# that changes in each sum. The unit is above the cells. A child has the cell
+# of its tile in the frame of the unit that is looked up, counts the sums whose distance rose, and has its tile.
 SLACKS = 2
 UNIT_SHIFT, MAX_UNITS = MAX_WIDE_CELLS, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1
-ROSE_COUNT_SHIFT, TILE_SHIFT = 16, 24
+CELL_SHIFT, ROSE_COUNT_SHIFT, TILE_SHIFT = 8, 16, 24
+NO_CELL = 0xFFFFFFFF & ~(CELL_MASK << CELL_SHIFT)
 DIGITS_MASK = (1 << VALUE_SHIFT) - 1
 # An entry of `WideStages.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
 STANDS = MAX_UNITS
@@ -155,20 +157,31 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
         change = (gather_halves(stages.jumps, where(is_child, jump, splat(0))) & 0xFFFF) << place
         digits = where(moves, digits ^ change, digits)
         cells = where(moves, cells ^ (splat(1) << cell) ^ (splat(1) << blank), cells)
-        # Step 3. The address.
+        # Step 3. The rank of the cell set.
         cells = where(is_child, cells, splat(0))
         lower = cells & low_mask
         upper = (popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
         rank = gather_words(stages.set_ranks, take_of_16(fields + LOW * FIELD_BYTES, unit) + lower)
         rank = rank + gather_words(stages.set_ranks, take_of_16(fields + HIGH * FIELD_BYTES, unit) + upper)
-        if record[IS_BITS] != 0:
-            in_sets = (where(is_child, rank, splat(0)) + take_of_16(fields + SETS * FIELD_BYTES, unit)) * SET_BYTES
-            rank = gather_words(stages.sets, in_sets >> 2) + byte_at(stages.sets, in_sets + FIRST_REGION + cell)
-        address = take_of_16(fields + TABLE * FIELD_BYTES, unit) + rank_of_digits(digits)
-        address = address + rank * take_of_16(fields + BLOCK * FIELD_BYTES, unit)
-        store(children + ADDRESS * LIST_COLUMN + 4 * i, where(is_child, address, splat(0)))
+        rank = where(is_child, rank + take_of_16(fields + SETS * FIELD_BYTES, unit), splat(0))
+        store(children + ADDRESS * LIST_COLUMN + 4 * i, rank)
+        store(children + 4 * i, (child & NO_CELL) | (cell << CELL_SHIFT))
         store(own + 4 * i, cells | (unit << UNIT_SHIFT))
         store(own + LIST_COLUMN + 4 * i, digits)
+    # Step 4. The block, by the record of the cell set: in bytes the cell set is the block.
+    if record[IS_BITS] != 0:
+        for i in range(n):
+            prefetch(stages.sets + load_word(children + ADDRESS * LIST_COLUMN + 4 * i) * SET_BYTES)
+    for i in range(0, n, LANES):
+        cell = (load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK
+        block = load(children + ADDRESS * LIST_COLUMN + 4 * i)
+        if record[IS_BITS] != 0:
+            block = block * SET_BYTES
+            block = gather_words(stages.sets, block >> 2) + byte_at(stages.sets, block + FIRST_REGION + cell)
+        unit = load(own + 4 * i) >> UNIT_SHIFT
+        address = take_of_16(fields + TABLE * FIELD_BYTES, unit) + rank_of_digits(load(own + LIST_COLUMN + 4 * i))
+        address = address + block * take_of_16(fields + BLOCK * FIELD_BYTES, unit)
+        store(children + ADDRESS * LIST_COLUMN + 4 * i, where(iota() + i < n, address, splat(0)))
     shift = 3 if record[IS_BITS] != 0 else 0
     for i in range(n):
         prefetch(record[MEMORY] + (load_word(children + ADDRESS * LIST_COLUMN + 4 * i) >> shift))
