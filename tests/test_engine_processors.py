@@ -8,15 +8,16 @@ import sys
 
 import pytest
 
-from pdb_core.puzzle import blank_last
+from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import open_database
-from solver import Solver
+from solver import HeuristicSolver, Solution, Solver
 from tests.solving import S3, S4, solvable_boards
 from tests.tables import table_file
 
 pytestmark = pytest.mark.patient
 
-TABLES = {"555": S4, "1,2,5/3,4,6/7,8": S3}
+# The last one has wide rounds.
+TABLES = {"555": S4, "1,2,5/3,4,6/7,8": S3, "1,2,3,4,5/6,7,8,9": BoardSize(5, 2)}
 PROGRAM = "import json; from tests.test_engine_processors import counts; print(json.dumps(counts()))"
 
 
@@ -29,10 +30,16 @@ def counts() -> list[list[int]]:
         with open_database(table_file(partition, str(size), encoding="bits")) as database:
             solver = Solver(database)
             for board in solvable_boards(size, blank_last(size), 6, 5):
-                solution = solver.solve(board)
-                assert solution.length is not None
-                rows.append([solution.length, solution.generated, solution.expanded])
+                rows.append(figures(solver.solve(board)))
+    for name in ("manhattan", "linear-conflict", "corner-tiles"):
+        heuristics = HeuristicSolver(S3, blank_last(S3), [name])
+        rows += [figures(heuristics.solve(board)) for board in solvable_boards(S3, blank_last(S3), 6, 5)]
     return rows
+
+
+def figures(solution: Solution) -> list[int]:
+    assert solution.length is not None
+    return [solution.length, solution.generated, solution.expanded]
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these are levels of x86-64")

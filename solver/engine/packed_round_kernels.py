@@ -100,15 +100,16 @@ def packed_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link
     """Expand nodes as `search_kernels.round_of` says. With a batch of one node, the first move's child is on top."""
     take_nodes(tables, at, n, top)
     generated, has_ended = 0, 0
-    for i in range(0, n, LANES):
-        node = at.batch + 4 * i
-        state, left = load(node + STATE * BATCH_COLUMN), load(node + LEFT * BATCH_COLUMN)
-        lower, upper = load(node + LOWER_CELLS * BATCH_COLUMN), load(node + UPPER_CELLS * BATCH_COLUMN)
-        moves = legal_moves(tables, state, iota() + i < n)
-        blank = (state >> BLANK_SHIFT) & LAST_CELL
-        link = (iota() + (first_link + i)) << 2
-        has_slack = (left & MAX_SLACK) != 0
-        for move in range(N_MOVES - 1, -1, -1):
+    # Move by move, so that the order does not depend on the lanes of a vector.
+    for move in range(N_MOVES - 1, -1, -1):
+        for i in range(0, n, LANES):
+            node = at.batch + 4 * i
+            state, left = load(node + STATE * BATCH_COLUMN), load(node + LEFT * BATCH_COLUMN)
+            lower, upper = load(node + LOWER_CELLS * BATCH_COLUMN), load(node + UPPER_CELLS * BATCH_COLUMN)
+            moves = legal_moves(tables, state, iota() + i < n)
+            blank = (state >> BLANK_SHIFT) & LAST_CELL
+            link = (iota() + (first_link + i)) << 2
+            has_slack = (left & MAX_SLACK) != 0
             # Step 1. The tile that moves, and whether the threshold allows it.
             is_move = ((moves >> move) & 1) != 0
             generated += popcount(bits_of(is_move))
