@@ -129,7 +129,8 @@ class OrderedPart(Part):
         stack.begin(roots, row, moves_left)
         while True:
             left = max(1, self._max_nodes - int(self._counters[GENERATED]))
-            status = stack.search(self.slice_nodes, left, STOP_AT_GOAL)
+            # Node by node a whole slice would keep Ctrl-C waiting.
+            status = stack.search(self._leaf_nodes, left, STOP_AT_GOAL)
             for counter in (GENERATED, EXPANDED):
                 self._counters[counter] += stack.counters[counter]
                 self._searched[counter] += stack.counters[counter]
