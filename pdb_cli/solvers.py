@@ -166,7 +166,7 @@ class Solvers:
 
     @property
     def solves_batches(self) -> bool:
-        """Whether `solve_batch` can be called: IDA* with tables."""
+        """True if `solve_batch` can be called: for IDA* with tables."""
         return self._method.uses_databases and not self._method.keeps_nodes
 
     def solve_batch(

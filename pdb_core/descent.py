@@ -1,5 +1,6 @@
-"""The numbers that `descent_kernels` reads beside the tables: sets of moves as words of bits, records of moves and of
-patterns. All are in one array, because numba spends compile time on each array that a kernel gets.
+"""The numbers that `descent_kernels` reads beside the tables: sets of moves, records of moves and of patterns.
+
+All are in one array, because numba spends compile time on each array that a kernel gets.
 
 A move is a cell and a direction: the tile on that cell goes to the next cell in that direction. A set of moves is one
 word of 64 bits for boards of up to 16 cells, 2 words for up to 32 cells, 4 words beyond. Direction d of cell c is bit

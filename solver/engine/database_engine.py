@@ -44,7 +44,7 @@ from solver.engine.layout import (
     UNIT_FIELDS,
     WORDS,
 )
-from solver.engine.unit_tables import N_MOVES, Heuristic, UnitTables, blank_moves, unit_tables
+from solver.engine.unit_tables import BLOCKS, N_MOVES, Heuristic, UnitTables, blank_moves, unit_tables
 from solver.engine.wide_round_kernels import (
     BLOCK,
     CELL_BITS,
@@ -268,8 +268,8 @@ def _wide_stages(
     fields = np.zeros((len(sums), N_WIDE_FIELDS, MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
     frames: dict[tuple[int, ...], Array] = {}
-    set_records: dict[tuple[int, int], tuple[int, Array]] = {}
-    first_unit = n_records = 0
+    records: dict[int, Array] = {}
+    first_unit = 0
     for s, (heuristic, view, patterns) in enumerate(sums):
         tables, views = heuristic
         rows[s, MEMORY], rows[s, IS_BITS] = address_of(tables.memory), tables.is_bits
@@ -279,32 +279,23 @@ def _wide_stages(
             row = unit_rows[first_unit + u]
             cell_map = views.cell_maps[views.view_of_unit[view, pattern]]
             frame = tuple(cell_map.tolist())
-            if frame not in frames:
-                frames[frame] = np.zeros(4 << CELL_BITS, dtype=np.uint32)
-                edges = cell_map[:, np.newaxis] | cell_map[edge_cells] << CELL_BITS
-                frames[frame][: edges.size] = edges.reshape(-1)
             n_orders = int(tables.n_orders[pattern])
             n_tiles = _n_tiles(n_orders)
+            if frame not in frames:
+                frames[frame] = np.zeros(N_MOVES << CELL_BITS, dtype=np.uint32)
+                edges = cell_map[:, np.newaxis] | cell_map[edge_cells] << CELL_BITS
+                frames[frame][: edges.size] = edges.reshape(-1)
+            if tables.is_bits and row[BLOCKS] not in records:
+                records[row[BLOCKS]] = _set_records(size, units, row, math.comb(size.n_cells, n_tiles))
             fields[s, TABLE, u] = int(tables.table_start[pattern]) * (8 if tables.is_bits else 1)
             fields[s, BLOCK, u] = (n_orders + 7) // 8 * 8 if tables.is_bits else n_orders
             fields[s, FIRST_DIGIT_OF_UNIT, u] = DIGIT_BITS * (MAX_VECTOR_TILES - n_tiles)
             fields[s, EDGES, u] = list(frames).index(frame) << (CELL_BITS + 2)
             fields[s, LOW, u], fields[s, HIGH, u] = row[unit_tables_layout.LOW], row[unit_tables_layout.HIGH]
             if tables.is_bits:
-                blocks, regions = row[unit_tables_layout.BLOCKS], row[unit_tables_layout.REGIONS]
-                if (blocks, regions) not in set_records:
-                    n_sets = math.comb(size.n_cells, n_tiles)
-                    records = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
-                    records[:, :FIRST_REGION] = (
-                        units.first_block[blocks : blocks + n_sets].astype(np.uint32).view(np.uint8).reshape(n_sets, -1)
-                    )
-                    numbers = units.region_numbers[regions : regions + n_sets * size.n_cells]
-                    records[:, FIRST_REGION : FIRST_REGION + size.n_cells] = numbers.reshape(n_sets, -1)
-                    set_records[blocks, regions] = n_records, records
-                    n_records += n_sets
-                fields[s, SETS, u] = set_records[blocks, regions][0]
+                before = list(records).index(row[BLOCKS])
+                fields[s, SETS, u] = sum(len(of_size) for of_size in list(records.values())[:before])
         first_unit += len(patterns)
-    all_records = [of_size for _, of_size in set_records.values()]
     return WideStages(
         fields=address(fields),
         unit_of_tile=address(unit_of_tile),
@@ -312,9 +303,20 @@ def _wide_stages(
         set_ranks=address(units.set_ranks),
         low_bits=units.low_bits,
         high_bits=units.high_bits,
-        sets=address(np.concatenate(all_records) if all_records else UNUSED),
+        sets=address(np.concatenate(list(records.values())) if records else UNUSED),
         jumps=address(_jumps(MAX_WIDE_WIDTH)),
     )
+
+
+def _set_records(size: BoardSize, units: UnitTables, row: Int64s, n_sets: int) -> npt.NDArray[np.uint8]:
+    """Return the records of the cell sets of a pattern, by the row of its unit: uint8[n_sets, SET_BYTES]."""
+    blocks, regions = row[BLOCKS], row[unit_tables_layout.REGIONS]
+    records = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
+    first_block = units.first_block[blocks : blocks + n_sets].astype(np.uint32)
+    records[:, :FIRST_REGION] = first_block.view(np.uint8).reshape(n_sets, -1)
+    numbers = units.region_numbers[regions : regions + n_sets * size.n_cells]
+    records[:, FIRST_REGION : FIRST_REGION + size.n_cells] = numbers.reshape(n_sets, -1)
+    return records
 
 
 def _jumps(width: int) -> npt.NDArray[np.uint16]:
