@@ -1,21 +1,19 @@
 """Solving boards by IDA* with heuristics that need no database."""
 
-from collections.abc import Callable, Sequence
-from threading import Lock
+from collections.abc import Sequence
 
-from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+from pdb_core.errors import GoalError
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size, format_board
+from pdb_core.symmetry import BoardMapping
 from solver.engine.heuristic_engine import heuristic_engine
-from solver.engine.ida_star import IdaStar, solution_of
-from solver.engine.worker_pool import WorkerPool
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
-from solver.progress import Limits, Report
-from solver.solution import Solution, check_solvable, one_move_away, replay
+from solver.ida_star_solver import IdaStarSolver
 
 
-class HeuristicSolver:
-    """Finds shortest solutions for one goal with the largest of some heuristics. Any number of threads may use one.
+class HeuristicSolver(IdaStarSolver):
+    """Solver for one goal with the largest of some heuristics. Thread-safe.
 
-    `plain` as in `solve.Solver`.
+    It prunes duplicate sequences of moves; with `plain` only the move that undoes the last one, and one thread
+    generates exactly the nodes of the textbook (Korf 1985).
 
     >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
     >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
@@ -23,56 +21,15 @@ class HeuristicSolver:
     """
 
     def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], *, plain: bool = False) -> None:
-        """Raises `BoardError` where the goal is no board, `InputError` where the size has no such heuristic."""
+        """Raises `BoardError` if the goal is no board, `InputError` if the size has no such heuristic."""
         check_table_size(size)
-        self._size, self._goal = size, check_board(goal, size)
-        self._heuristics, self._plain = tuple(heuristics), plain
-        self._ida_star = self._make_ida_star()
-        self._lock = Lock()
-        self._all_star: IdaStar | None = None
-        # Load or compile the kernels now: the first board's seconds are then those of its search.
-        self._ida_star.load_kernels(one_move_away(self._goal, size))
-
-    def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
-        machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
-        return IdaStar(heuristic_engine(self._size, self._goal, self._heuristics, machine), in_order=self._plain)
-
-    def solve(
-        self,
-        board: Board,
-        *,
-        limits: Limits | None = None,
-        report: Report | None = None,
-        pool: WorkerPool | None = None,
-    ) -> Solution:
-        """A shortest solution of `board`. All as in `Solver.solve`."""
-        board = check_board(board, self._size)
-        check_solvable(board, self._goal, self._size)
-        result = self._ida_star.search(board, limits, report, pool)
-        return solution_of(board, self._goal, self._size, result, result.tiles)
-
-    def solve_all(
-        self,
-        board: Board,
-        *,
-        listed: Callable[[tuple[int, ...]], None] | None = None,
-        limits: Limits | None = None,
-        report: Report | None = None,
-        pool: WorkerPool | None = None,
-    ) -> Solution:
-        """Every shortest solution of `board`, counted. All as in `Solver.solve_all`."""
-        board = check_board(board, self._size)
-        check_solvable(board, self._goal, self._size)
-        with self._lock:
-            if self._all_star is None:
-                self._all_star = self._make_ida_star(keeps_equals=True)
-
-        def list_one(tiles: tuple[int, ...]) -> None:
-            replay(board, tiles, self._goal, self._size)
-            if listed is not None:
-                listed(tiles)
-
-        result = self._all_star.search(
-            board, limits, report, pool, finds_all=True, listed=None if listed is None else list_one
+        goal = check_board(goal, size)
+        super().__init__(
+            size, goal, lambda machine: heuristic_engine(size, goal, heuristics, machine), plain=plain, in_order=plain
         )
-        return solution_of(board, self._goal, self._size, result, result.tiles)
+
+    def _mapping(self, goal: Board) -> BoardMapping:
+        if goal != self._goal:
+            raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
+        same = tuple(range(self._size.n_cells))
+        return BoardMapping("identity", same, same)

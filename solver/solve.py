@@ -9,7 +9,6 @@ replay     move by move to the goal, before anyone is told      solution.py
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +18,13 @@ from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.engine.boards_search import BoardsSearch, SearchResult
+from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
-from solver.engine.ida_star import IdaStar, solution_of
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
-from solver.progress import Iteration, Limits, Report
-from solver.solution import Solution, check_solvable, one_move_away, replay, unsolvable
+from solver.ida_star_solver import IdaStarSolver
+from solver.progress import Iteration, Report
+from solver.solution import Solution, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
@@ -49,16 +47,16 @@ class SolvedBoards:
     tiles: npt.NDArray[np.uint8] | None
 
 
-class Solver:
-    """Finds shortest solutions with the tables of one database or several, by the largest of all their sums. Any number
-    of threads may use one at the same time.
+class Solver(IdaStarSolver):
+    """Solver with the tables of one database or several, by the largest of all their sums. Thread-safe.
 
-    The first database's sums are asked first, and each of the others only where those before did not prune. All must be
-    of one board size, and serve the goal of the first.
+    The first database's sums are looked up first, and each of the others only if those before did not prune. All must
+    be of one board size, and serve the goal of the first. Boards are searched in the terms of the tables, so that one
+    set of moves and views serves every goal.
 
     It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
-    that is the textbook's IDA*, for node counts to be compared with published ones. Where `reflects` is False the
-    tables are asked about the board alone, not about its reflections: as in published rows of one sum.
+    that is the textbook's IDA*, for node counts to be compared with published ones. With `reflects=False` the tables
+    are not looked up for reflections of the board, as in published rows of one sum.
 
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
@@ -67,84 +65,26 @@ class Solver:
     """
 
     def __init__(self, *databases: Database, plain: bool = False, reflects: bool = True) -> None:
-        """Raises `TableMismatchError` where the databases are of different sizes, `GoalError` where one cannot serve
-        the goal of the first.
+        """Raises `TableMismatchError` if the databases are of different sizes, `GoalError` if one cannot serve the goal
+        of the first.
         """
         self._database = database = databases[0]
         for other in databases[1:]:
             other.check_size(database.size)
-        # Boards are searched in the database's own terms, so that one set of moves and views serves every goal.
-        machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH)
-        self._plain = plain
-        self._lock = Lock()
-        self._all_star: IdaStar | None = None
-        self._heuristics = heuristics = [
+        heuristics = [
             Heuristic(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
         ]
-        self._source = " or ".join(str(other.path) for other in databases)
-        self._ida_star = IdaStar(database_engine(database.size, heuristics, machine, source=self._source))
-        # Load or compile the kernels now: the first board's seconds are then those of its search.
-        self._ida_star.load_kernels(one_move_away(database.goal, database.size))
-
-    @property
-    def ida_star(self) -> IdaStar:
-        """The search itself, in the terms of the tables."""
-        return self._ida_star
-
-    def solve(
-        self,
-        board: Board,
-        goal: Board | None = None,
-        *,
-        limits: Limits | None = None,
-        report: Callable[[Iteration], None] | None = None,
-        pool: WorkerPool | None = None,
-    ) -> Solution:
-        """A shortest solution of `board`, for the database's goal or any other it can serve.
-
-        Workers of `pool` help if it takes long (`with WorkerPool(1) as pool`); lengths do not depend on it, nor do the
-        nodes of any threshold but the last. `report` is called every fraction of a second with the threshold being
-        searched; what it raises ends the search. Where a limit is reached the solution has no length.
-
-        Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` should the answer fail its replay.
-        """
-        board, goal, mapping = self._checked(board, goal)
-        result = self._ida_star.search(mapping.apply(board), limits, report, pool)
-        return self._solution(board, goal, mapping, result)
-
-    def solve_all(
-        self,
-        board: Board,
-        goal: Board | None = None,
-        *,
-        listed: Callable[[tuple[int, ...]], None] | None = None,
-        limits: Limits | None = None,
-        report: Callable[[Iteration], None] | None = None,
-        pool: WorkerPool | None = None,
-    ) -> Solution:
-        """Every shortest solution of `board`, counted, the last threshold searched to its end.
-
-        `listed` is called with the tiles of each, one at a time, in no particular order, and from any of the searching
-        threads; each is replayed to the goal before. Else as `solve`.
-        """
-        board, goal, mapping = self._checked(board, goal)
-        with self._lock:
-            if self._all_star is None:
-                # A machine that refuses one of two equally long ways would lose solutions.
-                machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=True)
-                engine = database_engine(self._database.size, self._heuristics, machine, source=self._source)
-                self._all_star = IdaStar(engine)
-
-        def list_one(tiles: tuple[int, ...]) -> None:
-            original = mapping.original_tiles(tiles)
-            replay(board, original, goal, self._database.size)
-            if listed is not None:
-                listed(original)
-
-        result = self._all_star.search(
-            mapping.apply(board), limits, report, pool, finds_all=True, listed=None if listed is None else list_one
+        source = " or ".join(str(other.path) for other in databases)
+        super().__init__(
+            database.size,
+            database.goal,
+            lambda machine: database_engine(database.size, heuristics, machine, source=source),
+            plain=plain,
+            in_order=False,
         )
-        return self._solution(board, goal, mapping, result)
+
+    def _mapping(self, goal: Board) -> BoardMapping:
+        return self._database.mappings(goal)[0]
 
     def solve_batch(
         self,
@@ -216,15 +156,6 @@ class Solver:
                 tiles[chunk, :longest] = original[found.paths[:, :longest]]
         return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
-    def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:
-        """The board, the goal, and how to read it as one of the tables. Raises what `solve` raises."""
-        size = self._database.size
-        board = check_board(board, size)
-        goal = self._database.goal if goal is None else check_board(goal, size)
-        mapping = self._database.mappings(goal)[0]
-        check_solvable(board, goal, size)
-        return board, goal, mapping
-
     def _prepared(
         self, boards: npt.ArrayLike, goal: Board | None
     ) -> tuple[Board, BoardMapping, npt.NDArray[np.uint8], Int64s]:
@@ -233,13 +164,8 @@ class Solver:
         """
         database = self._database
         goal = database.goal if goal is None else check_board(goal, database.size)
-        mapping = database.mappings(goal)[0]
+        mapping = self._mapping(goal)
         rows, verdicts = database.check_boards(boards, goal)
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         return goal, mapping, mapped, np.flatnonzero(verdicts == 1)
-
-    def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
-        """What was found in the tables' terms, in those of the board; replayed."""
-        tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
-        return solution_of(board, goal, self._database.size, result, tiles)

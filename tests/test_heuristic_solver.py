@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pdb_core.errors import InputError
+from pdb_core.errors import GoalError, InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
-from solver import Iteration, Limits, WorkerPool, replay
+from solver import HeuristicSolver, Iteration, Limits, WorkerPool, replay
 from solver.engine.boards_search import SearchResult
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
@@ -259,3 +259,10 @@ def test_nodes_of_published_boards_are_those_on_record() -> None:
             return result.generated
 
         assert dict(zip(expected, in_parallel(expected, solve, n_threads=2), strict=True)) == expected
+
+
+@pytest.mark.tiny
+def test_other_goals_are_refused() -> None:
+    solver = HeuristicSolver(S3, blank_last(S3), ["manhattan"])
+    with pytest.raises(GoalError, match="make one for another goal"):
+        solver.solve((1, 2, 3, 4, 5, 6, 7, 0, 8), CENTRE)

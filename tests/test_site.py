@@ -49,6 +49,11 @@ def test_library_pages_have_every_exported_name(made: dict[str, ModuleType], pac
     assert set(re.findall(r"^## (\w+)$", page, re.MULTILINE)) == set(importlib.import_module(package).__all__)
 
 
+def test_methods_of_base_classes_are_listed(made: dict[str, ModuleType]) -> None:
+    page = made["api_pages"].package_page("solver")
+    assert {"### Solver.solve", "### Solver.solve_many", "### HeuristicSolver.solve_all"} <= set(page.splitlines())
+
+
 def test_signatures_are_told_as_written(made: dict[str, ModuleType]) -> None:
     page = made["api_pages"].package_page("pdb_query")
     assert 'open_database(path: str | Path, *, load: LoadMode = "map") -> Database'.replace('"', "'") in page

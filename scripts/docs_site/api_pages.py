@@ -58,11 +58,20 @@ def described(name: str, item: Any) -> list[str]:
     lines = [where, "", *code(head), "", *prose(inspect.getdoc(item) or "")]
     if maker is not None and ast.get_docstring(maker):
         lines += ["", *prose(ast.get_docstring(maker) or "")]
-    for method in methods:
+    for method in [*inherited(item), *methods]:
         if not method.name.startswith("_"):
             lines += ["", f"### {name}.{method.name}", "", *code(signature(method))]
             lines += ["", *prose(ast.get_docstring(method) or "")]
     return lines
+
+
+def inherited(item: type) -> list[ast.FunctionDef]:
+    """The methods that a class has from base classes of ours."""
+    bases = [base for base in item.__mro__[1:] if base.__module__.partition(".")[0] in PACKAGES]
+    nodes = [ast.parse(textwrap.dedent(inspect.getsource(base))).body[0] for base in bases]
+    parts = [part for node in nodes if isinstance(node, ast.ClassDef) for part in node.body]
+    own = set(vars(item))
+    return [part for part in parts if isinstance(part, ast.FunctionDef) and part.name not in own]
 
 
 def import_place(name: str, item: Any) -> str:

@@ -191,11 +191,9 @@ def engine_tables(
         "permutations": address(compress_permutations()),
     }
     no_order = np.zeros((2, len(sums)), dtype=np.int64)
-    unused = {
-        "board_column": 0,
-        "word_column": 0,
+    unused: dict[str, Any] = {
+        **dict.fromkeys(("board_column", "word_column", "n_far_columns"), 0),
         "list_columns": WORDS,
-        "n_far_columns": 0,
         "order": no_order,
         "n_far": no_order,
         "sets": address(UNUSED),

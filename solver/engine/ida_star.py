@@ -17,14 +17,7 @@ from pdb_core.puzzle import Board, BoardSize
 from solver.engine.boards_search import BoardsSearch, SearchResult, too_deep
 from solver.engine.engine import Engine, Roots
 from solver.engine.in_order import OrderedPart
-from solver.engine.layout import (
-    EXHAUSTED,
-    FOUND,
-    MAX_SLACK,
-    PAUSED,
-    STOP_AT_GOAL,
-    TOO_DEEP,
-)
+from solver.engine.layout import EXHAUSTED, FOUND, MAX_SLACK, PAUSED, STOP_AT_GOAL, TOO_DEEP
 from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Listed, Part, ThresholdSearch, search_threshold
 from solver.engine.worker_pool import WorkerPool

@@ -7,23 +7,13 @@ in batches; only one with a goal is searched once more, node by node.
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Self
 
 import numpy as np
 
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board
 from solver.engine.engine import Engine, Roots, allowed_moves
-from solver.engine.layout import (
-    EXHAUSTED,
-    EXPANDED,
-    FOUND,
-    GENERATED,
-    N_COUNTERS,
-    PAUSED,
-    SOLUTIONS,
-    STOP_AT_GOAL,
-)
+from solver.engine.layout import EXHAUSTED, EXPANDED, FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Part
 from solver.engine.unit_tables import N_MOVES, blank_moves
@@ -75,9 +65,6 @@ class OrderedPart(Part):
             self._counters[SOLUTIONS] = int(end.value)
             return FOUND if end.value else EXHAUSTED
         return PAUSED
-
-    def split(self) -> Self | None:
-        return None
 
     def tiles(self) -> tuple[int, ...]:
         return self._tiles

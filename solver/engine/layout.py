@@ -32,11 +32,11 @@ ADDRESS, DIGITS = 1, 2
 # Those of the scalar stages: children, addresses of 64 bits in two columns, then the words of 64 bits of each sum.
 WORDS = 3
 # A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance
-# rose, and the bit that would say so; for the scalar ones its index in the other columns, and the sum to look up first.
+# rose, and the bit that would say so; for the scalar ones its index in the other columns, and how many sums rose.
 PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
 MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
 ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)
-ROW_SHIFT, FIRST_SUM_SHIFT = 8, 16
+ROW_SHIFT = 8
 
 # The fields of a sum in `EngineTables.sums`. SLACK and SLACK_SHIFT tell its slack. Vector stages: the first columns of
 # cell sets (16 bits each, two in a word, none for the first unit) and of digits; the addresses of the tables' memory

@@ -26,7 +26,6 @@ from solver.engine.layout import (
     BATCH_COLUMN,
     BLANK_MASK,
     BLANK_SHIFT,
-    FIRST_SUM_SHIFT,
     LEFT,
     LIST_COLUMN,
     MAX_SLACK,
@@ -58,25 +57,10 @@ def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
 
 
 @inlined_kernel
-def begin_children(tables: Any, at: Any, children: int, n: int) -> None:
-    """Number the children of a list, and find the sum to look up first: the largest at the parent, which is the most
-    likely to prune.
-    """
+def number_children(children: int, n: int) -> None:
+    """Number the children of a list: the number stays the same when others are dropped."""
     for i in range(n):
-        child = load_word(children + 4 * i)
-        first, least = 0, MAX_SLACK + 1
-        for s in range(tables.n_sums):
-            slack = slack_of(tables, at, child & PARENT_MASK, s)
-            first = s if slack < least else first
-            least = min(slack, least)
-        store_word(children + 4 * i, child | (i << ROW_SHIFT) | (first << FIRST_SUM_SHIFT))
-
-
-@inlined_kernel
-def sum_at_stage(child: int, k: int) -> int:
-    """Return the sum that is looked up for a child at stage `k`."""
-    first = (child >> FIRST_SUM_SHIFT) & BYTE
-    return first if k == 0 else k - 1 if k <= first else k
+        store_word(children + 4 * i, load_word(children + 4 * i) | (i << ROW_SHIFT))
 
 
 @inlined_kernel
@@ -103,11 +87,11 @@ def edge_of(at: Any, child: int) -> int:
 
 
 @inlined_kernel
-def look_up_each(tables: Any, units: Any, at: Any, children: int, n: int, k: int) -> None:
-    """Move the units of a list's children that stage `k` looks up, and prefetch their distances."""
+def look_up_each(tables: Any, units: Any, at: Any, children: int, n: int, s: int) -> None:
+    """Move the units of a list's children in sum `s`, and prefetch their distances."""
     for i in range(n):
         child = load_word(children + 4 * i)
-        parent, row, s = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE, sum_at_stage(child, k)
+        parent, row = child & PARENT_MASK, (child >> ROW_SHIFT) & BYTE
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
         unit = units.unit_of_tile[s * tables.n_cells + tile]
@@ -124,12 +108,12 @@ def look_up_each(tables: Any, units: Any, at: Any, children: int, n: int, k: int
 
 
 @inlined_kernel
-def read_each(tables: Any, units: Any, at: Any, children: int, n: int, k: int) -> int:
-    """Read the distances of stage `k`, and drop the children that exceed the threshold. Returns how many are left."""
+def read_each(tables: Any, units: Any, at: Any, children: int, n: int, s: int) -> int:
+    """Read the distances of sum `s`, and drop the children that exceed the threshold. Returns how many are left."""
     n_left = 0
     for i in range(n):
         child = load_word(children + 4 * i)
-        row, s = (child >> ROW_SHIFT) & BYTE, sum_at_stage(child, k)
+        row = (child >> ROW_SHIFT) & BYTE
         address = load_long(children + ADDRESS * LIST_COLUMN + 8 * row)
         to_word = children + (WORDS + 2 * s) * LIST_COLUMN + 8 * row
         word = load_long(to_word)
@@ -209,13 +193,13 @@ def scalar_round(units: Any, tables: Any, at: Any, n: int, top: int, first_link:
     n_h, n_v = list_children(tables, at, n, top)
     generated = n_h + n_v
     horizontal, vertical = at.lists, at.lists + at.list_bytes
-    begin_children(tables, at, horizontal, n_h)
-    begin_children(tables, at, vertical, n_v)
-    for k in range(tables.n_sums):
-        look_up_each(tables, units, at, horizontal, n_h, k)
-        look_up_each(tables, units, at, vertical, n_v, k)
-        n_h = read_each(tables, units, at, horizontal, n_h, k)
-        n_v = read_each(tables, units, at, vertical, n_v, k)
+    number_children(horizontal, n_h)
+    number_children(vertical, n_v)
+    for s in range(tables.n_sums):
+        look_up_each(tables, units, at, horizontal, n_h, s)
+        look_up_each(tables, units, at, vertical, n_v, s)
+        n_h = read_each(tables, units, at, horizontal, n_h, s)
+        n_v = read_each(tables, units, at, vertical, n_v, s)
     # Vectors are written whole, so each part of the stack is finished before the next. The top is searched first.
     n_h_rose = rose_first(horizontal, n_h, tables.n_sums)
     n_v_rose = rose_first(vertical, n_v, tables.n_sums)

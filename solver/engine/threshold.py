@@ -52,9 +52,9 @@ class Part(ABC):
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
         """Search until a counter of nodes reaches a limit. Returns FOUND, EXHAUSTED or PAUSED."""
 
-    @abstractmethod
     def split(self) -> Self | None:
         """Take a part of the work away, for another thread; None if it cannot be divided."""
+        return None
 
     def release(self) -> None:  # noqa: B027 (most parts hold nothing that others can use)
         """Give back the memory of the part, which is not searched further."""
@@ -233,12 +233,7 @@ class ThresholdSearch(Generic[P]):
 
 
 def search_threshold(
-    search: ThresholdSearch[P],
-    part: P,
-    limits: Limits,
-    start: float,
-    report: Report | None,
-    pool: WorkerPool | None,
+    search: ThresholdSearch[P], part: P, limits: Limits, start: float, report: Report | None, pool: WorkerPool | None
 ) -> Iteration:
     """Search a threshold to its end or a limit; `start` is when the seconds of the limit began."""
     started = time.perf_counter()

@@ -15,13 +15,7 @@ import numpy as np
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import (
-    EDGE_FIELDS,
-    LABEL_BITS,
-    LEFT_CELL,
-    N_MOVES,
-    UNIT_FIELDS,
-)
+from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, N_MOVES, UNIT_FIELDS
 from solver.graph_search.node_table_kernels import find, first_slot, move_packed, unpack
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import MANHATTAN
