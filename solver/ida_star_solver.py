@@ -1,4 +1,4 @@
-"""What all solvers by IDA* have in common: one optimal solution of a board, or all of them."""
+"""Base class of the solvers by IDA*: it finds one optimal solution of a board, or counts all of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

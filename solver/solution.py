@@ -67,7 +67,7 @@ def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:
 
 
 def unsolvable(board: Board, goal: Board, size: BoardSize) -> UnsolvableError:
-    """Return the error of a board that cannot be solved."""
+    """Return the error for an unsolvable board."""
     return UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
 
 
