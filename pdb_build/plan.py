@@ -11,10 +11,10 @@ from pdb_build.partial_folder import held_table_bytes
 from pdb_build.words import row_bytes
 from pdb_core.cost import Cost
 from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes, check_encoding
-from pdb_core.errors import DiskFullError, MemoryLimitError
+from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import count_blocks, count_regions_of, jump_positions
 from pdb_core.messages import format_bytes
-from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
+from pdb_core.pattern import MAX_PATTERN_TILES, Catalogue, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES
@@ -95,6 +95,8 @@ def plan_build(
     Raises `InputError` where tables of the partition's cost are not written in `encoding`.
     """
     check_encoding(encoding, partition.cost)
+    if isinstance(partition, Catalogue) and encoding != "bits":
+        raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
     uses = shared_tables(size, goal, partition) if share_tables else own_tables(size, len(partition.patterns))
     patterns = tuple(
         _plan_pattern(size, pattern, encoding, partition.cost, None if use.index == index else use)

@@ -92,9 +92,11 @@ class SumViews(NamedTuple):
                    and for tiles that the sum looks at in another view
     tile_labels    int64[v, n_cells]  its label within the table's pattern; -1 likewise
     sum_of_view    int64[v]
-    view_of_unit   int64[s, p]        the view that each pattern of each sum has its tiles in
+    view_of_unit   int64[s, p]        the view that each pattern of each sum has its tiles in. Of a catalogue, s counts
+                   the symmetries, and p the patterns of all partitions
     unit_maps      int64[s * p * 2 * n_cells]  for each unit the row of its view in `given_cells`, then the label that
                    each tile of the given board has in it; -1 for none
+    is_in_sum      bool[q, p]         whether a pattern belongs to a partition
     """
 
     cell_maps: Int64s
@@ -104,16 +106,15 @@ class SumViews(NamedTuple):
     sum_of_view: Int64s
     view_of_unit: Int64s
     unit_maps: Int64s
+    is_in_sum: npt.NDArray[np.bool_]
 
     @property
     def n_sums(self) -> int:
         return len(self.view_of_unit)
 
-    def patterns_of_tiles(self) -> Int64s:
-        """int64[s, n_cells]: the pattern that each tile of the given board belongs to in each sum, -1 for none."""
-        return np.array(
-            [self.tile_patterns[self.sum_of_view == s].max(axis=0) for s in range(self.n_sums)], dtype=np.int64
-        )
+    def labels_of_tiles(self) -> Int64s:
+        """int64[s, p, n_cells]: the label of each tile of the given board in each unit, -1 for none."""
+        return self.unit_maps.reshape(*self.view_of_unit.shape, 2, -1)[:, :, 1]
 
 
 def lookup_tables(
@@ -282,10 +283,12 @@ def sum_views(
     ways = list(dict.fromkeys(use.cell_map for use in uses))
     pattern_of = np.full((len(ways), size.n_cells), -1, dtype=np.int64)
     label_of = np.full((len(ways), size.n_cells), -1, dtype=np.int64)
+    label_in = np.full((len(uses), size.n_cells), -1, dtype=np.int64)
     for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True)):
         way, labels = ways.index(use.cell_map), partition.patterns[use.index].tiles
         for tile, stood_for in zip(pattern.tiles, tiles_stood_for(goal, pattern, use.cell_map), strict=True):
             pattern_of[way, tile], label_of[way, tile] = index, labels.index(stood_for)
+            label_in[index, tile] = labels.index(stood_for)
     tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)
     cell_maps = np.array([mapping.cell_map for mapping in mappings], dtype=np.int64)
     # Way w of sum s is view w * (number of sums) + s.
@@ -296,8 +299,8 @@ def sum_views(
     tile_patterns = pattern_of[:, tile_maps].reshape(all_maps.shape)
     tile_labels = label_of[:, tile_maps].reshape(all_maps.shape)
     view_of_unit = np.arange(n_sums)[:, None] + firsts
-    is_in_unit = tile_patterns[view_of_unit] == np.arange(len(uses))[:, None]
-    unit_labels = np.where(is_in_unit, tile_labels[view_of_unit], -1)
+    unit_labels = label_in[:, tile_maps].swapaxes(0, 1)
+    is_in_sum = np.array([[index in places for index in range(len(uses))] for places in partition.sums])
     return SumViews(
         all_maps,
         given_cells,
@@ -306,4 +309,5 @@ def sum_views(
         np.tile(np.arange(n_sums), len(ways)),
         view_of_unit,
         np.stack([given_cells[view_of_unit], unit_labels], axis=2).reshape(-1),
+        is_in_sum,
     )

@@ -98,30 +98,33 @@ def check_boards(boards: Any, goal_places: Any, dark_cells: int, verdicts: Any) 
 
 
 @kernel
-def add_up(values: Any, verdicts: Any, counts_every_move: int, sums: Any, maximum: Any) -> int:
+def add_up(values: Any, is_in_sum: Any, verdicts: Any, counts_every_move: int, sums: Any, maximum: Any) -> int:
     """Compute the sums of each board, and the largest of them.
 
     Distances are added up, or, if patterns share moves, the largest is taken. Returns the index of the first solvable
     board that has a pattern without a distance; -1 if there is none.
 
     values             uint8[m, s, p]
+    is_in_sum          bool[q, p]  the patterns of each partition
     verdicts           int8[m]  see `check_boards`
     counts_every_move  1 where patterns share moves
-    sums, maximum      int16[m, s], int16[m]: mutated; the maximum is -1 where a board cannot be solved, -2 where it is
-                       none
+    sums, maximum      int16[m, s * q], int16[m]: mutated; the maximum is -1 where a board cannot be solved, -2
+                       where it is none
     """
-    n_boards, n_sums, n_patterns = values.shape
+    n_boards, _, n_patterns = values.shape
     damaged = -1
     for row in range(n_boards):
         largest = 0
         highest = 0
-        for s in range(n_sums):
+        for k in range(sums.shape[1]):
+            s, partition = divmod(k, is_in_sum.shape[0])
             total = 0
             for pattern in range(n_patterns):
-                value = int(values[row, s, pattern])
-                total = max(total, value) if counts_every_move != 0 else total + value
-                highest = max(highest, value)
-            sums[row, s] = total
+                if is_in_sum[partition, pattern]:
+                    value = int(values[row, s, pattern])
+                    total = max(total, value) if counts_every_move != 0 else total + value
+                    highest = max(highest, value)
+            sums[row, k] = total
             largest = max(largest, total)
         maximum[row] = largest if verdicts[row] == 1 else verdicts[row] - 1
         if highest == UNREACHED and verdicts[row] == 1 and damaged < 0:

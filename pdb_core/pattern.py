@@ -1,4 +1,4 @@
-"""Patterns and partitions: which tiles each table looks at.
+"""Patterns, partitions and catalogues: which tiles each table looks at.
 
 Named partitions are shapes on the board: the name means the same cells whatever the goal, as long as a symmetry takes
 the blank of the goal they were published for to the blank of the goal at hand.
@@ -7,6 +7,7 @@ the blank of the goal they were published for to the blank of the goal at hand.
 import math
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -27,7 +28,10 @@ from pdb_core.puzzle import (
 from pdb_core.symmetry import mappings_between
 
 MAX_PATTERN_TILES = 10
+# Of a catalogue. Patterns have one letter each.
+MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS = 52, 64
 AUTOMATIC = "auto"
+_LONGEST_NAME = 93
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 # The largest automatic partition: what `pdb solve` builds by itself for a size that has no named one.
@@ -99,6 +103,11 @@ class Partition:
     def __str__(self) -> str:
         return "/".join(map(str, self.patterns))
 
+    @property
+    def sums(self) -> tuple[tuple[int, ...], ...]:
+        """The places in `patterns` of those whose distances make one lower bound."""
+        return (tuple(range(len(self.patterns))),)
+
     def n_entries(self) -> int:
         return sum(pattern.n_entries(self.size) for pattern in self.patterns)
 
@@ -109,14 +118,62 @@ class Partition:
 
 
 @dataclass(frozen=True)
+class Catalogue(Partition):
+    """Several partitions that share patterns. `patterns` are all different ones; the largest of the partitions' sums is
+    a lower bound.
+
+    partitions  for each partition the places of its patterns in `patterns`, ascending
+
+    Raises `PartitionError` if one of them is no partition, or if there are too many patterns.
+    """
+
+    partitions: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        for places in self.partitions:
+            patterns = tuple(self.patterns[place] for place in places)
+            Partition("/".join(map(str, patterns)), patterns, self.size, self.cost)
+        if {place for places in self.partitions for place in places} != set(range(len(self.patterns))):
+            raise PartitionError(f"catalogue {shorten(self.name)} has patterns that belong to no partition")
+        if len(self.patterns) > MAX_CATALOGUE_PATTERNS or len(self.partitions) > MAX_PARTITIONS:
+            raise PartitionError(
+                f"catalogue {shorten(self.name)} has {len(self.partitions)} partitions and {len(self.patterns)} "
+                f"different patterns; a file holds up to {MAX_PARTITIONS} and {MAX_CATALOGUE_PATTERNS}, leave some out"
+            )
+
+    def __str__(self) -> str:
+        return "+".join("/".join(str(self.patterns[place]) for place in places) for places in self.partitions)
+
+    @property
+    def sums(self) -> tuple[tuple[int, ...], ...]:
+        """As in `Partition`."""
+        return self.partitions
+
+
+def catalogue(name: str, partitions: Sequence[Partition]) -> Catalogue:
+    """Return a catalogue of partitions, each pattern once. Raises `PartitionError` if their sizes or costs differ."""
+    first = partitions[0]
+    for other in partitions[1:]:
+        if (other.size, other.cost) != (first.size, first.cost):
+            raise PartitionError(
+                f"partitions {shorten(first.name)} and {shorten(other.name)} cannot be in one catalogue: they are of "
+                f"{first.size} and {other.size} boards, or count different moves"
+            )
+    patterns = tuple(dict.fromkeys(pattern for partition in partitions for pattern in partition.patterns))
+    places = dict.fromkeys(tuple(sorted(map(patterns.index, partition.patterns))) for partition in partitions)
+    return Catalogue(name, patterns, first.size, first.cost, tuple(places))
+
+
+@dataclass(frozen=True)
 class _Published:
-    """A partition as its source states it."""
+    """A partition as its source states it; of a catalogue, the first one and `others`."""
 
     size: BoardSize
     blank_is_last: bool
     patterns: tuple[tuple[int, ...], ...]
     source: str
     cost: Cost = DEFAULT_COST
+    others: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
 
 _4X4, _5X5 = BoardSize(4, 4), BoardSize(5, 5)
@@ -142,6 +199,20 @@ _NAMED = {
         True,
         ((1, 2, 6, 7, 11, 12, 16), (3, 4, 5, 8, 9, 10, 15), (13, 14, 18, 19, 20, 23, 24), (17, 21, 22)),
         "this project",
+    ),
+    "24-small": _Published(
+        _5X5,
+        False,
+        ((1, 5, 6, 10, 11, 12), (2, 3, 4, 7, 8, 9), (13, 14, 18, 19, 23, 24), (15, 16, 17, 20, 21, 22)),
+        "Clausecker and Reinefeld 2019",
+        others=(
+            ((1, 2, 5, 6, 10, 11), (3, 4, 7, 8, 9, 12), (13, 14, 18, 19, 23, 24), (15, 16, 17, 20, 21, 22)),
+            ((1, 5, 6, 10, 11, 12), (2, 3, 4, 7, 8, 9), (13, 14, 15, 16, 17, 18), (19, 20, 21, 22, 23, 24)),
+            ((1, 2, 5, 6, 10, 11), (3, 4, 7, 8, 9, 12), (13, 14, 15, 16, 17, 18), (19, 20, 21, 22, 23, 24)),
+            ((1, 5, 6, 10, 15, 20), (2, 3, 4, 7, 8, 9), (11, 12, 16, 17, 21, 22), (13, 14, 18, 19, 23, 24)),
+            ((1, 2, 5, 6, 10, 11), (3, 4, 9, 14, 19, 24), (7, 8, 12, 13, 18, 23), (15, 16, 17, 20, 21, 22)),
+            ((1, 5, 6, 10, 15, 20), (2, 3, 4, 7, 8, 9), (11, 12, 13, 16, 17, 18), (14, 19, 21, 22, 23, 24)),
+        ),
     ),
     "55554": _Published(
         _5X5,
@@ -171,13 +242,18 @@ def default_cost(name: str) -> Cost:
 def parse_partition(
     text: str, size: BoardSize | None, goal: Board | None = None, cost: Cost | None = None
 ) -> Partition:
-    """A partition by name (`663`), `auto` for one of any size, or written out (`1,2,5/3,4,6/7,8`).
+    """A partition or catalogue by name (`663`), `auto` for one of any size, or written out (`1,2,5/3,4,6/7,8`). Several
+    partitions joined by `+` make a catalogue.
 
     Without `size` it is taken from the name, or from the number of tiles; where every move counts from the largest
     tile, as that of the smallest square; `auto` needs it. `goal` defaults to blank-last, `cost` to what the name stands
     for, else to additive. Raises `PartitionError`, also where a named shape does not fit the goal.
     """
     text = text.strip()
+    if "+" in text:
+        parts = [parse_partition(part, size, goal, cost) for part in text.split("+")]
+        name = "+".join(part.name for part in parts)
+        return catalogue(name if len(name) <= _LONGEST_NAME else f"{len(parts)} partitions", parts)
     cost = cost or default_cost(text)
     if text in _NAMED:
         return _named_partition(text, size, goal, cost)
@@ -187,9 +263,12 @@ def parse_partition(
         return replace(automatic_partition(size, goal), cost=cost)
     is_written_out = re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII)
     if not is_written_out or not re.search(r"[,/]", text):
-        named = ", ".join(f"{name} ({named_size})" for name, named_size in named_partitions().items())
+        of_size: dict[BoardSize, list[str]] = {}
+        for name, named_size in named_partitions().items():
+            of_size.setdefault(named_size, []).append(name)
+        named = "; ".join(f"{', '.join(names)} ({named_size})" for named_size, names in of_size.items())
         raise PartitionError(
-            f"partition {shorten(text)!r} is neither a name ({named}, {AUTOMATIC} for any --size) nor written out "
+            f"partition {shorten(text)!r} is neither a name ({named}; {AUTOMATIC} for any --size) nor written out "
             "like 1,2,5/3,4,6/7,8"
         )
     # Python reads no number of thousands of digits; the first 20 are no tile either.
@@ -236,8 +315,16 @@ def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost
             f"partition {name} is a shape for a blank in the corner; for this goal write the patterns out like "
             "1,2,5/3,4,6/7,8"
         ) from None
-    patterns = tuple(Pattern(tuple(sorted(mapping.tile_map[tile] for tile in tiles))) for tiles in published.patterns)
-    return Partition(name, patterns, size, cost)
+    mapped = [
+        Partition(
+            name,
+            tuple(Pattern(tuple(sorted(mapping.tile_map[tile] for tile in tiles))) for tiles in patterns),
+            size,
+            cost,
+        )
+        for patterns in (published.patterns, *published.others)
+    ]
+    return catalogue(name, mapped) if published.others else mapped[0]
 
 
 def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition:

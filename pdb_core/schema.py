@@ -31,7 +31,7 @@ from pdb_core.errors import (
     TableFileVersionError,
 )
 from pdb_core.messages import format_bytes
-from pdb_core.pattern import Partition, Pattern
+from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS, Catalogue, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
@@ -43,6 +43,8 @@ FORMAT_VERSION = 1
 EVERY_MOVE_VERSION = 2
 # Of files in which a pattern uses the table of another, whatever the cost.
 SHARED_VERSION = 3
+# Of catalogues: files of several partitions.
+CATALOGUE_VERSION = 4
 PAGE_BYTES = 4096
 
 # Names in the file. The order is that of docs/format.md.
@@ -55,6 +57,7 @@ PARTITION_ATTRIBUTE = "partition"
 INDEX_ATTRIBUTE = "index_function"
 ENCODING_ATTRIBUTE = "encoding"
 COST_ATTRIBUTE = "cost"  # from version 2 on
+PARTITIONS_ATTRIBUTE = "partitions"  # from version 4 on
 HEADER_DIGEST_ATTRIBUTE = "header_sha256"
 ROOT_ATTRIBUTES = (
     FORMAT_ATTRIBUTE,
@@ -66,6 +69,7 @@ ROOT_ATTRIBUTES = (
     INDEX_ATTRIBUTE,
     ENCODING_ATTRIBUTE,
     COST_ATTRIBUTE,
+    PARTITIONS_ATTRIBUTE,
     HEADER_DIGEST_ATTRIBUTE,
 )
 TILES_ATTRIBUTE = "tiles"
@@ -138,6 +142,8 @@ class Header:
 
     @property
     def format_version(self) -> int:
+        if isinstance(self.partition, Catalogue):
+            return CATALOGUE_VERSION
         if any(entry.use is not None for entry in self.patterns):
             return SHARED_VERSION
         return EVERY_MOVE_VERSION if self.cost == "every-move" else FORMAT_VERSION
@@ -182,6 +188,8 @@ class Header:
         }
         if self.format_version != FORMAT_VERSION:
             content[COST_ATTRIBUTE] = self.cost
+        if isinstance(self.partition, Catalogue):
+            content[PARTITIONS_ATTRIBUTE] = [list(places) for places in self.partition.partitions]
         text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -203,6 +211,10 @@ def write_header(root: GroupLike, header: Header) -> None:
     root.attrs[ENCODING_ATTRIBUTE] = header.encoding
     if header.format_version != FORMAT_VERSION:
         root.attrs[COST_ATTRIBUTE] = header.cost
+    if isinstance(header.partition, Catalogue):
+        places = np.arange(len(header.patterns))
+        is_in = [np.isin(places, of) for of in header.partition.partitions]
+        root.attrs[PARTITIONS_ATTRIBUTE] = np.concatenate(is_in).astype(np.uint8)
     for index, entry in enumerate(header.patterns):
         group = root[pattern_group(index)]
         group.attrs[TILES_ATTRIBUTE] = np.array(entry.pattern.tiles, dtype=np.uint8)
@@ -243,15 +255,15 @@ def read_header(root: GroupLike, source: str) -> Header:
 
 def _check_versions(root: GroupLike, source: str) -> None:
     version = int(root.attrs[VERSION_ATTRIBUTE])
-    if not FORMAT_VERSION <= version <= SHARED_VERSION:
+    if not FORMAT_VERSION <= version <= CATALOGUE_VERSION:
         raise TableFileVersionError(
             f"{source} is of format version {version}, this program reads versions {FORMAT_VERSION} to "
-            f"{SHARED_VERSION}; {'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
+            f"{CATALOGUE_VERSION}; {'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
         )
     known_values: dict[str, tuple[str, ...]] = {INDEX_ATTRIBUTE: (INDEX_FUNCTION,), ENCODING_ATTRIBUTE: ENCODINGS}
     if version == EVERY_MOVE_VERSION:
         known_values |= {ENCODING_ATTRIBUTE: ("bits",), COST_ATTRIBUTE: ("every-move",)}
-    elif version == SHARED_VERSION:
+    elif version >= SHARED_VERSION:
         known_values |= {COST_ATTRIBUTE: COSTS}
     for attribute, known in known_values.items():
         found = _text(root.attrs[attribute])
@@ -278,15 +290,29 @@ def _parse_header(root: GroupLike) -> Header:
         raise ValueError(f"{name[:60]!r} is no name of a partition")
     entries: list[PatternHeader] = []
     while pattern_group(len(entries)) in root:
-        if len(entries) == size.n_cells - 1:
-            raise ValueError(f"more patterns than a {size} board has tiles")
+        if len(entries) == (MAX_CATALOGUE_PATTERNS if version == CATALOGUE_VERSION else size.n_cells - 1):
+            raise ValueError(f"{len(entries)} patterns are too many for a {size} board")
         group = root[pattern_group(len(entries))]
-        if version == SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
+        if version >= SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
             entries.append(_parse_use(group, entries, size, goal, cost))
         else:
             entries.append(_parse_pattern(group, size, encoding, cost))
-    partition = Partition(name, tuple(entry.pattern for entry in entries), size, cost)
+    patterns = tuple(entry.pattern for entry in entries)
+    if version == CATALOGUE_VERSION:
+        return Header(size, goal, _parse_catalogue(root, name, patterns, size, cost), encoding, tuple(entries))
+    partition = Partition(name, patterns, size, cost)
     return Header(size, goal, partition, encoding, tuple(entries))
+
+
+def _parse_catalogue(
+    root: GroupLike, name: str, patterns: tuple[Pattern, ...], size: BoardSize, cost: Cost
+) -> Catalogue:
+    is_in = np.array(_integers(root.attrs[PARTITIONS_ATTRIBUTE]))
+    n_partitions, rest = divmod(len(is_in), max(1, len(patterns)))
+    if rest or not 1 <= n_partitions <= MAX_PARTITIONS or not np.isin(is_in, (0, 1)).all():
+        raise ValueError(f"the partitions are not rows of {len(patterns)} zeros and ones")
+    is_in = is_in.reshape(n_partitions, -1)
+    return Catalogue(name, patterns, size, cost, tuple(tuple(np.flatnonzero(row).tolist()) for row in is_in))
 
 
 def _parse_use(

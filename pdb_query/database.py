@@ -1,4 +1,4 @@
-"""A database: the tables of one partition, and what they say of a board."""
+"""A database: the tables of one partition or of a catalogue of them, and what they say of a board."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -34,8 +34,9 @@ _VERIFY_BYTES = 4 * 1024 * 1024
 class Probe:
     """What a database says of one board.
 
-    values   for each sum, the database's own first and then the reflected ones, the distance of each pattern
-    sums     the sum over the patterns, for each of them; where every move counts, the largest of the patterns
+    values   for each symmetry, the database's own first and then the reflected ones, the distance of each pattern
+    sums     for each symmetry, the sum over the patterns of each partition; where every move counts, the largest of the
+             patterns
     maximum  the largest sum: the lower bound on the length of a solution
     """
 
@@ -48,8 +49,9 @@ class Probe:
 class BatchProbe:
     """What a database says of m boards.
 
-    values   uint8[m, s, p]  the distance of each pattern in each sum; the database's own sum first
-    sums     int16[m, s]     the patterns' sum; where every move counts, the largest of them
+    values   uint8[m, s, p]  the distance of each pattern in each symmetry; the database's own first
+    sums     int16[m, s * q] the sums of the q partitions in the first symmetry, then in the others; where every move
+                             counts, the largest of the patterns
     maximum  int16[m]        the largest sum; -1 where a board cannot be solved, and what it holds elsewhere means
              nothing
     """
@@ -60,7 +62,7 @@ class BatchProbe:
 
 
 class Database:
-    """The tables of one partition, read-only.
+    """The tables of one partition or catalogue, read-only.
 
     Any number of threads may ask at the same time; lookups release the GIL. Use it as a context manager, or `close` it.
 
@@ -215,13 +217,13 @@ class Database:
         if len(bad):
             rows = rows.copy()
             rows[bad] = self.goal  # any board: the kernel must not be given others
-        n_sums, n_patterns = views.view_of_unit.shape
-        values = np.empty((len(rows), n_sums, n_patterns), dtype=np.uint8)
+        values = np.empty((len(rows), *views.view_of_unit.shape), dtype=np.uint8)
+        n_sums = views.n_sums * len(views.is_in_sum)
         masks, labels = np.empty((2, *values.shape), dtype=np.int64)
         probe_boards(rows, tables, views, masks, labels, values)
         sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
         # Where every move counts, patterns share moves: their distances may not be added up.
-        damaged = add_up(values, verdicts, int(self.cost == "every-move"), sums, maximum)
+        damaged = add_up(values, views.is_in_sum, verdicts, int(self.cost == "every-move"), sums, maximum)
         if damaged >= 0:
             raise TableFileDamagedError(
                 f"{self.path} is damaged: its tables have no distance for board "

@@ -103,7 +103,7 @@ def test_wide_rounds_search_shared_tables_and_several_databases() -> None:
     bits = [database_for(name, "4x4", encoding="bits") for name in (shared, "555")]
     in_bytes = [database_for(name, "4x4", encoding="bytes") for name in (shared, "663")]
     for databases in ([bits[0]], [in_bytes[0]], bits, [bits[1], *in_bytes]):
-        assert isinstance(engine_for(databases).engine.stages, WideStages)
+        assert isinstance(engine_for(databases, rounds=(WIDE,)).engine.stages, WideStages)
         assert_rounds_agree(databases, WIDE)
 
 

@@ -12,7 +12,7 @@ import pytest
 from pdb_build import build_database, plan_build
 from pdb_core import schema
 from pdb_core.encoding import ENCODINGS, UNREACHED
-from pdb_core.pattern import parse_partition
+from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import INDEX_FUNCTION
 from tests import naive
@@ -55,6 +55,8 @@ def test_documented_values_are_those_of_the_code() -> None:
     assert f"format version {schema.FORMAT_VERSION}" in text.splitlines()[0]
     assert f"version {schema.EVERY_MOVE_VERSION} where every move counts" in text.splitlines()[0]
     assert f"version {schema.SHARED_VERSION} where patterns share a table" in text.splitlines()[0]
+    assert f"version {schema.CATALOGUE_VERSION} of a catalogue" in text.splitlines()[0]
+    assert f"up to {MAX_CATALOGUE_PATTERNS} patterns and {MAX_PARTITIONS} partitions" in text
     for value in (schema.FORMAT, INDEX_FUNCTION, *ENCODINGS, "every-move"):
         assert f"`{value}`" in text
     assert f"multiple of {schema.PAGE_BYTES} bytes" in text
@@ -65,7 +67,7 @@ def test_documented_values_are_those_of_the_code() -> None:
 def test_file_holds_what_is_documented_and_nothing_else(table_file: Path) -> None:
     root, pattern, datasets, _shared = documented_names()
     with h5py.File(table_file, "r") as file:
-        assert set(file.attrs) == set(root) - {schema.COST_ATTRIBUTE}  # that is from version 2 on
+        assert set(file.attrs) == set(root) - {schema.COST_ATTRIBUTE, schema.PARTITIONS_ATTRIBUTE}  # of later versions
         assert list(file) == ["pattern_0", "pattern_1", "pattern_2"]
         for group in file.values():
             assert set(group.attrs) == set(pattern)

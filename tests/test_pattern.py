@@ -74,7 +74,7 @@ def test_named_partitions_tell_their_size_and_source(name: str) -> None:
         ("1,2,3/", "2x2", "neither a name"),
         ("1,2\u0663/3", "2x2", "neither a name"),
         ("auto", None, "auto is made for the size of a board; give --size"),
-        ("automatic", "3x3", r"55554 \(5x5\), auto for any --size\) nor written out"),
+        ("automatic", "3x3", r"55554 \(5x5\); auto for any --size\) nor written out"),
     ],
 )
 def test_bad_partition_is_refused(text: str, size: str | None, match: str) -> None:
@@ -170,7 +170,7 @@ def test_named_partitions_cover_the_known_sizes() -> None:
     assert sizes == {
         "8": [8], "555": [5, 5, 5], "663": [6, 6, 3], "78": [8, 7], "78d": [8, 7], "78v": [8, 7], "96": [9, 6],
         "fringe": [7],
-        "6666": [6, 6, 6, 6], "7773": [7, 7, 7, 3], "55554": [5, 5, 5, 5, 4],
+        "6666": [6, 6, 6, 6], "7773": [7, 7, 7, 3], "55554": [5, 5, 5, 5, 4], "24-small": [6] * 14,
     }  # fmt: skip
 
 

@@ -141,7 +141,8 @@ def boards_of_every_state(database: Database) -> np.ndarray:
     """
     boards = []
     n_cells = database.size.n_cells
-    patterns_of_tiles = database.views().patterns_of_tiles()
+    is_there = database.views().labels_of_tiles() >= 0
+    patterns_of_tiles = np.where(is_there.any(axis=1), is_there.argmax(axis=1), -1)
     for pattern_of in patterns_of_tiles[[0, -1]]:
         for pattern in range(len(database.header.patterns)):
             tiles = [0, *np.flatnonzero(pattern_of == pattern).tolist()]

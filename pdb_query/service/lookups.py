@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.puzzle import BLANK, Board, is_solvable, why_unsolvable
+from pdb_core.puzzle import Board, is_solvable, why_unsolvable
 from pdb_query.service.served_databases import Served
 
 
@@ -50,12 +50,5 @@ def maxima(boards: Sequence[Board], served: Served) -> list[int]:
 @lru_cache(maxsize=256)
 def _pattern_tiles(served: Served) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """The tiles of a given board that each pattern of each sum stands for."""
-    views = served.database.views(served.goal)
-    n_patterns = len(served.database.header.patterns)
-    return tuple(
-        tuple(
-            tuple(tile for tile, at in enumerate(patterns) if at == pattern and tile != BLANK)
-            for pattern in range(n_patterns)
-        )
-        for patterns in views.patterns_of_tiles().tolist()
-    )
+    labels = served.database.views(served.goal).labels_of_tiles()
+    return tuple(tuple(tuple(np.flatnonzero(unit >= 0).tolist()) for unit in units) for units in labels)

@@ -17,6 +17,8 @@ from pdb_core.puzzle import BoardSize
 from pdb_core.vectors import address_of
 from solver.engine import unit_tables as unit_tables_layout
 from solver.engine.board_kernels import fill_sum
+from solver.engine.catalogue_round_kernels import CatalogueStages
+from solver.engine.catalogue_stages import Sum, catalogue_stages, distinct_units, fill_units, suits_catalogue
 from solver.engine.engine import UNUSED, Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.layout import (
     BATCH,
@@ -68,7 +70,7 @@ from solver.engine.wide_round_kernels import FIRST_DIGIT as FIRST_DIGIT_OF_UNIT
 from solver.move_pruning.move_pruning import MoveMachine
 
 # Kinds of rounds.
-VECTOR, WIDE, SCALAR = "vector", "wide", "scalar"
+VECTOR, CATALOGUE, WIDE, SCALAR = "vector", "catalogue", "wide", "scalar"
 
 
 @dataclass(frozen=True)
@@ -83,24 +85,37 @@ class DatabaseEngine(Engine):
     source: str
 
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
-        sums = np.zeros((len(rows), self.tables.n_sums), dtype=np.int64)
-        index = 0
-        for heuristic in self.heuristics:
-            shape = (len(rows), *heuristic.views.view_of_unit.shape)
-            masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-            values = np.empty(shape, dtype=np.uint8)
-            probe_boards(rows, heuristic.tables, heuristic.views, masks, labels, values)
-            if (values == UNREACHED).any():
-                raise self.wrong_end()
-            for s, patterns in heuristic.sums():
+        found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
+        searched = _sums(self.heuristics)
+        sums = np.zeros((len(rows), len(searched)), dtype=np.int64)
+        if isinstance(self.stages, CatalogueStages):
+            for s, (heuristic, view, patterns) in enumerate(searched):
+                sums[:, s] = found[id(heuristic)][2][:, view, list(patterns)].sum(axis=1)
+            units = distinct_units(searched).values()
+            of_units = [found[id(unit.heuristic)][2][:, unit.view, unit.pattern] for unit in units]
+            fill_units(self.stages, rows, np.stack(of_units, axis=1), nodes)
+        else:
+            for s, (heuristic, view, patterns) in enumerate(searched):
+                masks, labels, values = (array[:, view] for array in found[id(heuristic)])
                 fill_sum(
-                    self.tables, index, np.array(patterns, dtype=np.int64), heuristic.tables.label_bits, masks[:, s],
-                    labels[:, s], values[:, s], nodes, sums,
+                    self.tables, s, np.array(patterns, dtype=np.int64), heuristic.tables.label_bits, masks, labels,
+                    values, nodes, sums,
                 )  # fmt: skip
-                index += 1
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h)
+
+    def _probed(
+        self, rows: npt.NDArray[np.uint8], heuristic: Heuristic
+    ) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8]]:
+        """Return the cell sets, labels and distances of a database, see `probe_boards`."""
+        shape = (len(rows), *heuristic.views.view_of_unit.shape)
+        masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
+        values = np.empty(shape, dtype=np.uint8)
+        probe_boards(rows, heuristic.tables, heuristic.views, masks, labels, values)
+        if (values == UNREACHED).any():
+            raise self.wrong_end()
+        return masks, labels, values
 
     def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""
@@ -115,17 +130,24 @@ def database_engine(
     machine: MoveMachine,
     *,
     source: str = "the table",
-    rounds: Sequence[str] = (VECTOR, WIDE, SCALAR),
+    rounds: Sequence[str] | None = None,
     batch: int = BATCH,
 ) -> DatabaseEngine:
     """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernels.
 
-    The goal is that of the first heuristic's tables. Of the kinds of `rounds` the first that suits them is used; SCALAR
-    suits all. `batch` are the nodes of a round, up to BATCH. `source` names the tables' files in messages.
+    The goal is that of the first heuristic's tables. Of the kinds of `rounds` the first that suits them is used, by
+    default the fastest; SCALAR suits all. `batch` are the nodes of a round, up to BATCH. `source` names the tables'
+    files in messages.
     """
-    suits = {VECTOR: _suits_vectors(size, heuristics), WIDE: _suits_wide(size, heuristics), SCALAR: True}
-    kind = next(kind for kind in rounds if suits[kind])
-    sums = [(heuristic, s, patterns) for heuristic in heuristics for s, patterns in heuristic.sums()]
+    sums = _sums(heuristics)
+    suits = {
+        VECTOR: _suits_vectors(size, heuristics),
+        CATALOGUE: suits_catalogue(size, sums),
+        WIDE: _suits_wide(size, heuristics),
+        SCALAR: True,
+    }
+    fastest = (VECTOR, WIDE, CATALOGUE, SCALAR) if len(sums) <= 2 else (VECTOR, CATALOGUE, WIDE, SCALAR)
+    kind = next(kind for kind in rounds or fastest if suits[kind])
     most_units = max(len(patterns) for _, _, patterns in sums)
     rows = slack_rows(len(sums), SUM_FIELDS + most_units * UNIT_FIELDS)
     column = first_column_after_slacks(len(sums))
@@ -136,10 +158,13 @@ def database_engine(
         arrays.append(array)
         return address_of(array)
 
-    stages: UnitTables | WideStages | None = None
-    if kind == VECTOR:
-        for row, (heuristic, s, _) in zip(rows, sums, strict=True):
-            column = _fill_vector_sum(row, heuristic, s, size, column, address)
+    stages: UnitTables | WideStages | CatalogueStages | None = None
+    if kind == CATALOGUE:
+        others["board_column"] = column
+        stages, column, others["list_columns"] = catalogue_stages(size, sums, column, address)
+    elif kind == VECTOR:
+        for row, (heuristic, view, patterns) in zip(rows, sums, strict=True):
+            column = _fill_vector_sum(row, heuristic, view, patterns, size, column, address)
         order, n_far = _order_of_sums(rows)
         others = {
             "list_columns": DIGITS + len(sums),
@@ -164,6 +189,11 @@ def database_engine(
     return DatabaseEngine(size, machine, tables, stages, 1.0, arrays, tuple(heuristics), source)
 
 
+def _sums(heuristics: Sequence[Heuristic]) -> list[Sum]:
+    """Return the sums of a search in their order."""
+    return [(heuristic, view, patterns) for heuristic in heuristics for view, patterns in heuristic.sums()]
+
+
 def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
     """Return whether the vector stages can search with these tables."""
     n_sums = sum(len(heuristic.sums()) for heuristic in heuristics)
@@ -184,12 +214,18 @@ def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
 
 
 def _fill_vector_sum(
-    row: Int64s, heuristic: Heuristic, s: int, size: BoardSize, column: int, address: Callable[[Array], int]
+    row: Int64s,
+    heuristic: Heuristic,
+    view: int,
+    patterns: tuple[int, ...],
+    size: BoardSize,
+    column: int,
+    address: Callable[[Array], int],
 ) -> int:
     """Fill the fields of a sum, its columns from `column` on. Returns the column after them."""
     tables, views = heuristic
-    cell_map = views.cell_maps[s]
-    n_units = len(tables.table_start)
+    cell_map = views.cell_maps[view]
+    n_units = len(patterns)
     row[N_UNITS], row[CELL_SETS], row[UNIT_DIGITS] = n_units, column, column + n_units // 2
     row[MEMORY] = address_of(tables.memory)
     frame = np.zeros(16, dtype=np.uint32)
@@ -203,10 +239,11 @@ def _fill_vector_sum(
     row[STEPS] = address(steps.astype(np.uint32))
     # Marks for `_order_of_sums`: whether the sum is far for horizontal and for vertical moves.
     row[FAR_COLUMN : FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
-    for unit, n_orders in enumerate(tables.n_orders.tolist()):
+    for unit, pattern in enumerate(patterns):
+        n_orders = int(tables.n_orders[pattern])
         fields = row[SUM_FIELDS + unit * UNIT_FIELDS :]
         n_tiles = _n_tiles(n_orders)
-        fields[TABLE_BIT] = 8 * tables.table_start[unit]
+        fields[TABLE_BIT] = 8 * tables.table_start[pattern]
         fields[ROW_BITS] = (n_orders + 7) // 8 * 8
         fields[FIRST_DIGIT] = DIGIT_BITS * (MAX_VECTOR_TILES - n_tiles)
     return column + n_units // 2 + n_units
@@ -257,7 +294,7 @@ def _suits_wide(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
 
 def _wide_stages(
     size: BoardSize,
-    sums: Sequence[tuple[Heuristic, int, tuple[int, ...]]],
+    sums: Sequence[Sum],
     rows: Int64s,
     units: UnitTables,
     address: Callable[[Array], int],

@@ -10,6 +10,7 @@ from typing import Any
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
 from pdb_core.vector_kernels import LANES, load, load_word, store, store_word
+from solver.engine.catalogue_round_kernels import CatalogueStages, catalogue_round
 from solver.engine.heuristic_round_kernels import HeuristicStages, heuristic_round
 from solver.engine.layout import (
     ALLOWED_SHIFT,
@@ -45,6 +46,7 @@ round_of = chosen_by_type(
     {
         type(None): vector_round,
         WideStages: wide_round,
+        CatalogueStages: catalogue_round,
         UnitTables: scalar_round,
         PackedStages: packed_round,
         HeuristicStages: heuristic_round,

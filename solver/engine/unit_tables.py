@@ -78,21 +78,27 @@ class Heuristic(NamedTuple):
     views: SumViews
 
     def sums(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Each sum of the search, as a sum of the views and its patterns: all of them, and where every move counts each
-        by itself.
+        """Each sum of the search, as one of the views and its patterns: those of a partition, and where every move
+        counts each pattern by itself.
 
-        There, a pattern that a symmetry takes to one before is left out: its distances are the same. (The fringe is its
-        own reflection.)
+        A sum whose patterns a symmetry takes to those of one before is left out: its distances are the same. (The
+        fringe is its own reflection.)
         """
-        n_sums, n_patterns = self.views.view_of_unit.shape
-        if not self.tables.counts_every_move:
-            return [(s, tuple(range(n_patterns))) for s in range(n_sums)]
-        by_tiles: dict[tuple[int, ...], tuple[int, tuple[int, ...]]] = {}
-        for s, pattern_of in enumerate(self.views.patterns_of_tiles()):
-            for pattern in range(n_patterns):
-                tiles = tuple(np.flatnonzero(pattern_of == pattern).tolist())
-                by_tiles.setdefault(tiles, (s, (pattern,)))
-        return list(by_tiles.values())
+        n_views, n_patterns = self.views.view_of_unit.shape
+        partitions = [tuple(np.flatnonzero(is_in).tolist()) for is_in in self.views.is_in_sum]
+        # Partition by partition: the best ones come first.
+        sums = [(view, patterns) for patterns in partitions for view in range(n_views)]
+        if self.tables.counts_every_move:
+            sums = [(view, (pattern,)) for view in range(n_views) for pattern in range(n_patterns)]
+        different: dict[frozenset[tuple[int, ...]], tuple[int, tuple[int, ...]]] = {}
+        for view, patterns in sums:
+            tiles = frozenset(self.tiles(view, pattern) for pattern in patterns)
+            different.setdefault(tiles, (view, patterns))
+        return list(different.values())
+
+    def tiles(self, view: int, pattern: int) -> tuple[int, ...]:
+        """Return the tiles of a board that a pattern has in one of the views, ascending."""
+        return tuple(np.flatnonzero(self.views.labels_of_tiles()[view, pattern] >= 0).tolist())
 
 
 def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
@@ -115,16 +121,16 @@ def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
     n_units = 0
     for heuristic in heuristics:
         tables, views = heuristic
-        rows, patterns_of_tiles = _unit_rows(tables, parts), views.patterns_of_tiles()
+        rows, labels = _unit_rows(tables, parts), views.labels_of_tiles()
         for s, patterns in heuristic.sums():
             unit_rows.append(rows[list(patterns)])
             ways += map(tuple, views.cell_maps[views.view_of_unit[s, patterns]].tolist())
             sum_of_unit += [len(sum_is_bits)] * len(patterns)
-            pattern_of = patterns_of_tiles[s]
+            is_in = labels[s, patterns] >= 0
             if tables.counts_every_move:
-                unit_of_tile.append(np.where(pattern_of == patterns[0], n_units, ~n_units))
+                unit_of_tile.append(np.where(is_in[0], n_units, ~n_units))
             else:
-                unit_of_tile.append(n_units + np.maximum(pattern_of, 0))
+                unit_of_tile.append(n_units + is_in.argmax(axis=0))
             sum_is_bits.append(tables.is_bits)
             n_units += len(patterns)
     unit_of = np.concatenate(unit_of_tile)

@@ -256,10 +256,11 @@ def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:
     for heuristic in sums:
         views = heuristic.views
         for s, patterns in heuristic.sums():
-            for view in dict.fromkeys(views.view_of_unit[s, patterns].tolist()):
+            view_of = views.view_of_unit[s, patterns]
+            for view in dict.fromkeys(view_of.tolist()):
                 cells.append(views.given_cells[view])
-                is_placed = np.isin(views.tile_patterns[view], patterns)
-                labels.append(np.where(is_placed, views.tile_labels[view], -1))
+                in_view = [pattern for pattern, at in zip(patterns, view_of, strict=True) if at == view]
+                labels.append(views.labels_of_tiles()[s, in_view].max(axis=0))
                 sum_of_view.append(len(n_units) - 1)
             n_units.append(len(patterns))
     return UnitPlaces(

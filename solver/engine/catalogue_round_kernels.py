@@ -1,0 +1,405 @@
+"""One round of the search with additive tables in bits, many partitions of them, for boards of up to 28 cells.
+
+A node holds its board, the cell of each tile, and two bits of each unit's distance, in planes: bit 0 of all units, then
+bit 1. Each unit is looked up at most once for a child, whatever the number of sums it belongs to:
+
+1. list     the children of the batch, and for each its *critical* units: those of sums without slack
+2. look up  the first critical unit of each child, and drop the children for which it rose
+3. look up  the other units of the moved tile, and drop the children for which a critical one rose
+4. push     the children that are left, with the slack of each sum
+
+A wave of lookups lists its children by unit, so that all lanes of a vector look up the same table. What it looks up, it
+computes from the cells of the tiles: the cell set, its rank, the rank of the arrangement.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array, trailing_zeros
+from pdb_core.jit import inlined_kernel
+from pdb_core.lookup import Int64s
+from pdb_core.vector_kernels import (
+    LANES,
+    bits_of,
+    compress,
+    gather_words,
+    iota,
+    load,
+    load_long,
+    load_word,
+    popcounts,
+    splat,
+    store,
+    store_long,
+    store_word,
+    take_of_16,
+    take_of_64,
+    where,
+    without,
+)
+from solver.engine.layout import (
+    BATCH_COLUMN,
+    BLANK_SHIFT,
+    FALLEN,
+    LEFT,
+    LIST_COLUMN,
+    MAX_CHILDREN,
+    MAX_SLACK,
+    MOVE_SHIFT,
+    ONE_MOVE,
+    PARENT_MASK,
+    RISEN,
+    SLACK,
+    SLACK_SHIFT,
+    STATE,
+)
+from solver.engine.vector_round_kernels import legal_moves, list_move, push_move, take_nodes
+from solver.engine.wide_round_kernels import CELL_MASK, TILES_BYTES, take_of_32, tile_on
+
+WORD_BITS = 32
+MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 2 * WORD_BITS, 32
+# The columns of a list: children, then masks of units in two words each: the critical ones, those that were looked up,
+# and bit 1 of their distances. Then, for each unit, the children of a wave, the ranks of their cell sets or their
+# blocks, and the ranks of their arrangements.
+CRITICAL, DONE, READ, BUCKETS = 1, 3, 5, 8
+BUCKET_COLUMNS = 5
+LAG = 2
+VECTOR_BYTES = 64
+# A child: the index of its parent, the move, its own index in the list, and its tile.
+INDEX_SHIFT, TILE_SHIFT = 8, 24
+INDEX_MASK = MAX_CHILDREN - 1
+NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
+BLANK_CELL_SHIFT = 24
+# A record of a cell set: 24 bits of its first block, then four for the blank's region, by cell.
+SET_BYTES, FIRST_REGION, FIRST_BLOCK_MASK = 16, 3, (1 << 24) - 1
+MAX_CATALOGUE_CELLS = 26
+MAX_REGIONS = 16
+ORDER_MASK = (1 << BLANK_CELL_SHIFT) - 1
+# The fields of a unit, then its tiles.
+UNIT_TILES = 10
+N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS = range(8)
+MAX_CATALOGUE_TILES = 8
+N_UNIT_FIELDS = UNIT_TILES + MAX_CATALOGUE_TILES
+
+
+class CatalogueStages(NamedTuple):
+    """Tables of a catalogue round.
+
+    units          int64[u, N_UNIT_FIELDS]: tiles; addresses of the table, of uint32[32], the cells in the unit's frame,
+                   of uint32, the parts of cell-set ranks, of the records of cell sets, of uint32[16], the weights of
+                   Lehmer digits by position
+    units_of_tile  uint64[32]: the units that a move of each tile changes
+    Addresses: `unit_of_tile` uint32[s, 32]: the unit of each tile in each sum; `tile_masks` uint32[2, 32]: those of
+    `units_of_tile`
+    """
+
+    units: Int64s
+    units_of_tile: npt.NDArray[np.int64]
+    unit_of_tile: int
+    tile_masks: int
+    n_words: int
+    place_column: int
+    plane_column: int
+    low_bits: int
+    high_bits: int
+
+
+@inlined_kernel
+def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
+    """Write the critical units of a list of children, and clear the other masks."""
+    children = at.lists
+    for i in range(0, n, LANES):
+        child = load(children + 4 * i)
+        parent, tile = child & PARENT_MASK, child >> TILE_SHIFT
+        low, high = splat(0), splat(0)
+        for s in range(tables.n_sums):
+            slack = take_of_64(at.batch + tables.sums[s, SLACK] * BATCH_COLUMN, parent)
+            slack = (slack >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK
+            unit = take_of_32(stages.unit_of_tile + TILES_BYTES * s, tile)
+            bit = where(slack == 0, splat(1) << (unit & (WORD_BITS - 1)), splat(0))
+            if stages.n_words > 1:
+                high = high | where(unit < WORD_BITS, splat(0), bit)
+                bit = where(unit < WORD_BITS, bit, splat(0))
+            low = low | bit
+        store(children + CRITICAL * LIST_COLUMN + 4 * i, low)
+        store(children + (CRITICAL + 1) * LIST_COLUMN + 4 * i, high)
+        for column in range(DONE, READ + 2):
+            store(children + column * LIST_COLUMN + 4 * i, splat(0))
+
+
+@inlined_kernel
+def load_mask(children: int, column: int, i: int) -> int:
+    """Return a mask of units of a child."""
+    to_word = children + column * LIST_COLUMN + 4 * i
+    return load_word(to_word) | (load_word(to_word + LIST_COLUMN) << 32)
+
+
+@inlined_kernel
+def fill_buckets(stages: Any, at: Any, n: int, is_first: bool, counts: Any) -> None:
+    """List the children by the units to be looked up: the first critical one, or all those that were not yet."""
+    children = at.lists
+    for u in range(len(stages.units)):
+        counts[u] = 0
+    for i in range(n):
+        child = load_word(children + 4 * i)
+        done = load_mask(children, DONE, i)
+        if is_first:
+            units = load_mask(children, CRITICAL, i)
+            units = units & -units
+        else:
+            units = stages.units_of_tile[child >> TILE_SHIFT] & ~done
+        done |= units
+        store_word(children + DONE * LIST_COLUMN + 4 * i, done & 0xFFFFFFFF)
+        store_word(children + (DONE + 1) * LIST_COLUMN + 4 * i, (done >> 32) & 0xFFFFFFFF)
+        while units != 0:
+            u = trailing_zeros(units)
+            units &= units - 1
+            store_word(children + (BUCKETS + BUCKET_COLUMNS * u) * LIST_COLUMN + 4 * counts[u], child)
+            counts[u] += 1
+
+
+@inlined_kernel
+def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> None:
+    """Compute the ranks of the cell sets and arrangements of up to `LANES` children of a unit, and prefetch the records
+    of the sets.
+    """
+    low_mask = (1 << stages.low_bits) - 1
+    n_tiles = unit[N_TILES]
+    frame = unit[FRAME]
+    # Scratch: the list of children that fell is not in use yet.
+    scratch = at.lists + FALLEN * at.list_bytes
+    child = load(bucket)
+    parent, tile = child & PARENT_MASK, child >> TILE_SHIFT
+    blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
+    new_blank = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
+    # Step 1. The cell of each tile, and how many tiles with smaller labels are behind it.
+    cells = splat(0)
+    for k in range(n_tiles):
+        label = unit[UNIT_TILES + k]
+        word = take_of_64(at.batch + (stages.place_column + (label >> 2)) * BATCH_COLUMN, parent)
+        cell = where(tile == label, blank, (word >> ((label & 3) << 3)) & CELL_MASK)
+        cell = take_of_32(frame, cell) & CELL_MASK
+        digit = popcounts(cells >> cell)
+        cells = cells | (splat(1) << cell)
+        store(scratch + k * VECTOR_BYTES, cell | (digit << 8))
+    # Step 2. The rank of the arrangement.
+    order = splat(0)
+    for k in range(n_tiles):
+        place = load(scratch + k * VECTOR_BYTES)
+        position = popcounts(cells & ((splat(1) << (place & CELL_MASK)) - 1))
+        order = order + (place >> 8) * take_of_16(unit[WEIGHTS], position)
+    new_blank = take_of_32(frame, new_blank) & CELL_MASK
+    store(bucket + 3 * LIST_COLUMN, order | (new_blank << BLANK_CELL_SHIFT))
+    # Step 3. The rank of the cell set. Lanes behind the last child hold anything.
+    is_child = iota() < n
+    lower = cells & low_mask
+    upper = (popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
+    upper = where(is_child, upper, splat(0))
+    rank = gather_words(unit[LOW], lower) + gather_words(unit[HIGH], upper)
+    store(bucket + 4 * LIST_COLUMN, where(is_child, rank, splat(0)))
+    for i in range(n):
+        prefetch(unit[SETS] + load_word(bucket + 4 * LIST_COLUMN + 4 * i) * SET_BYTES)
+
+
+@inlined_kernel
+def ask(unit: Any, bucket: int, to_bits: int, n: int) -> None:
+    """Find the bits of the distances of up to `LANES` children of a unit, and prefetch them."""
+    sets, memory, row_bytes = unit[SETS], unit[MEMORY], unit[ROW_BYTES]
+    for i in range(n):
+        order = load_word(bucket + 3 * LIST_COLUMN + 4 * i)
+        cell = order >> BLANK_CELL_SHIFT
+        order &= ORDER_MASK
+        record = sets + load_word(bucket + 4 * LIST_COLUMN + 4 * i) * SET_BYTES
+        region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & 15
+        address = memory + ((load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (order >> 3)
+        prefetch(address)
+        store_long(to_bits + 8 * i, (address << 3) | (order & 7))
+
+
+@inlined_kernel
+def read_bucket(at: Any, u: int, bucket: int, n: int) -> None:
+    """Read bit 1 of the distances of a unit's children."""
+    column = at.lists + (READ + (u >> 5)) * LIST_COLUMN
+    for i in range(n):
+        place = load_long(bucket + LIST_COLUMN + 8 * i)
+        bit = (load_byte(place >> 3) >> (place & 7)) & 1
+        to_word = column + 4 * ((load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
+        store_word(to_word, load_word(to_word) | (bit << (u & 31)))
+
+
+@inlined_kernel
+def rises(stages: Any, at: Any, children: int, i: int, parent: Any) -> tuple[Any, Any]:
+    """Return the units whose distances rose, two words of a mask: bit 1 is then that of one more."""
+    low = rises_of_word(stages, at, children, i, parent, 0)
+    high = splat(0)
+    if stages.n_words > 1:
+        high = rises_of_word(stages, at, children, i, parent, 1)
+    return low, high
+
+
+@inlined_kernel
+def rises_of_word(stages: Any, at: Any, children: int, i: int, parent: Any, w: int) -> Any:
+    """Return word `w` of `rises`."""
+    planes = at.batch + (stages.plane_column + 2 * w) * BATCH_COLUMN
+    one_more = take_of_64(planes, parent) ^ take_of_64(planes + BATCH_COLUMN, parent)
+    read = load(children + (READ + w) * LIST_COLUMN + 4 * i)
+    done = load(children + (DONE + w) * LIST_COLUMN + 4 * i)
+    return (read ^ one_more ^ 0xFFFFFFFF) & done
+
+
+@inlined_kernel
+def rise_of_sum(stages: Any, s: int, tile: Any, rose_low: Any, rose_high: Any) -> Any:
+    """Return whether sum `s` rose, 1 or 0; tile: the tiles that moved."""
+    unit = take_of_32(stages.unit_of_tile + TILES_BYTES * s, tile)
+    rose = rose_low >> (unit & (WORD_BITS - 1))
+    if stages.n_words > 1:
+        rose = where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
+    return rose & 1
+
+
+@inlined_kernel
+def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, counts: Any) -> None:
+    """Look up units of a list of children: the first critical one of each, or all that were not looked up yet."""
+    fill_buckets(stages, at, n, is_first, counts)
+    first = at.lists + BUCKETS * LIST_COLUMN
+    bucket_bytes = BUCKET_COLUMNS * LIST_COLUMN
+    n_units = len(stages.units)
+    # Step 1. Number the vectors of all units.
+    n_vectors = 0
+    vectors = at.lists + RISEN * at.list_bytes
+    for u in range(n_units):
+        for i in range(0, counts[u], LANES):
+            store_word(vectors + 4 * n_vectors, (i << 8) | u)
+            n_vectors += 1
+    # Step 2. The records of a vector's cell sets are on their way while the next ones are ranked.
+    for v in range(n_vectors + LAG):
+        if v < n_vectors:
+            vector = load_word(vectors + 4 * v)
+            u, i = vector & 255, vector >> 8
+            n_lanes = min(LANES, counts[u] - i)
+            rank(stages, tables, at, stages.units[u], first + u * bucket_bytes + 4 * i, n_lanes)
+        if v >= LAG:
+            vector = load_word(vectors + 4 * (v - LAG))
+            u, i = vector & 255, vector >> 8
+            bucket = first + u * bucket_bytes
+            ask(stages.units[u], bucket + 4 * i, bucket + LIST_COLUMN + 8 * i, min(LANES, counts[u] - i))
+    # Step 3. Read.
+    for u in range(n_units):
+        if counts[u] > 0:
+            read_bucket(at, u, first + u * bucket_bytes, counts[u])
+
+
+@inlined_kernel
+def move_child(tables: Any, children: int, i: int, to_list: int, n: int, mask: Any) -> int:
+    """Append the lanes of a mask to a list of `n` children. Returns its new length."""
+    for column in range(READ + 2):
+        lanes = compress(load(children + column * LIST_COLUMN + 4 * i), mask, tables.permutations)
+        store(to_list + column * LIST_COLUMN + 4 * n, lanes)
+    return n + popcount(bits_of(mask))
+
+
+@inlined_kernel
+def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
+    """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
+    has_ended = 0
+    for i in range(0, n, LANES):
+        child = load(children + 4 * i)
+        parent, tile = child & PARENT_MASK, (child >> TILE_SHIFT) & CELL_MASK
+        to = at.stack + 4 * (top + i)
+        # Step 1. The move and the slacks.
+        left = push_move(tables, at, child, to, first_link)
+        rose_low, rose_high = rises(stages, at, children, i, parent)
+        has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
+        slacks = left
+        column = LEFT
+        for s in range(tables.n_sums):
+            if tables.sums[s, SLACK] != column:
+                store(to + column * at.stack_column, slacks)
+                column += 1
+                slacks = take_of_64(at.batch + column * BATCH_COLUMN, parent)
+            rose = rise_of_sum(stages, s, tile, rose_low, rose_high)
+            slacks = slacks - (rose << tables.sums[s, SLACK_SHIFT])
+        store(to + column * at.stack_column, slacks)
+        # Step 2. The tile and the blank change places.
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
+        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
+        tile_before, tile_after = tile << ((cell & 3) << 3), tile << ((blank & 3) << 3)
+        place_change = (blank ^ cell) << ((tile & 3) << 3)
+        before, after, tile_word = cell >> 2, blank >> 2, tile >> 2
+        for k in range((tables.n_cells + 3) >> 2):
+            column = tables.board_column + k
+            word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
+            word = word ^ where(before == k, tile_before, splat(0)) ^ where(after == k, tile_after, splat(0))
+            store(to + column * at.stack_column, word)
+            column = stages.place_column + k
+            word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
+            store(to + column * at.stack_column, word ^ where(tile_word == k, place_change, splat(0)))
+        # Step 3. The planes.
+        for w in range(stages.n_words):
+            column = stages.plane_column + 2 * w
+            units = take_of_32(stages.tile_masks + TILES_BYTES * w, tile)
+            bit_0 = take_of_64(at.batch + column * BATCH_COLUMN, parent)
+            store(to + column * at.stack_column, bit_0 ^ units)
+            bit_1 = take_of_64(at.batch + (column + 1) * BATCH_COLUMN, parent)
+            read = load(children + (READ + w) * LIST_COLUMN + 4 * i)
+            store(to + (column + 1) * at.stack_column, (bit_1 & (units ^ 0xFFFFFFFF)) | read)
+    return has_ended
+
+
+@inlined_kernel
+def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
+    """Expand nodes as `search_kernels.round_of` says; stages: `CatalogueStages`."""
+    take_nodes(tables, at, n, top)
+    counts = stack_array(MAX_CATALOGUE_UNITS)
+    # Step 1. List the children move by move. The list of those that rise holds the moves of each node at first.
+    for i in range(0, n, LANES):
+        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
+        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
+    n_children: Any = np.int64(0)
+    for k in range(4):
+        # Left, right, up, down: as in vector rounds, so that node counts are the same.
+        n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
+    generated = n_children
+    for i in range(0, n_children, LANES):
+        child = load(at.lists + 4 * i)
+        parent = child & PARENT_MASK
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
+        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
+        child = child | (tile_on(tables, at, parent, cell) << TILE_SHIFT)
+        store(at.lists + 4 * i, child | ((iota() + i) << INDEX_SHIFT))
+    find_critical(stages, tables, at, n_children)
+    # Step 2. Look up the first critical unit of each child, then the others. Those that fell go on top of the others.
+    risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes
+    # Not constants: numba would compile kernels once more for them.
+    n_rose: Any = np.int64(0)
+    n_fell: Any = np.int64(0)
+    for wave in range(2):
+        look_up_wave(stages, tables, at, n_children, wave == 0, counts)
+        n_left: Any = np.int64(0)
+        for i in range(0, n_children, LANES):
+            child = load(at.lists + 4 * i)
+            rose_low, rose_high = rises(stages, at, at.lists, i, child & PARENT_MASK)
+            exceeds = rose_low & load(at.lists + CRITICAL * LIST_COLUMN + 4 * i)
+            exceeds = exceeds | (rose_high & load(at.lists + (CRITICAL + 1) * LIST_COLUMN + 4 * i))
+            stays = (iota() + i < n_children) & (exceeds == 0)
+            if wave == 0:
+                store(at.lists + 4 * i, child & NO_INDEX)
+                first_left = n_left
+                n_left = move_child(tables, at.lists, i, at.lists, n_left, stays)
+                moved = load(at.lists + 4 * first_left)
+                store(at.lists + 4 * first_left, moved | ((iota() + first_left) << INDEX_SHIFT))
+            else:
+                n_rises = splat(0)
+                for s in range(tables.n_sums):
+                    n_rises = n_rises + rise_of_sum(stages, s, child >> TILE_SHIFT, rose_low, rose_high)
+                fell = stays & (n_rises * 2 < tables.n_sums)
+                n_rose = move_child(tables, at.lists, i, risen, n_rose, without(stays, fell))
+                n_fell = move_child(tables, at.lists, i, fallen, n_fell, fell)
+        n_children = n_left
+    # Step 3. Vectors are written whole, so those that rose are finished before the others.
+    has_ended = push_catalogue(stages, tables, at, risen, n_rose, top, first_link)
+    top += n_rose
+    has_ended |= push_catalogue(stages, tables, at, fallen, n_fell, top, first_link)
+    return generated, top + n_fell, has_ended

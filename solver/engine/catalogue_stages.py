@@ -1,0 +1,175 @@
+"""The tables of catalogue rounds: every table that several sums use once, see `catalogue_round_kernels`."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.lookup import Int64s, LookupTables
+from pdb_core.puzzle import BoardSize
+from pdb_core.vectors import address_of
+from solver.engine.catalogue_round_kernels import (
+    BUCKET_COLUMNS,
+    BUCKETS,
+    FIRST_BLOCK_MASK,
+    FIRST_REGION,
+    FRAME,
+    HIGH,
+    LOW,
+    MAX_CATALOGUE_CELLS,
+    MAX_CATALOGUE_SUMS,
+    MAX_CATALOGUE_TILES,
+    MAX_CATALOGUE_UNITS,
+    MAX_REGIONS,
+    MEMORY,
+    N_TILES,
+    N_UNIT_FIELDS,
+    ROW_BYTES,
+    SET_BYTES,
+    SETS,
+    UNIT_TILES,
+    WEIGHTS,
+    WORD_BITS,
+    CatalogueStages,
+)
+from solver.engine.engine import Array
+from solver.engine.unit_tables import Heuristic
+
+# A sum of the search: a database, one of its views of a board, and patterns.
+Sum = tuple[Heuristic, int, tuple[int, ...]]
+
+
+class Unit(NamedTuple):
+    """A table as one view of a board sees it: the first of those that see the same tiles in it.
+
+    unit_tiles  in the order of the table's labels
+    """
+
+    heuristic: Heuristic
+    view: int
+    pattern: int
+    unit_tiles: tuple[int, ...]
+
+
+def distinct_units(sums: Sequence[Sum]) -> dict[tuple[bool, tuple[int, ...]], Unit]:
+    """Return the units of all sums, each once, by their tiles and whether every move counts."""
+    units: dict[tuple[bool, tuple[int, ...]], Unit] = {}
+    for heuristic, view, patterns in sums:
+        labels = heuristic.views.labels_of_tiles()[view]
+        for pattern in patterns:
+            tiles = np.flatnonzero(labels[pattern] >= 0)
+            in_order = tuple(tiles[np.argsort(labels[pattern, tiles])].tolist())
+            units.setdefault(unit_key(heuristic, view, pattern), Unit(heuristic, view, pattern, in_order))
+    return units
+
+
+def unit_key(heuristic: Heuristic, view: int, pattern: int) -> tuple[bool, tuple[int, ...]]:
+    """Return what units with equal distances have in common."""
+    return heuristic.tables.counts_every_move != 0, heuristic.tiles(view, pattern)
+
+
+def suits_catalogue(size: BoardSize, sums: Sequence[Sum]) -> bool:
+    """Return whether catalogue rounds can search with these tables."""
+    return (
+        size.n_cells <= MAX_CATALOGUE_CELLS
+        and len(sums) <= MAX_CATALOGUE_SUMS
+        and len(distinct_units(sums)) <= MAX_CATALOGUE_UNITS
+        and all(
+            heuristic.tables.is_bits == 1
+            and int(heuristic.tables.n_orders.max()) <= math.factorial(MAX_CATALOGUE_TILES)
+            and int(heuristic.tables.first_block.max()) <= FIRST_BLOCK_MASK
+            and (not heuristic.tables.counts_every_move or size.n_cells <= MAX_REGIONS)
+            for heuristic, _, _ in sums
+        )
+    )
+
+
+def catalogue_stages(
+    size: BoardSize, sums: Sequence[Sum], column: int, address: Callable[[Array], int]
+) -> tuple[CatalogueStages, int, int]:
+    """Return the tables of catalogue rounds, whose columns of a node begin at `column`, the column after them, and the
+    columns of a list.
+    """
+    units = distinct_units(sums)
+    keys = list(units)
+    kept: dict[Any, int] = {}
+
+    def once(key: Any, array: Array) -> int:
+        if key not in kept:
+            kept[key] = address(array)
+        return kept[key]
+
+    rows = np.zeros((len(units), N_UNIT_FIELDS), dtype=np.int64)
+    for row, unit in zip(rows, units.values(), strict=True):
+        _fill_unit(row, unit, size, once)
+    unit_of_tile = np.zeros((len(sums), WORD_BITS), dtype=np.uint32)
+    for s, (heuristic, view, patterns) in enumerate(sums):
+        for pattern in patterns:
+            every_move, tiles = key = unit_key(heuristic, view, pattern)
+            unit_of_tile[s, list(range(size.n_cells) if every_move else tiles)] = keys.index(key)
+    units_of_tile = np.bitwise_or.reduce(np.int64(1) << unit_of_tile.astype(np.int64), axis=0)
+    words = [(units_of_tile >> (WORD_BITS * w)).astype(np.uint32) for w in range(2)]
+    n_words, n_cell_columns = -(-len(units) // WORD_BITS), -(-size.n_cells // 4)
+    tables = sums[0][0].tables
+    stages = CatalogueStages(
+        units=rows,
+        units_of_tile=units_of_tile,
+        unit_of_tile=address(unit_of_tile),
+        tile_masks=address(np.stack(words)),
+        n_words=n_words,
+        place_column=column + n_cell_columns,
+        plane_column=column + 2 * n_cell_columns,
+        low_bits=tables.low_bits,
+        high_bits=tables.high_bits,
+    )
+    return stages, stages.plane_column + 2 * n_words, BUCKETS + BUCKET_COLUMNS * len(units)
+
+
+def fill_units(
+    stages: CatalogueStages, rows: npt.NDArray[np.uint8], values: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]
+) -> None:
+    """Write what catalogue rounds need of boards (uint8[m, n_cells]) to nodes (uint32[m, n_columns]); values:
+    uint8[m, u], the distances of their units.
+    """
+    for u, h in enumerate(values.T.astype(np.uint32)):
+        word, bit = divmod(u, WORD_BITS)
+        nodes[:, stages.plane_column + 2 * word] |= (h & 1) << bit
+        nodes[:, stages.plane_column + 2 * word + 1] |= ((h >> 1) & 1) << bit
+    for tile, cells in enumerate(np.argsort(rows, axis=1).astype(np.uint32).T):
+        nodes[:, stages.place_column + tile // 4] |= cells << (8 * (tile % 4))
+
+
+def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, once: Callable[[Any, Array], int]) -> None:
+    """Fill the fields of a unit; `once` returns the address of an array that is kept under a key."""
+    tables, views = unit.heuristic.tables, unit.heuristic.views
+    pattern, n_tiles = unit.pattern, len(unit.unit_tiles)
+    cell_map = views.cell_maps[views.view_of_unit[unit.view, pattern]]
+    n_orders = math.factorial(n_tiles)
+    low, high = int(tables.low_start[pattern]), int(tables.high_start[pattern])
+    n_high = (tables.low_bits + 1) << tables.high_bits
+    weights = np.zeros(16, dtype=np.uint32)
+    weights[:n_tiles] = [math.factorial(n_tiles - 1 - position) for position in range(n_tiles)]
+    row[N_TILES], row[ROW_BYTES] = n_tiles, (n_orders + 7) // 8
+    row[MEMORY] = address_of(tables.memory) + int(tables.table_start[pattern])
+    row[FRAME] = once(tuple(cell_map.tolist()), np.resize(cell_map, WORD_BITS).astype(np.uint32))
+    row[LOW] = once(("low", n_tiles), tables.low[low : low + (1 << tables.low_bits)].astype(np.uint32))
+    row[HIGH] = once(("high", n_tiles), tables.high[high : high + n_high].astype(np.uint32))
+    row[SETS] = once(("sets", n_tiles, tables.counts_every_move), _set_records(size, tables, pattern, n_tiles))
+    row[WEIGHTS] = once(("weights", n_tiles), weights)
+    row[UNIT_TILES : UNIT_TILES + n_tiles] = unit.unit_tiles
+
+
+def _set_records(size: BoardSize, tables: LookupTables, pattern: int, n_tiles: int) -> npt.NDArray[np.uint8]:
+    """Return the records of the cell sets of a pattern: uint8[n_sets, SET_BYTES]."""
+    n_sets = math.comb(size.n_cells, n_tiles)
+    block, region = int(tables.block_start[pattern]), int(tables.region_start[pattern])
+    records = np.zeros((n_sets, SET_BYTES), dtype=np.uint8)
+    first_block = tables.first_block[block : block + n_sets].astype(np.uint32)
+    records[:, :4] = first_block.view(np.uint8).reshape(n_sets, -1)
+    # Occupied cells have a number, too: a blank is never there.
+    numbers = tables.region_numbers[region : region + n_sets * size.n_cells].reshape(n_sets, -1) & (MAX_REGIONS - 1)
+    records[:, FIRST_REGION : FIRST_REGION + (size.n_cells + 1) // 2] = numbers[:, ::2]
+    records[:, FIRST_REGION : FIRST_REGION + size.n_cells // 2] |= numbers[:, 1::2] << 4
+    return records
