@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pdb_build.bit_rows import Spill
 from pdb_build.checkpoint_files import Say
 from pdb_build.keeper import BuildKeeper, PatternKeeper
 from pdb_build.partial_folder import PartialFolder
@@ -92,7 +93,9 @@ def build_database(
 
 
 class _Patterns:
-    """The patterns of a build, one after another; each table is written while the next pattern is searched."""
+    """The patterns of a build, one after another. Each table is written while the next pattern is searched, if the
+    memory is enough.
+    """
 
     def __init__(
         self, plan: BuildPlan, folder: PartialFolder, writer: TableFileWriter, keeper: BuildKeeper,
@@ -120,6 +123,8 @@ class _Patterns:
                         self._writing = background.submit(self._writer.write, index, table)
                         searches.append(table.without_entries())
                         del table
+                        if not self._plan.overlaps_writing:
+                            self._written_tables()
                 self._keeper.keep_tables(self._written_tables())
             except BaseException:
                 self._writer.cancel()
@@ -128,6 +133,7 @@ class _Patterns:
 
     def _search(self, index: int) -> PatternTable:
         plan, pattern = self._plan, self._plan.patterns[index].pattern
+        spilled = plan.patterns[index].spilled_bytes
 
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
             self._show(BuildProgress(index, pattern, depth, n_reached, n_states))
@@ -141,6 +147,7 @@ class _Patterns:
             n_threads=plan.n_threads,
             progress=report_depth,
             keeper=PatternKeeper(self._keeper, self._folder, index, self._say, self._written_tables),
+            spill=Spill(self._folder.path, spilled) if spilled else None,
         )
 
     def _written_tables(self) -> dict[int, WrittenTable]:

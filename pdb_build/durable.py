@@ -1,5 +1,6 @@
 """Writing so that it stays: whole, synced, with a digest; and what is said where the system refuses."""
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -46,16 +47,27 @@ def write_and_sync(
         if cancelled():
             return None
         piece = view[start : start + _WRITE_BYTES]
-        _write_all(descriptor, piece, offset + start)
+        write_all(descriptor, piece, offset + start)
         os.fsync(descriptor)
         digest.update(piece)
     return digest.hexdigest()
 
 
-def _write_all(descriptor: int, view: memoryview, offset: int) -> None:
+def write_all(descriptor: int, view: memoryview, offset: int) -> None:
+    """Write all bytes of `view` at `offset`. Raises `OSError`."""
     done = 0
     while done < len(view):
         done += os.pwrite(descriptor, view[done:], offset + done)
+
+
+def read_all(descriptor: int, view: memoryview, offset: int) -> None:
+    """Fill `view` from `offset` on. Raises `OSError`, also if the file ends too early."""
+    done = 0
+    while done < len(view):
+        n_read = os.preadv(descriptor, [view[done:]], offset + done)
+        if n_read == 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        done += n_read
 
 
 def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.search_kernels import advance_bits, advance_minimum, fill_unreached, sort_bits
+from pdb_build.bit_rows import BitRows, Spill
+from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
 from pdb_core.encoding import UNREACHED, block_bytes
 from pdb_core.layout import PatternLayout
@@ -121,26 +122,28 @@ class BytesFrontier(Frontier):
 
 
 class BitsFrontier(Frontier):
-    """Notes bit 1 of every state's distance as it searches, in the order of words, and sorts the bits at the end."""
+    """Notes bit 1 of every state's distance as it searches, in the order of words, and sorts the bits at the end.
 
-    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
+    `spill` has some of the bits kept in a file. Raises `DiskFullError` and `OutputError` if that cannot be made.
+    """
+
+    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern, spill: Spill | None = None) -> None:
         super().__init__(layout, goal, pattern)
-        self._bits = np.zeros_like(self._frontier)
+        self._bits = BitRows(self._slabs, self._frontier.shape[1], spill)
 
     def _own_arrays(self) -> Arrays:
-        return {"bits": self._bits}
+        return dict(self._bits.arrays())
 
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
         blocks = self._blocks
         n_bytes = block_bytes(blocks.n_tiles)
         # The frontier is over: its memory becomes the table's.
         table = self._frontier.view(np.uint8).reshape(-1)[: blocks.n_blocks * n_bytes].reshape(-1, n_bytes)
-        step = max(1, _SLAB_STATES // blocks.n_orders)
-        tasks = [
-            pool.submit(sort_bits, start, min(start + step, len(table)), self._bits, self._words.slot_of_rank, table)
-            for start in range(0, len(table), step)
-        ]
-        for task in as_completed(tasks):
+
+        def sort(slab: npt.NDArray[np.int64]) -> None:
+            sort_bits(slab, self._bits.read(slab), self._words.slot_of_rank, table)
+
+        for task in as_completed([pool.submit(sort, slab) for slab in self._bits.slabs]):
             task.result()
         return table.reshape(-1)
 
@@ -149,11 +152,13 @@ class BitsFrontier(Frontier):
 
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
         layout, words, received = self._layout, self._words, self._received()
-        counts = np.zeros(2, dtype=np.int64)
-        advance_bits(
-            slab, level, layout.first_transition, layout.sources, layout.jumps,
+        n_reached = advance_blocks(
+            slab, layout.first_transition, layout.sources, layout.jumps,
             words.jumps, words.first_jumps, words.targets,
-            self._frontier, self._frontier.view(words.dtype), self._n_active, self._bits,
-            received, received.view(words.dtype), counts,
+            self._frontier, self._frontier.view(words.dtype), self._n_active, received, received.view(words.dtype),
         )  # fmt: skip
-        return counts
+        if level & 2 and n_reached:
+            rows = self._bits.read(slab)
+            add_bits(slab, self._n_active, self._frontier, rows)
+            self._bits.write(slab, rows)
+        return np.array([n_reached, n_reached], dtype=np.int64)

@@ -21,6 +21,8 @@ from pdb_core.resources import available_disk
 # times as far as was asked for: on a disk that slow they cost more.
 _TIMES_COST = 20
 _TIMES_INTERVAL = 10
+# Speed of the disk, assumed until the first checkpoint is written.
+_DISK_BYTES_PER_S = 500_000_000
 
 
 class BuildKeeper:
@@ -48,7 +50,8 @@ class BuildKeeper:
             folder.clear()
         self._newest = self.found
         self._start = time.monotonic()
-        self._due = self._start + every_s
+        self._cost = plan.checkpoint_bytes / 2 / _DISK_BYTES_PER_S
+        self._due = self._start + self._interval()
         self._has_failed = False
 
     @property
@@ -80,8 +83,12 @@ class BuildKeeper:
             if not self._has_failed:
                 self._say(f"no checkpoint of {self._plan.out}: {error.strerror}; the build goes on without")
             self._has_failed = True
-        cost = time.monotonic() - begin
-        self._due = begin + cost + max(self._every_s, min(_TIMES_COST * cost, _TIMES_INTERVAL * self._every_s))
+        self._cost = time.monotonic() - begin
+        self._due = begin + self._cost + self._interval()
+
+    def _interval(self) -> float:
+        """Seconds to the next checkpoint."""
+        return max(self._every_s, min(_TIMES_COST * self._cost, _TIMES_INTERVAL * self._every_s))
 
     def keep_tables(self, tables: dict[int, WrittenTable]) -> None:
         """Write a checkpoint of all tables, where checkpoints are written at all: the file is only to be closed."""
@@ -90,7 +97,7 @@ class BuildKeeper:
 
     def is_worth_the_time(self) -> bool:
         """Whether this run is so long that a last checkpoint should be written when it is interrupted."""
-        return time.monotonic() - self._start >= self._every_s
+        return time.monotonic() - self._start >= max(self._every_s, self._cost)
 
     def say_what_is_kept(self) -> None:
         """Tell how to go on with a build that ends too early."""

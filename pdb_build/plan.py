@@ -1,12 +1,13 @@
 """What a build will take, before it takes it: entries, states, memory, disk; and whether there is room."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
+from pdb_build.bit_rows import PIECE_BYTES
 from pdb_build.partial_folder import held_table_bytes
 from pdb_build.words import row_bytes
 from pdb_core.cost import Cost
@@ -23,14 +24,17 @@ from pdb_core.sharing import TableUse, own_tables, shared_tables
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
 # Up to this many cell sets the regions are counted, beyond it estimated from a sample of that size.
-_COUNTED_SETS = 500_000
+_COUNTED_SETS = 2_500_000
 # HDF5's own structures: superblock, groups, attributes, before and after alignment.
 _FILE_OVERHEAD_BYTES = 64 * 1024
+# A build takes this share of the available memory if it can: the system needs the rest to cache files.
+_MEMORY_SHARE = 0.7
 
 
 @dataclass(frozen=True)
 class PatternPlan:
-    """One pattern of a build. `memory_bytes` is what its search holds at once, the table among it.
+    """One pattern of a build. `memory_bytes` is what its search holds at once, the table among it; at least
+    `spilled_bytes` of these are in a temporary file.
 
     `use` is None where the pattern is searched; else it uses the table of another, and takes no bytes of its own.
     """
@@ -42,11 +46,18 @@ class PatternPlan:
     states_are_exact: bool
     memory_bytes: int
     use: TableUse | None = None
+    spilled_bytes: int = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Most bytes that the search holds in memory."""
+        return self.memory_bytes - self.spilled_bytes
 
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """A build before it starts. `memory_bytes` is the peak of the process.
+    """A build before it starts. `memory_bytes` is the peak of the process. If `overlaps_writing`, each table is written
+    while the next pattern is searched; else it is written before, so that its memory is free.
 
     `checkpoint_bytes` is what checkpoints take of the disk beside `disk_bytes`, where the build is so long that it
     writes any; without room it does without. `available_disk` counts what an unfinished build of the same file holds.
@@ -64,6 +75,13 @@ class BuildPlan:
     available_memory: int
     available_disk: int
     checkpoint_bytes: int
+    overlaps_writing: bool = True
+
+    @property
+    def spilled_bytes(self) -> int:
+        """Most bytes of the disk that a search takes for bits, beside `disk_bytes`."""
+        spilled = max(entry.spilled_bytes for entry in self.patterns)
+        return spilled and spilled + PIECE_BYTES
 
     @property
     def uses(self) -> tuple[TableUse, ...]:
@@ -102,10 +120,9 @@ def plan_build(
         _plan_pattern(size, pattern, encoding, partition.cost, None if use.index == index else use)
         for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True))
     )
-    # While a pattern is searched the table of the one before is still being written.
+    memory = available_memory()
+    patterns, overlaps_writing = _fit(encoding, patterns, memory)
     searched = [entry for entry in patterns if entry.use is None]
-    tables = [0, *(entry.n_bytes for entry in searched)]
-    peak = max(entry.memory_bytes + before for entry, before in zip(searched, tables, strict=False))
     return BuildPlan(
         size,
         goal,
@@ -114,11 +131,12 @@ def plan_build(
         out,
         n_threads or available_cores(),
         patterns,
-        peak + PROCESS_BYTES,
+        _peak(patterns, overlaps_writing),
         _FILE_OVERHEAD_BYTES + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
-        available_memory(),
+        memory,
         available_disk(out.absolute().parent) + held_table_bytes(out),
         2 * max(_checkpoint_bytes(size, entry.pattern.n_tiles, encoding, partition.cost) for entry in searched),
+        overlaps_writing,
     )
 
 
@@ -131,9 +149,10 @@ def check_plan(plan: BuildPlan) -> None:
             f"building {plan.partition.name} for {plan.size} needs {format_bytes(plan.memory_bytes)} of memory, "
             f"{format_bytes(plan.available_memory)} are available; {fitting}"
         )
-    if plan.disk_bytes > plan.available_disk:
+    disk_bytes = plan.disk_bytes + plan.spilled_bytes
+    if disk_bytes > plan.available_disk:
         raise DiskFullError(
-            f"{plan.out} needs {format_bytes(plan.disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
+            f"{plan.out} needs {format_bytes(disk_bytes)}, {format_bytes(plan.available_disk)} are free there; "
             f"make room or choose another place with --out"
         )
 
@@ -150,6 +169,30 @@ def _plan_pattern(
         return PatternPlan(pattern, n_entries, 0, n_states, exact, 0, use)
     memory_bytes = _search_bytes(size, pattern.n_tiles, encoding, cost)
     return PatternPlan(pattern, n_entries, n_bytes, n_states, exact, memory_bytes)
+
+
+def _fit(encoding: Encoding, patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
+    """Fit the searches into the memory, if they can be: tables are written before the next search, and bits are kept in
+    a file. Return the patterns, and whether writing and searching overlap.
+    """
+    wanted = int(memory * _MEMORY_SHARE)
+    if _peak(patterns, overlaps_writing=True) <= wanted:
+        return patterns, True
+    if encoding == "bytes":
+        return patterns, False
+    return tuple(replace(entry, spilled_bytes=_spilled_bytes(entry, wanted)) for entry in patterns), False
+
+
+def _spilled_bytes(entry: PatternPlan, memory: int) -> int:
+    """How many of its bits a search keeps in a file, so that a process with it takes at most so much memory."""
+    return max(0, min(_bits_bytes(entry.pattern.n_tiles, entry.n_states), entry.memory_bytes + PROCESS_BYTES - memory))
+
+
+def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
+    """Memory of the process."""
+    searched = [entry for entry in patterns if entry.use is None]
+    before = [0, *(entry.n_bytes * overlaps_writing for entry in searched)]
+    return max(entry.held_bytes + table for entry, table in zip(searched, before, strict=False)) + PROCESS_BYTES
 
 
 @lru_cache(maxsize=64)
@@ -192,8 +235,16 @@ def _count_blocks(size: BoardSize, n_tiles: int, cost: Cost) -> tuple[int, bool]
     return round(int(count_regions_of(size, sample)[-1]) / len(sample) * n_sets), False
 
 
+def _bits_bytes(n_tiles: int, n_states: int) -> int:
+    """Bytes of the rows of bits of a search: what it can keep in a file."""
+    return n_states // math.factorial(n_tiles) * row_bytes(n_tiles)
+
+
 def _largest_pattern_that_fits(size: BoardSize, encoding: Encoding, cost: Cost, memory: int) -> int:
     for n_tiles in range(min(MAX_PATTERN_TILES, size.n_cells - 1), 0, -1):
-        if _search_bytes(size, n_tiles, encoding, cost) + PROCESS_BYTES <= memory:
+        needed = _search_bytes(size, n_tiles, encoding, cost) + PROCESS_BYTES
+        if encoding == "bits":
+            needed -= _count_blocks(size, n_tiles, cost)[0] * row_bytes(n_tiles)
+        if needed <= memory:
             return n_tiles
     return 0

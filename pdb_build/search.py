@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from pdb_build.bit_rows import Spill
 from pdb_build.frontier import Arrays, BitsFrontier, BytesFrontier, Frontier, Table
 from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.encoding import UNREACHED, Encoding, count_entries
@@ -103,16 +104,22 @@ def search_pattern(
     n_threads: int,
     progress: Progress | None = None,
     keeper: SearchKeeper | None = None,
+    spill: Spill | None = None,
 ) -> PatternTable:
     """Distances of all placements of `pattern` from `goal`; `cost` says which moves count. Where every move does, the
     encoding is `bits`.
 
-    The result depends neither on `n_threads` nor on what `keeper` makes of it. Raises `LimitReachedError` for a
-    distance over 254, which no byte can hold, and what `keeper` raises.
+    `spill` keeps some of the bits in a file, which takes less memory. The result depends neither on `n_threads` nor on
+    `spill` nor on `keeper`.
+
+    Raises `LimitReachedError` for a distance over 254, which no byte can hold; `DiskFullError` and `OutputError` if the
+    file of `spill` cannot be written or read; and what `keeper` raises.
     """
     start = time.perf_counter()
     layout = pattern_layout(size, pattern.n_tiles, cost)
-    frontier = BitsFrontier(layout, goal, pattern) if encoding == "bits" else BytesFrontier(layout, goal, pattern)
+    frontier = (
+        BitsFrontier(layout, goal, pattern, spill) if encoding == "bits" else BytesFrontier(layout, goal, pattern)
+    )
     n_states = layout.blocks.n_blocks * layout.blocks.n_orders
     n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
     begin = SearchPosition() if keeper is None else keeper.restore(frontier.arrays())

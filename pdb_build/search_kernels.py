@@ -163,46 +163,91 @@ def advance_minimum(
 
 
 @kernel
-def advance_bits(
-    blocks: Any, level: int, first_transition: Any, sources: Any, jumps: Any,
-    word_jumps: Any, first_jumps: Any, targets: Any, frontier: Any, frontier_words: Any, n_active: Any, bits: Any,
-    received: Any, received_words: Any, counts: Any,
-) -> None:  # fmt: skip
-    """The same, blank-aware: note bit 1 of the level in `bits` (uint64[n_blocks, r], mutated), in the order of words.
+def advance_blocks(
+    blocks: Any, first_transition: Any, sources: Any, jumps: Any, word_jumps: Any, first_jumps: Any, targets: Any,
+    frontier: Any, frontier_words: Any, n_active: Any, received: Any, received_words: Any,
+) -> int:  # fmt: skip
+    """Advance some blocks by two levels. Return how many states are new.
 
-    blocks        int64[m]                  all of the parity of `level`; no other thread may hold one of them
-    counts        int64[2]                  mutated: + states reached, twice
+    blocks        int64[m]                  all of one parity; no other thread may hold one of them
+    All that is not named here as in `advance_block`.
     """
+    n_reached = 0
     for i in range(blocks.shape[0]):
-        block = blocks[i]
-        n_new = advance_block(
-            block, first_transition, sources, jumps, word_jumps, first_jumps, targets,
+        n_reached += advance_block(
+            blocks[i], first_transition, sources, jumps, word_jumps, first_jumps, targets,
             frontier, frontier_words, n_active, received, received_words,
         )  # fmt: skip
-        if n_new != 0 and level & 2 != 0:
-            for w in range(bits.shape[1]):
-                bits[block, w] |= frontier[block, w]
-        counts[0] += n_new
-        counts[1] += n_new
+    return n_reached
 
 
 @kernel
-def sort_bits(start: int, stop: int, bits: Any, slot_of_rank: Any, table: Any) -> None:
-    """Bring the bits of blocks `start` to `stop` from the order of words into that of arrangements.
+def add_bits(blocks: Any, n_active: Any, frontier: Any, bits: Any) -> None:
+    """Set the bits of all states that a level has reached in some blocks.
 
-    bits          uint64[n_blocks, r]       as `advance_bits` left them
+    blocks        int64[m]
+    n_active, frontier                      as in `advance_block`, after the level
+    bits          uint64[m, r]              mutated: the rows of `blocks`, in the order of words
+    """
+    for i in range(blocks.shape[0]):
+        block = blocks[i]
+        if n_active[block] != 0:
+            for w in range(bits.shape[1]):
+                bits[i, w] |= frontier[block, w]
+
+
+@kernel
+def transpose_bits(square: Any) -> None:
+    """Exchange bit j of `square[i]` and bit i of `square[j]`, for all i and j; uint64[64], mutated."""
+    mask = np.uint64(0x00000000FFFFFFFF)
+    shift = 32
+    while shift != 0:
+        for i in range(64):
+            if i & shift == 0:
+                lower, upper = square[_at(i)], square[_at(i + shift)]
+                change = ((lower >> np.uint64(shift)) ^ upper) & mask
+                square[_at(i)] = lower ^ (change << np.uint64(shift))
+                square[_at(i + shift)] = upper ^ change
+        shift >>= 1
+        mask ^= mask << np.uint64(shift)
+
+
+@kernel
+def sort_bits(blocks: Any, bits: Any, slot_of_rank: Any, table: Any) -> None:
+    """Bring the bits of some blocks from the order of words into that of arrangements.
+
+    Up to 64 rows are sorted together: transposed, so that the bits of a slot make an integer, and transposed back.
+
+    blocks        int64[m]
+    bits          uint64[m, r]              their rows, as `add_bits` left them
     slot_of_rank  uint32[k!]                as in `WordLayout`
-    table         uint8[n_blocks, (k! + 7) // 8]  mutated: rank r is bit r % 8 of byte r // 8
+    table         uint8[n_blocks, (k! + 7) // 8]  mutated: rank r is bit r % 8 of byte r // 8 of the row of its block
     """
     n_orders = slot_of_rank.shape[0]
-    for block in range(start, stop):
-        row = bits[block]
-        for first in range(0, n_orders, 8):
-            byte = np.uint64(0)
-            for i in range(min(8, n_orders - first)):
-                slot = np.uint64(slot_of_rank[_at(first + i)])
-                byte |= ((row[slot >> np.uint64(6)] >> (slot & np.uint64(63))) & _ONE) << np.uint64(i)
-            table[block, first >> 3] = byte
+    columns = np.empty(bits.shape[1] * 64, dtype=np.uint64)
+    square = np.empty(64, dtype=np.uint64)
+    for first in range(0, blocks.shape[0], 64):
+        n_rows = min(64, blocks.shape[0] - first)
+        square[:] = 0
+        for w in range(bits.shape[1]):
+            for i in range(n_rows):
+                square[i] = bits[first + i, w]
+            square[n_rows:] = 0
+            transpose_bits(square)
+            columns[w * 64 : w * 64 + 64] = square
+        for first_rank in range(0, n_orders, 64):
+            n_ranks = min(64, n_orders - first_rank)
+            square[n_ranks:] = 0
+            for j in range(n_ranks):
+                square[j] = columns[_at(slot_of_rank[_at(first_rank + j)])]
+            transpose_bits(square)
+            first_byte = first_rank >> 3
+            n_bytes = (n_ranks + 7) >> 3
+            for i in range(n_rows):
+                block = blocks[first + i]
+                word = square[i]
+                for byte in range(n_bytes):
+                    table[block, first_byte + byte] = np.uint8((word >> np.uint64(8 * byte)) & np.uint64(255))
 
 
 @kernel

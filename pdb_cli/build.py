@@ -214,7 +214,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
                 "entries": entry.n_entries,
                 "states": entry.n_states,
                 "states_are_exact": entry.states_are_exact,
-                "memory_bytes": entry.memory_bytes,
+                "memory_bytes": entry.held_bytes,
             }
             for entry in plan.patterns
         ],
@@ -222,6 +222,7 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
         "memory_bytes": plan.memory_bytes,
         "memory_available_bytes": plan.available_memory,
         "disk_bytes": plan.disk_bytes,
+        "temporary_disk_bytes": plan.spilled_bytes,
         "checkpoint_bytes": plan.checkpoint_bytes,
         "disk_available_bytes": plan.available_disk,
         "threads": plan.n_threads,
@@ -251,6 +252,9 @@ def _plan_text(records: Any) -> Any:
             f"disk {format_bytes(record['disk_bytes'])} of {format_bytes(record['disk_available_bytes'])} free, "
             f"{record['threads']} threads"
         )
+        if record["temporary_disk_bytes"]:
+            room = format_bytes(record["temporary_disk_bytes"])
+            yield f"  bits that do not fit into the memory, in a temporary file: up to {room} of disk more"
         room = format_bytes(record["checkpoint_bytes"])
         yield f"  checkpoints, in a build of over a minute: up to {room} of disk more"
 

@@ -245,12 +245,19 @@ def test_plan_counts_states_of_15_puzzle_patterns(tmp_path: Path, n_tiles: int, 
 def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
     exact = plan_for(tmp_path / "a.h5", "6666", BoardSize(5, 5)).patterns[0]
     assert exact.states_are_exact
-    large = plan_for(
+    eight = plan_for(
         tmp_path / "a.h5", "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24", BoardSize(5, 5)
+    ).patterns[0]
+    assert eight.states_are_exact
+    assert eight.n_states == 87_358_400_640
+    large = plan_for(
+        tmp_path / "a.h5",
+        "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,16,17,18,19,20,21/22,23,24,25,26,27,28/29,30,31,32,33,34,35",
+        BoardSize(6, 6),
     )
     assert not large.patterns[0].states_are_exact
     # Between one and three regions a cell set.
-    n_placements = math.perm(25, 8)
+    n_placements = math.perm(36, 7)
     assert n_placements < large.patterns[0].n_states < 3 * n_placements
 
 
@@ -274,10 +281,10 @@ def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding)
 def test_build_without_memory_is_refused_and_says_what_would_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 400_000_000)
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 300_000_000)
     plan = plan_for(tmp_path / "a.h5", "78", BoardSize(4, 4))
     with pytest.raises(
-        MemoryLimitError, match=r"of memory, 400\.0 MB are available; patterns of at most 7 tiles would fit"
+        MemoryLimitError, match=r"of memory, 300\.0 MB are available; patterns of at most 7 tiles would fit"
     ):
         build_database(plan)
     assert list(tmp_path.iterdir()) == []

@@ -208,7 +208,7 @@ def empty(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [flip, cut, empty, Path.unlink])
-@pytest.mark.parametrize("which", ["json", "frontier", "active", "bits"])
+@pytest.mark.parametrize("which", ["json", "frontier", "active", "bits-0", "bits-1"])
 def test_older_checkpoint_is_taken_where_the_newest_is_damaged(
     tmp_path: Path, damage: Callable[[Path], None], which: str
 ) -> None:

@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pdb_build.bit_rows import BitRows
 from pdb_build.cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_build.frontier import Table
-from pdb_build.search_kernels import advance_bits, advance_minimum, fill_unreached, sort_bits
+from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
 from pdb_core.cost import Cost
 from pdb_core.encoding import UNREACHED, Encoding, block_bytes
@@ -171,7 +172,11 @@ class Shard:
         self._local_first_block = blocks.first_block[self._first_set : self._last_set + 1] - np.int32(self._first_block)
         items = of_blocks if search.encoding == "bits" else of_blocks[self._local_first_block[:-1]]
         item_keys = keys_of(items) - first_key
-        self._items = [np.flatnonzero(item_keys == key) for key in range(2 * n_rounds)]
+        step = max(1, _SLAB_STATES // blocks.n_orders)
+        self._slabs = [
+            [found[first : first + step] for first in range(0, len(found), step)]
+            for found in (np.flatnonzero(item_keys == key) for key in range(2 * n_rounds))
+        ]
         given = self._given.lengths.reshape(search.n_shards, n_rounds, 2).sum(axis=0)
         taken = np.array([np.diff(self._borders(key)) for key in range(2 * n_rounds)])
         return ShardSize(self._rows_bytes(), self._words.row_bytes, given, taken.reshape(n_rounds, 2, search.n_shards))
@@ -183,7 +188,7 @@ class Shard:
         self._frontier = np.zeros((self._n_own + self._n_halo, n_row), dtype=np.uint64)
         self._n_active = np.zeros(len(self._frontier), dtype=np.int32)
         if self._search.encoding == "bits":
-            self._bits = np.zeros((self._n_own, n_row), dtype=np.uint64)
+            self._bits = BitRows(self._slabs, n_row)
         else:
             self._seen = np.zeros((n_sets, n_row), dtype=np.uint64)
             self._table = np.empty((n_sets, self._blocks.n_orders), dtype=np.uint8)
@@ -231,9 +236,7 @@ class Shard:
                 raise ShardLostError(f"shard {self._number} is at level {self._level}, not at {level - 1}")
             self._advanced.add(of_round)
             self._unpack(packs, 2 * of_round + level % 2)
-            items = self._items[2 * of_round + level % 2]
-            step = max(1, _SLAB_STATES // self._blocks.n_orders)
-            slabs = [items[first : first + step] for first in range(0, len(items), step)]
+            slabs = self._slabs[2 * of_round + level % 2]
             counts = sum(
                 self._in_threads(lambda slab: self._advance_slab(slab, level), slabs), np.zeros(2, dtype=np.int64)
             )
@@ -251,10 +254,10 @@ class Shard:
             # The frontier is over: its memory becomes the table's.
             table = self._frontier.view(np.uint8).reshape(-1)[: self._n_own * n_bytes].reshape(-1, n_bytes)
 
-            def sort(first: int) -> None:
-                sort_bits(first, min(first + step, len(table)), self._bits, slot_of_rank, table)
+            def sort(slab: npt.NDArray[np.int64]) -> None:
+                sort_bits(slab, self._bits.read(slab), slot_of_rank, table)
 
-            self._in_threads(sort, range(0, len(table), step))
+            self._in_threads(sort, self._bits.slabs)
             self._table = table
         elif not is_complete:
             for first in range(0, len(self._table), step):
@@ -302,12 +305,13 @@ class Shard:
         received = np.empty(self._frontier.shape[1], dtype=np.uint64)
         counts = np.zeros(2, dtype=np.int64)
         if self._search.encoding == "bits":
-            advance_bits(
-                items, level, first_transition, self._local_sources, jumps,
+            counts[:] = advance_blocks(
+                items, first_transition, self._local_sources, jumps,
                 words.jumps, words.first_jumps, words.targets,
-                self._frontier, self._frontier.view(words.dtype), self._n_active, self._bits,
-                received, received.view(words.dtype), counts,
+                self._frontier, self._frontier.view(words.dtype), self._n_active, received, received.view(words.dtype),
             )  # fmt: skip
+            if level & 2 and counts[0]:
+                add_bits(items, self._n_active, self._frontier, self._bits.read(items))
         else:
             advance_minimum(
                 items, level, self._local_first_block, first_transition, self._local_sources, jumps,
