@@ -7,6 +7,7 @@ another, so rows in the order of slabs are read and written sequentially. See do
 import mmap
 import os
 import tempfile
+import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from threading import local
@@ -133,6 +134,7 @@ class _RowFile:
     def __init__(self, folder: Path, n_rows: int, n_row: int) -> None:
         with writing_errors(folder):
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+            weakref.finalize(self, self._file.close)
             # Reserve the disk now, so that it cannot be full in the middle of the search.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), 0, n_rows * n_row * 8)

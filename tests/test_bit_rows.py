@@ -1,0 +1,212 @@
+"""Rows of bits in memory and in a file: they hold the same, and builds make the same files with either."""
+
+import errno
+import math
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pdb_build import BuildPlan, BuildProgress, bit_rows, build_database, check_plan, plan_build
+from pdb_build.bit_rows import BitRows, Spill
+from pdb_build.durable import read_all
+from pdb_build.search_kernels import sort_bits, transpose_bits
+from pdb_build.words import word_layout
+from pdb_core.encoding import Encoding
+from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
+from pdb_core.pattern import parse_partition
+from pdb_core.puzzle import blank_first, parse_size
+
+pytestmark = pytest.mark.tiny
+EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
+
+
+def plan_for(
+    out: Path, partition: str = "1,2,5/3,4,6/7,8", size: str = "3x3", encoding: Encoding = "bits"
+) -> BuildPlan:
+    board_size = parse_size(size)
+    goal = blank_first(board_size)
+    parsed = parse_partition(partition, board_size, goal)
+    return plan_build(board_size, goal, parsed, out, encoding=encoding, n_threads=2)
+
+
+def slabs_of(lengths: list[list[int]]) -> list[list[np.ndarray]]:
+    """Slabs of so many blocks, with the blocks in any order."""
+    blocks = np.random.default_rng(3).permutation(sum(map(sum, lengths)))
+    parts = iter(np.split(blocks, np.cumsum([length for of_level in lengths for length in of_level])))
+    return [[next(parts) for _ in of_level] for of_level in lengths]
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 200, 1000, 10**9])
+@pytest.mark.parametrize("lengths", [[[4, 4, 4, 2], [4, 4, 1]], [[3], []], [[], [1]]])
+def test_rows_keep_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int, lengths: list[list[int]]
+) -> None:
+    monkeypatch.setattr(bit_rows, "PIECE_BYTES", 250)
+    n_row = 5
+    slabs = slabs_of(lengths)
+    rows = BitRows(slabs, n_row, Spill(tmp_path, n_bytes))
+    expected = np.zeros((sum(map(sum, lengths)), n_row), dtype=np.uint64)
+    generator = np.random.default_rng(7)
+
+    def add(slab: np.ndarray, value: np.ndarray) -> None:
+        read = rows.read(slab)
+        assert np.array_equal(read, expected[slab])
+        read |= value
+        rows.write(slab, read)
+        expected[slab] |= value
+
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(3):
+            values = [generator.integers(0, 2**63, (len(slab), n_row), dtype=np.uint64) for slab in rows.slabs]
+            list(pool.map(add, rows.slabs, values))
+    assert all(np.array_equal(rows.read(slab), expected[slab]) for slab in rows.slabs)
+    # Checkpoints: arrays of the same names and shapes, which can be read and filled, wherever the rows are.
+    in_memory = BitRows(slabs, n_row).arrays()
+    arrays = rows.arrays()
+    assert [(name, array.shape) for name, array in arrays.items()] == [(n, a.shape) for n, a in in_memory.items()]
+    assert np.array_equal(np.concatenate(list(arrays.values())), expected[np.concatenate(rows.slabs)])
+    for array in arrays.values():
+        array[:] = 3
+    assert all((rows.read(slab) == 3).all() for slab in rows.slabs)
+    assert list(tmp_path.iterdir()) == []  # the file has no name
+
+
+def test_spill_takes_at_least_what_is_asked_for_and_less_than_a_piece_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bit_rows, "PIECE_BYTES", 100)
+    reserved: list[int] = []
+    monkeypatch.setattr(os, "posix_fallocate", lambda _file, _start, n_bytes: reserved.append(n_bytes))
+    slabs = slabs_of([[2] * 9, [2] * 9])
+    for n_bytes in range(1, 700, 30):
+        BitRows(slabs, 2, Spill(tmp_path, n_bytes))
+        assert reserved[-1] >= min(n_bytes, 36 * 16)
+        assert reserved[-1] < n_bytes + 100
+
+
+def test_transposed_bits_equal_numpy() -> None:
+    square = np.random.default_rng(1).integers(0, 2**64, 64, dtype=np.uint64)
+    bits = np.unpackbits(square.view(np.uint8), bitorder="little").reshape(64, 64)
+    transpose_bits(square)
+    assert np.array_equal(np.unpackbits(square.view(np.uint8), bitorder="little").reshape(64, 64), bits.T)
+
+
+@pytest.mark.parametrize("n_blocks", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("n_tiles", [1, 2, 3, 4, 5, 6])
+def test_sorted_bits_equal_those_taken_one_by_one(n_tiles: int, n_blocks: int) -> None:
+    words = word_layout(n_tiles, 3)
+    generator = np.random.default_rng(n_blocks)
+    bits = generator.integers(0, 2**63, (n_blocks, words.row_bytes // 8), dtype=np.uint64)
+    blocks = generator.permutation(n_blocks + 5)[:n_blocks]
+    table = np.zeros((n_blocks + 5, (math.factorial(n_tiles) + 7) // 8), dtype=np.uint8)
+    sort_bits(blocks, bits, words.slot_of_rank, table)
+    one_by_one = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little")[:, words.slot_of_rank]
+    assert np.array_equal(table[blocks], np.packbits(one_by_one, axis=1, bitorder="little"))
+    assert not np.delete(table, blocks, axis=0).any()
+
+
+@pytest.mark.parametrize("piece_bytes", [100, 10**6])
+@pytest.mark.parametrize("slab_states", [40, 5_000_000])
+def test_build_with_bits_in_a_file_makes_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int, slab_states: int
+) -> None:
+    expected = build_database(plan_for(tmp_path / "memory.h5")).path.read_bytes()
+    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", slab_states)
+    monkeypatch.setattr(bit_rows, "PIECE_BYTES", piece_bytes)
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
+    plan = plan_for(tmp_path / "file.h5")
+    assert plan.spilled_bytes > 0
+    assert not plan.overlaps_writing
+    assert build_database(plan).path.read_bytes() == expected
+
+
+def interrupt_at(n_calls: int) -> Callable[[BuildProgress], None]:
+    """Ctrl-C at the n-th report of progress."""
+    left = [n_calls]
+
+    def show(_progress: BuildProgress) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    return show
+
+
+@pytest.mark.parametrize("shares", [(0.0, 0.7), (0.7, 0.0), (0.0, 0.0)])
+def test_checkpoint_does_not_depend_on_where_the_bits_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: tuple[float, float]
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
+    expected = build_database(plan_for(tmp_path / "whole.h5")).path.read_bytes()
+    monkeypatch.setattr(bit_rows, "PIECE_BYTES", 100)
+    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 100)
+    out = tmp_path / "a.h5"
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[0])
+    with pytest.raises(KeyboardInterrupt):
+        build_database(plan_for(out), progress=interrupt_at(8), checkpoint_every_s=0)
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[1])
+    assert build_database(plan_for(out)).n_runs == 2
+    assert out.read_bytes() == expected
+
+
+def test_full_or_broken_disk_ends_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
+
+    def fail(number: int) -> Callable[..., None]:
+        def refuse(*_args: object) -> None:
+            raise OSError(number, os.strerror(number))
+
+        return refuse
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", fail(errno.ENOSPC))
+        with pytest.raises(DiskFullError, match="the disk is full"):
+            build_database(plan_for(tmp_path / "a.h5"))
+    for function in ("read_all", "write_all"):
+        with monkeypatch.context() as patch:
+            patch.setattr(bit_rows, function, fail(errno.EIO))
+            with pytest.raises(OutputError, match="Input/output error"):
+                build_database(plan_for(tmp_path / "a.h5"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "short"
+    path.write_bytes(bytes(10))
+    with path.open("rb") as file, pytest.raises(OSError, match="Input/output error"):
+        read_all(file.fileno(), memoryview(bytearray(8)), 4)
+
+
+def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
+    plan = plan_for(tmp_path / "a.h5", EIGHTS, "5x5")
+    assert 16e9 < plan.memory_bytes < 17e9
+    assert 5e9 < plan.spilled_bytes < 6.5e9
+    assert not plan.overlaps_writing
+    check_plan(plan)
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: plan.disk_bytes)
+    with pytest.raises(DiskFullError, match="needs 38"):
+        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, "5x5"))
+
+
+def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 12_500_000_000)
+    plan = plan_for(tmp_path / "a.h5", EIGHTS, "5x5")
+    assert plan.memory_bytes < 12.5e9
+    check_plan(plan)
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 11_000_000_000)
+    with pytest.raises(MemoryLimitError, match="patterns of at most 7 tiles would fit"):
+        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, "5x5"))
+
+
+def test_bytes_have_no_bits_to_spill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
+    plan = plan_for(tmp_path / "a.h5", encoding="bytes")
+    assert plan.spilled_bytes == 0
+    assert not plan.overlaps_writing
+    build_database(plan)
