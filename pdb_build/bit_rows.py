@@ -55,9 +55,11 @@ class BitRows:
         self._pieces: list[_Piece] = []
         self._places: dict[int, tuple[_Piece, int]] = {}
         for number, group in enumerate(groups):
-            piece: _Piece = _MemoryPiece(n_rows[number], n_row)
+            piece: _Piece
             if file is not None and number in spilled:
                 piece = _FilePiece(file, sum(n_rows[other] for other in spilled if other < number), n_rows[number])
+            else:
+                piece = _MemoryPiece(n_rows[number], n_row)
             self._pieces.append(piece)
             for slab, start in zip(group, np.cumsum([0, *map(len, group)]).tolist(), strict=False):
                 self._places[int(slab[0])] = piece, start

@@ -1,7 +1,7 @@
 """Building a database, as a whole. Read this first.
 
 plan     what it takes, and whether there is room             plan.py
-search   the distances of each pattern, on all cores          search.py, search_kernels.py
+search   the distances of each pattern, on all cores          search.py, frontier.py, bit_rows.py, search_kernels.py
 write    each table while the next pattern is searched        writer.py
 keep     now and then, what was done so far                    keeper.py, checkpoint_files.py, checkpoint.py
 report   what was done, beside the file                       report.py

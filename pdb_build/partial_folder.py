@@ -5,6 +5,7 @@ layout.h5         the same without tables, while a build goes on from a checkpoi
 checkpoint-N...   checkpoints, see `checkpoint_files`
 lock              held by the builder; says who that is
 TOKEN.*           parts of tables, where the build is on a cluster
+without a name    bits of a search that do not fit into the memory, see `bit_rows`
 
 The lock is one of the system's (flock): it ends with the process that holds it, however that ends.
 """

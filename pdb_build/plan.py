@@ -56,8 +56,10 @@ class PatternPlan:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """A build before it starts. `memory_bytes` is the peak of the process. If `overlaps_writing`, each table is written
-    while the next pattern is searched; else it is written before, so that its memory is free.
+    """A build before it starts.
+
+    `memory_bytes` is the peak of the process. If `overlaps_writing`, each table is written while the next pattern is
+    searched. Otherwise it is written before that search, which then has the table's memory.
 
     `checkpoint_bytes` is what checkpoints take of the disk beside `disk_bytes`, where the build is so long that it
     writes any; without room it does without. `available_disk` counts what an unfinished build of the same file holds.
@@ -172,8 +174,8 @@ def _plan_pattern(
 
 
 def _fit(encoding: Encoding, patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
-    """Fit the searches into the memory, if they can be: tables are written before the next search, and bits are kept in
-    a file. Return the patterns, and whether writing and searching overlap.
+    """Fit the searches into the memory: write tables before the next search, and keep bits in a file. Return the
+    patterns, and whether writing and searching overlap.
     """
     wanted = int(memory * _MEMORY_SHARE)
     if _peak(patterns, overlaps_writing=True) <= wanted:
@@ -184,7 +186,7 @@ def _fit(encoding: Encoding, patterns: tuple[PatternPlan, ...], memory: int) -> 
 
 
 def _spilled_bytes(entry: PatternPlan, memory: int) -> int:
-    """How many of its bits a search keeps in a file, so that a process with it takes at most so much memory."""
+    """Return the bytes of bits that a search keeps in a file, so that the process takes at most `memory` bytes."""
     return max(0, min(_bits_bytes(entry.pattern.n_tiles, entry.n_states), entry.memory_bytes + PROCESS_BYTES - memory))
 
 

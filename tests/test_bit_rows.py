@@ -34,7 +34,7 @@ def plan_for(
 
 
 def slabs_of(lengths: list[list[int]]) -> list[list[np.ndarray]]:
-    """Slabs of so many blocks, with the blocks in any order."""
+    """Return slabs of the given lengths, whose blocks are in random order."""
     blocks = np.random.default_rng(3).permutation(sum(map(sum, lengths)))
     parts = iter(np.split(blocks, np.cumsum([length for of_level in lengths for length in of_level])))
     return [[next(parts) for _ in of_level] for of_level in lengths]
