@@ -10,18 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pdb_build import BuildPlan, BuildProgress, bit_rows, build_database, check_plan, plan_build
+from pdb_build import BuildPlan, BuildProgress, bit_rows, build_database, plan_build
 from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.durable import read_all
 from pdb_build.search_kernels import sort_bits, transpose_bits
 from pdb_build.words import word_layout
 from pdb_core.encoding import Encoding
-from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
+from pdb_core.errors import DiskFullError, OutputError
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_first, parse_size
 
 pytestmark = pytest.mark.tiny
-EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
 
 
 def plan_for(
@@ -179,29 +178,6 @@ def test_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(bytes(10))
     with path.open("rb") as file, pytest.raises(OSError, match="Input/output error"):
         read_all(file.fileno(), memoryview(bytearray(8)), 4)
-
-
-def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
-    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
-    plan = plan_for(tmp_path / "a.h5", EIGHTS, "5x5")
-    assert 16e9 < plan.memory_bytes < 17e9
-    assert 5e9 < plan.spilled_bytes < 6.5e9
-    assert not plan.overlaps_writing
-    check_plan(plan)
-    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: plan.disk_bytes)
-    with pytest.raises(DiskFullError, match="needs 38"):
-        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, "5x5"))
-
-
-def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 12_500_000_000)
-    plan = plan_for(tmp_path / "a.h5", EIGHTS, "5x5")
-    assert plan.memory_bytes < 12.5e9
-    check_plan(plan)
-    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 11_000_000_000)
-    with pytest.raises(MemoryLimitError, match="patterns of at most 7 tiles would fit"):
-        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, "5x5"))
 
 
 def test_bytes_have_no_bits_to_spill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from tests import naive
 
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
+EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
 
 
 def plan_for(
@@ -245,9 +246,7 @@ def test_plan_counts_states_of_15_puzzle_patterns(tmp_path: Path, n_tiles: int, 
 def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
     exact = plan_for(tmp_path / "a.h5", "6666", BoardSize(5, 5)).patterns[0]
     assert exact.states_are_exact
-    eight = plan_for(
-        tmp_path / "a.h5", "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24", BoardSize(5, 5)
-    ).patterns[0]
+    eight = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)).patterns[0]
     assert eight.states_are_exact
     assert eight.n_states == 87_358_400_640
     large = plan_for(
@@ -259,6 +258,29 @@ def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
     # Between one and three regions a cell set.
     n_placements = math.perm(36, 7)
     assert n_placements < large.patterns[0].n_states < 3 * n_placements
+
+
+def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
+    plan = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5))
+    assert 16e9 < plan.memory_bytes < 17e9
+    assert 5e9 < plan.spilled_bytes < 6.5e9
+    assert not plan.overlaps_writing
+    check_plan(plan)
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: plan.disk_bytes)
+    with pytest.raises(DiskFullError, match="needs 38"):
+        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)))
+
+
+def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 12_500_000_000)
+    plan = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5))
+    assert plan.memory_bytes < 12.5e9
+    check_plan(plan)
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 11_000_000_000)
+    with pytest.raises(MemoryLimitError, match="patterns of at most 7 tiles would fit"):
+        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
