@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import PdbError, WrongAnswerError
 from pdb_core.lookup import Int64s
+from pdb_core.private_memory import private_memory
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.vectors import address_of, compress_permutations
 from solver.engine.board_kernels import fill_boards
@@ -203,7 +204,11 @@ def engine_tables(
 
 
 def _successors(machine: MoveMachine) -> npt.NDArray[np.uint32]:
-    """Return the state after each state and move, with the moves it allows above; 0 for a move that is pruned."""
-    after = machine.successors.astype(np.int64)
-    allowed = allowed_moves(machine)
-    return np.where(after < 0, 0, after | (allowed[after] << ALLOWED_SHIFT)).astype(np.uint32).reshape(-1)
+    """Return the state after each state and move, with the moves it allows above; 0 for a move that is pruned.
+
+    The table of a large machine is read all over: it lies in huge pages.
+    """
+    after = machine.successors
+    table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)
+    table[:] = np.where(after < 0, 0, after | (allowed_moves(machine).astype(np.uint32) << ALLOWED_SHIFT)[after])
+    return table.reshape(-1)

@@ -13,7 +13,7 @@ BATCH_COLUMN = 4 * BATCH
 # first two sums, 8 bits each, and the moves left to the threshold. The *slack* of a sum is half of what the threshold
 # leaves above g + h: it shrinks by one when h rises, and stays when h falls.
 STATE, LINK, LEFT = range(3)
-ALLOWED_SHIFT, BLANK_SHIFT, BLANK_MASK = 16, 20, 63
+ALLOWED_SHIFT, BLANK_SHIFT, BLANK_MASK = 22, 26, 63
 MACHINE_MASK = (1 << ALLOWED_SHIFT) - 1
 MOVES_LEFT_SHIFT = 16
 ONE_MOVE = 1 << MOVES_LEFT_SHIFT

@@ -25,7 +25,18 @@ import numpy as np
 import numpy.typing as npt
 
 from solver.cache_file import cache_path, load_cached, save_cached
-from solver.move_pruning.move_pruning_kernels import GRID, play_sequences
+from solver.move_pruning.move_pruning_kernels import (
+    GRID,
+    NO_CHILD,
+    NO_ENTRY,
+    N_FILTER_BITS,
+    add_words,
+    fill_table,
+    link_states,
+    list_sequences,
+    mark_duplicates,
+    merge_states,
+)
 
 UP, LEFT, RIGHT, DOWN = range(4)
 REFUSED = -1
@@ -36,17 +47,23 @@ DEFAULT_LENGTH = 12
 # Only that the last move is not undone: the search of the textbook.
 UNDO_LENGTH = 2
 
+# Duplicates in larger boxes are rare. All those of up to 12 moves, and all on boards of 5x5, are within.
+LONGEST_SIDE = 5
+
 Codes = npt.NDArray[np.int64]
+States = npt.NDArray[np.int32]
+
+_NONE, _NO_FILTER = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
 class MoveMachine:
-    """`successors[state, move]` is the state after a move of the blank, int16[n, 4], or REFUSED; START is the first
+    """`successors[state, move]` is the state after a move of the blank, int32[n, 4], or REFUSED; START is the first
     one.
     """
 
     max_length: int
-    successors: npt.NDArray[np.int16]
+    successors: npt.NDArray[np.int32]
 
     @property
     def n_states(self) -> int:
@@ -69,120 +86,89 @@ def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False
     sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
     path = cache_path("machines", f"{kind}-{max_length}", sources)
     content = load_cached(path)
-    if content is not None and len(content) % 8 == 0:
-        successors = np.frombuffer(content, dtype=np.int16).reshape(-1, 4)
+    if content is not None and len(content) % 16 == 0:
+        successors = np.frombuffer(content, dtype=np.int32).reshape(-1, 4)
     else:
-        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))).astype(np.int16)
+        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals)))
         save_cached(path, successors.tobytes())
     successors.flags.writeable = False  # loaded and computed machines are then of one type to the compiler
     return MoveMachine(max_length, successors)
 
 
 def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Codes]:
-    """The duplicates of each length that hold no shorter one, as codes of two bits a move, the first move highest."""
+    """Return the duplicates of each length that hold no shorter one and stay inside LONGEST_SIDE rows and columns.
+
+    They are codes of two bits a move, the first move highest, in ascending order.
+    """
     keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
-    grid = np.arange(GRID * GRID, dtype=np.int64)
-    kept = np.zeros(1, dtype=np.int64)
-    # Sequences kept so far, in the order in which they come first: effect, box.
-    known_effects = np.zeros(1, dtype=np.int64)
-    known_boxes = np.full((1, 4), GRID // 2, dtype=np.int64)
+    n_before = 1
     duplicates: dict[int, Codes] = {}
     for length in range(1, max_length + 1):
-        codes = (kept[:, None] * 4 + np.arange(4)).reshape(-1)
-        for shorter, words in duplicates.items():
-            codes = codes[~np.isin(codes & ((1 << 2 * shorter) - 1), words)]
-        effects, boxes = np.empty(len(codes), dtype=np.int64), np.empty((len(codes), 4), dtype=np.int64)
-        play_sequences(codes, length, keys, grid, effects, boxes)
-        is_duplicate = _have_predecessor(known_effects, known_boxes, effects, boxes, keeps_equals=keeps_equals)
+        successors = _automaton(duplicates)
+        # Sequences grow by at most four moves; memory that is not written takes none.
+        hashes = np.empty(4 * n_before + 1, dtype=np.int64)
+        arguments = (successors, length, LONGEST_SIDE, keys)
+        n_before = list_sequences(*arguments, _NO_FILTER, _NONE, hashes, _NONE, _NONE)
+        # Most effects are those of one sequence: only the others are listed with their sequences.
+        repeated, n_listed = _repeated(hashes[:n_before])
+        del hashes
+        listed = tuple(np.empty(n_listed, dtype=np.int64) for _ in range(3))
+        n_listed = list_sequences(*arguments, *_table_of(repeated), *listed)
+        hashes, codes, lengths = (column[:n_listed] for column in listed)
+        order = np.lexsort((codes, lengths, hashes))
+        hashes, codes, lengths = hashes[order], codes[order], lengths[order]
+        is_duplicate = np.zeros(n_listed, dtype=bool)
+        mark_duplicates(hashes, codes, lengths, length, keeps_equals, is_duplicate)
         if is_duplicate.any():
-            duplicates[length] = codes[is_duplicate]
-        kept = codes[~is_duplicate]
-        known_effects = np.concatenate([known_effects, effects[~is_duplicate]])
-        known_boxes = np.concatenate([known_boxes, boxes[~is_duplicate]])
+            duplicates[length] = np.sort(codes[is_duplicate])
     return duplicates
 
 
-def _have_predecessor(
-    known_effects: Codes, known_boxes: Codes, effects: Codes, boxes: Codes, *, keeps_equals: bool
-) -> npt.NDArray[np.bool_]:
-    """Which of the new sequences have the effect of a known one that stays inside their box, or, unless `keeps_equals`,
-    of an earlier new one.
+def _repeated(hashes: Codes) -> tuple[Codes, int]:
+    """Return the hashes that occur more than once, and how often all of them occur together. Sorts `hashes`."""
+    hashes.sort()
+    is_repeated = hashes[1:] == hashes[:-1]
+    repeated = np.unique(hashes[1:][is_repeated])
+    return repeated, int(is_repeated.sum()) + len(repeated)
+
+
+def _table_of(hashes: Codes) -> tuple[npt.NDArray[np.uint8], Codes]:
+    """Return the filter and the table of hashes that `list_sequences` reads."""
+    filter_bits = np.zeros(N_FILTER_BITS // 8, dtype=np.uint8)
+    table = np.full(_table_size(len(hashes)), NO_ENTRY, dtype=np.int64)
+    fill_table(hashes, filter_bits, table)
+    return filter_bits, table
+
+
+def _table_size(n_entries: int) -> int:
+    """Return a power of two that leaves half of a hash table empty."""
+    return 1 << (2 * n_entries + 1).bit_length()
+
+
+def _automaton(duplicates: dict[int, Codes]) -> States:
+    """Return the automaton of Aho and Corasick: a state for each proper prefix of a duplicate, the longest one just
+    read. States are numbered breadth first, so that those visited most are near each other.
     """
-    all_effects = np.concatenate([known_effects, effects])
-    all_boxes = np.concatenate([known_boxes, boxes])
-    order = np.argsort(all_effects, kind="stable")
-    sorted_effects = all_effects[order]
-    starts = np.flatnonzero(np.r_[True, sorted_effects[1:] != sorted_effects[:-1]])
-    sizes = np.diff(np.r_[starts, len(order)])
-    result = np.zeros(len(effects), dtype=bool)
-    for start, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
-        kept: list[int] = []
-        for place in order[start : start + size].tolist():
-            new = place - len(known_effects)
-            box = all_boxes[place]
-            if new >= 0 and any(_is_inside(all_boxes[other], box) for other in kept):
-                result[new] = True
-            elif new < 0 or not keeps_equals:
-                kept.append(place)
-    return result
-
-
-def _is_inside(inner: Codes, outer: Codes) -> bool:
-    return bool(inner[0] >= outer[0] and inner[1] <= outer[1] and inner[2] >= outer[2] and inner[3] <= outer[3])
-
-
-def _automaton(duplicates: dict[int, Codes]) -> npt.NDArray[np.int32]:
-    """Aho and Corasick's automaton: a state for each proper prefix of a duplicate, that is the longest one just
-    read.
-    """
-    successors: list[list[int]] = [[START] * 4]
-    children: list[dict[int, int]] = [{}]
-    refused: list[set[int]] = [set()]
+    children = np.full((1 + sum((length - 1) * len(codes) for length, codes in duplicates.items()), 4), NO_CHILD)
+    children = children.astype(np.int32)
+    n_states = 1
     for length, codes in duplicates.items():
-        for code in codes.tolist():
-            state = START
-            for step in range(length - 1, 0, -1):
-                move = (code >> (2 * step)) & 3
-                if move not in children[state]:
-                    children[state][move] = len(children)
-                    children.append({})
-                    refused.append(set())
-                    successors.append([START] * 4)
-                state = children[state][move]
-            refused[state].add(code & 3)
-    # Breadth first, so that the state of the longest proper suffix is done before.
-    suffix = [START] * len(children)
-    queue = [START]
-    for state in queue:
-        for move in range(4):
-            behind = successors[suffix[state]][move] if state != START else START
-            child = children[state].get(move)
-            if move in refused[state] or behind == REFUSED:
-                successors[state][move] = REFUSED
-            elif child is None:
-                successors[state][move] = behind
-            else:
-                successors[state][move] = child
-                suffix[child] = behind
-                queue.append(child)
-    return np.array(successors, dtype=np.int32)
+        n_states = add_words(codes, length, children, n_states)
+    successors = np.empty((n_states, 4), dtype=np.int32)
+    queue, suffixes = np.empty(n_states, dtype=np.int32), np.empty(n_states, dtype=np.int32)
+    link_states(children[:n_states], queue, suffixes, successors)
+    return successors
 
 
-def _minimised(successors: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """The smallest machine that refuses the same sequences, by refining classes of states (Moore 1956)."""
-    classes = np.zeros(len(successors) + 1, dtype=np.int64)
-    classes[REFUSED] = 1
-    while True:
-        rows = np.column_stack([classes[:-1], classes[successors]])
-        _rows, first, refined = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-        refined = refined.reshape(-1)
-        if len(first) == len(np.unique(classes[:-1])):
-            break
-        classes = np.r_[refined, len(first)]
+def _minimised(successors: States) -> States:
+    """Return the smallest machine that refuses the same sequences."""
+    classes = np.arange(len(successors), dtype=np.int32)
+    table = np.empty(_table_size(len(successors)), dtype=np.int32)
+    while merge_states(successors, classes, table):
+        pass
     # Number the classes in the order of their first states, so that START stays 0.
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    smallest = rank[refined]
-    representatives = np.sort(first)
-    result = np.where(successors[representatives] == REFUSED, REFUSED, smallest[successors[representatives]])
-    return np.ascontiguousarray(result, dtype=np.int32)
+    _, first, merged = np.unique(classes, return_index=True, return_inverse=True)
+    number = np.empty(len(first), dtype=np.int32)
+    number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    representatives = successors[np.sort(first)]
+    return np.where(representatives < 0, REFUSED, number[merged][representatives]).astype(np.int32)
