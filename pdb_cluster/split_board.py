@@ -16,7 +16,7 @@ from pdb_core.puzzle import Board
 from pdb_query import Database
 from solver.engine.boards_search import SearchResult
 from solver.engine.subtrees import SubtreesResult
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, move_machine
+from solver.move_pruning.move_pruning import machine_for
 from solver.progress import Iteration, Limits
 
 # A threshold takes so many times the nodes of the one before, as a guess.
@@ -87,7 +87,7 @@ class SplitBoard:
     ) -> None:
         self._tasks, self._databases, self._tables = tasks, databases, tables
         self._board, self._limits, self._sizes = board, limits, sizes
-        self._machine = move_machine(UNDO_LENGTH if tables.plain else DEFAULT_LENGTH)
+        self._machine = machine_for(databases[0].size, plain=tables.plain)
         self._h = paused.h
         *finished, begun = paused.iterations
         self._finished = list(finished)

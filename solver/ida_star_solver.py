@@ -10,7 +10,7 @@ from solver.engine.boards_search import SearchResult
 from solver.engine.engine import Engine
 from solver.engine.ida_star import IdaStar, solution_of
 from solver.engine.worker_pool import WorkerPool
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, MoveMachine, move_machine
+from solver.move_pruning.move_pruning import MoveMachine, machine_for
 from solver.progress import Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
@@ -93,7 +93,7 @@ class IdaStarSolver(ABC):
         """Return how boards with `goal` are read as boards of the engine's goal. Raises `GoalError`."""
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
-        machine = move_machine(UNDO_LENGTH if self._plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+        machine = machine_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
         return IdaStar(self._make_engine(machine), in_order=self._in_order)
 
     def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:

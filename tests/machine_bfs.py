@@ -25,7 +25,7 @@ from tests.machine_bfs_kernels import advance_plain, advance_with_machine
 def machine_depth_counts(machine: MoveMachine, size: BoardSize, start_cell: int) -> list[int]:
     """How many boards the machine lets a breadth-first search find at each depth; the blank of the start on a cell."""
     n_boards = math.factorial(size.n_cells) // 2
-    boards, states = np.array([start_cell], dtype=np.int32), np.array([START], dtype=np.int16)
+    boards, states = np.array([start_cell], dtype=np.int32), np.array([START], dtype=np.int32)
     visited = np.zeros(n_boards // 8 + 1, dtype=np.uint8)
     visited[start_cell // 8] = 1 << start_cell % 8
     digits, swapped = np.empty(size.n_cells - 1, dtype=np.int64), np.empty(size.n_cells - 1, dtype=np.int64)
@@ -33,7 +33,7 @@ def machine_depth_counts(machine: MoveMachine, size: BoardSize, start_cell: int)
     while len(boards) > 0:
         counts.append(len(boards))
         # Room for all moves of all boards; memory that is not written takes none.
-        next_boards, next_states = np.empty(4 * len(boards), dtype=np.int32), np.empty(4 * len(boards), dtype=np.int16)
+        next_boards, next_states = np.empty(4 * len(boards), dtype=np.int32), np.empty(4 * len(boards), dtype=np.int32)
         n_next = advance_with_machine(
             size.width,
             size.height,

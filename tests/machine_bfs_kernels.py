@@ -41,11 +41,11 @@ def advance_with_machine(
     The start has its tiles in ascending order, and the blank in `start_row`. A board is entered once, when it is found
     first, in the order of the layer and then up, left, right, down.
 
-    successors    int16[n_states, 4]  the machine, negative where a move is refused
-    boards, states  int32[m], int16[m]  the layer: numbers of boards and states of the machine
+    successors    int32[n_states, 4]  the machine, negative where a move is refused
+    boards, states  int32[m], int32[m]  the layer: numbers of boards and states of the machine
     visited       uint8[ceil(n! / 16)]  mutated: a bit for each number of a board
     digits, swapped  int64[n - 1]     scratch
-    next_boards, next_states  int32, int16, as long as the next layer may get; mutated: the next layer
+    next_boards, next_states  int32, as long as the next layer may get; mutated: the next layer
 
     Serial: the order of the layer counts.
     """

@@ -4,14 +4,26 @@ import itertools
 import math
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
+from solver.engine.layout import MACHINE_MASK
 from solver.move_pruning import move_pruning
-from solver.move_pruning.move_pruning import REFUSED, START, find_duplicates, move_machine
+from solver.move_pruning.move_pruning import (
+    DEFAULT_LENGTH,
+    LARGE_BOARD_LENGTH,
+    LONGEST_SIDE,
+    REFUSED,
+    START,
+    find_duplicates,
+    machine_for,
+    move_machine,
+)
+from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from tests import naive
 from tests.machine_bfs import machine_depth_counts, plain_depth_counts
 
@@ -37,11 +49,89 @@ def accepts(machine: move_pruning.MoveMachine, word: str) -> bool:
     return True
 
 
+def code_of(word: str) -> int:
+    return sum(LETTERS.index(letter) << 2 * (len(word) - 1 - at) for at, letter in enumerate(word))
+
+
 @pytest.mark.tiny
 def test_duplicates_equal_naive_ones() -> None:
     for keeps_equals in (False, True):
         found = words_of(find_duplicates(8, keeps_equals=keeps_equals))
         assert found == naive.naive_duplicates(8, keeps_equals=keeps_equals)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("side", [2, 3, 4])
+def test_duplicates_in_small_boxes_are_those_of_the_naive_ones(side: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def longest_side(word: str) -> int:
+        top, bottom, left, right = naive.naive_effect(word)[1]
+        return max(bottom - top, right - left) + 1
+
+    monkeypatch.setattr(move_pruning, "LONGEST_SIDE", side)
+    assert words_of(find_duplicates(8)) == [word for word in naive.naive_duplicates(8) if longest_side(word) <= side]
+
+
+def test_equal_hashes_prove_nothing() -> None:
+    """With all hashes equal, each sequence is compared with all others."""
+    words = ["".join(letters) for n in (0, 2, 4, 6) for letters in itertools.product(LETTERS, repeat=n)]
+    words = [word for word in words if not any(undo in word for undo in ("UD", "DU", "LR", "RL"))]
+    codes = np.array([code_of(word) for word in words])
+    is_duplicate = np.zeros(len(words), dtype=bool)
+    lengths = np.array([len(word) for word in words])
+    mark_duplicates(np.zeros(len(words), dtype=np.int64), codes, lengths, 6, False, is_duplicate)
+    assert (codes[is_duplicate] == find_duplicates(6)[6]).all()
+
+
+@cache
+def duplicates_of_large_boards() -> list[str]:
+    return words_of(find_duplicates(LARGE_BOARD_LENGTH))
+
+
+def sample(words: list[str], n_words: int) -> list[str]:
+    return [words[i] for i in np.random.default_rng(1).choice(len(words), min(n_words, len(words)), replace=False)]
+
+
+@pytest.mark.parametrize("n_words", [150, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_long_duplicates_have_an_earlier_sequence_inside_their_boxes(n_words: int) -> None:
+    for word in sample(duplicates_of_large_boards(), n_words):
+        first = naive.naive_first_word(word)
+        assert (len(first), code_of(first)) < (len(word), code_of(word)), word
+        assert naive.naive_effect(first)[0] == naive.naive_effect(word)[0], word
+
+
+@pytest.mark.parametrize("n_words", [150, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> None:
+    """Random ones whose last moves but one begin a duplicate: the last move avoids it."""
+    machine = move_machine(LARGE_BOARD_LENGTH)
+    n_tested = 0
+    for duplicate in sample(duplicates_of_large_boards(), n_words):
+        for letter in LETTERS:
+            word = duplicate[:-1] + letter
+            _effect, (top, bottom, left, right) = naive.naive_effect(word)
+            if accepts(machine, word) and max(bottom - top, right - left) < LONGEST_SIDE:
+                assert naive.naive_first_word(word) == word
+                n_tested += 1
+    assert n_tested > n_words // 2
+
+
+@pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
+def test_each_duplicate_is_refused_at_its_last_move(max_length: int) -> None:
+    machine = move_machine(max_length)
+    for word in words_of(find_duplicates(max_length)):
+        assert accepts(machine, word[:-1])
+        assert not accepts(machine, word)
+
+
+def test_large_boards_have_longer_duplicates_unless_all_solutions_are_wanted() -> None:
+    size, large = parse_size("4x4"), parse_size("5x5")
+    assert machine_for(size).max_length == machine_for(large, keeps_equals=True).max_length == DEFAULT_LENGTH
+    assert machine_for(large).max_length == LARGE_BOARD_LENGTH
+    assert machine_for(large, plain=True).n_states == machine_for(size, plain=True).n_states == 5
+
+
+def test_states_of_the_longest_machine_fit_their_bits() -> None:
+    # 1,794,200 states at 18 moves.
+    assert move_machine(LARGE_BOARD_LENGTH).n_states == 323_497 < MACHINE_MASK
 
 
 def is_inside(inner: tuple[int, int, int, int], outer: tuple[int, int, int, int]) -> bool:
@@ -100,7 +190,7 @@ def test_machine_refuses_exactly_the_sequences_that_hold_a_duplicate(max_length:
             assert accepts(machine, word) == (not any(duplicate in word for duplicate in duplicates)), word
 
 
-@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
+@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12, pytest.param(14, marks=pytest.mark.slow)])
 def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
     """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`."""
     machine = move_machine(max_length)
@@ -119,8 +209,13 @@ def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -
     assert (states == states_before[all_but_first]).all()
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12])
+@pytest.mark.parametrize(
+    "max_length",
+    [
+        *(pytest.param(length, marks=pytest.mark.tiny) for length in (2, 6, 7, 8, 10, 12)),
+        *(pytest.param(length, marks=pytest.mark.slow) for length in (14, LARGE_BOARD_LENGTH)),
+    ],
+)
 def test_machine_is_minimal(max_length: int) -> None:
     """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
     rows = [tuple(row) for row in move_machine(max_length).successors.tolist()]
@@ -161,10 +256,11 @@ def boards_reached(size: BoardSize, max_length: int) -> dict[Board, int]:
     raise AssertionError
 
 
+@pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
 @pytest.mark.parametrize("size", ["2x2", "2x3", "3x2", "3x3", "2x4", "4x2"])
-def test_no_board_is_lost_and_none_is_found_later(size: str) -> None:
+def test_no_board_is_lost_and_none_is_found_later(size: str, max_length: int) -> None:
     board_size = parse_size(size)
-    assert boards_reached(board_size, 12) == naive.naive_distances(board_size, blank_last(board_size))
+    assert boards_reached(board_size, max_length) == naive.naive_distances(board_size, blank_last(board_size))
 
 
 def starts(size: str) -> list[tuple[BoardSize, int]]:
@@ -191,10 +287,11 @@ def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: in
         assert machine_depth_counts(machine, board_size, cell) == plain_depth_counts(board_size, cell), cell
 
 
+@pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
 @pytest.mark.parametrize(("size", "longest"), [("2x4", 36), ("4x2", 36), ("3x3", 31), ("2x5", 55), ("5x2", 55)])
-def test_no_board_is_lost_from_any_blank(size: str, longest: int) -> None:
+def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: int) -> None:
     for board_size, cell in starts(size):
-        counts = machine_depth_counts(move_machine(), board_size, cell)
+        counts = machine_depth_counts(move_machine(max_length), board_size, cell)
         assert counts == plain_depth_counts(board_size, cell), cell
         assert sum(counts) == math.factorial(board_size.n_cells) // 2
         if cell == 0:
@@ -203,11 +300,19 @@ def test_no_board_is_lost_from_any_blank(size: str, longest: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("size", "n_starts", "longest"), [("3x4", 12, 53), ("4x3", 12, 53), ("2x6", 1, 80), ("6x2", 1, 80)]
+    ("size", "n_starts", "longest", "max_length"),
+    [
+        ("3x4", 12, 53, 12),
+        ("4x3", 12, 53, 12),
+        ("2x6", 1, 80, 12),
+        ("6x2", 1, 80, 12),
+        ("3x4", 2, 53, LARGE_BOARD_LENGTH),
+        ("4x3", 2, 53, LARGE_BOARD_LENGTH),
+    ],
 )
-def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: int) -> None:
+def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: int, max_length: int) -> None:
     def counts_of_both(start: tuple[BoardSize, int]) -> tuple[list[int], list[int]]:
-        return machine_depth_counts(move_machine(), *start), plain_depth_counts(*start)
+        return machine_depth_counts(move_machine(max_length), *start), plain_depth_counts(*start)
 
     # The kernels release the GIL; each more thread would take another 0.5 GB.
     with ThreadPoolExecutor(2) as pool:
@@ -227,9 +332,8 @@ def test_search_notices_a_machine_that_refuses_both_ways_round_two_by_two() -> N
     others = [word for word in words if accepts(move_machine(8), word) and naive.naive_effect(word)[0] in effects]
     assert len(others) == len(effects) == 4
     for word in others:
-        code = sum(LETTERS.index(letter) << 2 * (5 - place) for place, letter in enumerate(word))
-        too_many = {**duplicates, 6: np.append(duplicates[6], code)}
-        successors = move_pruning._minimised(move_pruning._automaton(too_many)).astype(np.int16)
+        too_many = {**duplicates, 6: np.append(duplicates[6], code_of(word))}
+        successors = move_pruning._minimised(move_pruning._automaton(too_many))
         machine = move_pruning.MoveMachine(8, successors)
         for size in ("2x2", "2x3", "3x2"):
             assert any(machine_depth_counts(machine, *start) != plain_depth_counts(*start) for start in starts(size))
@@ -265,7 +369,7 @@ def test_machine_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypa
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("length", [-1, 0, 1, 13])
+@pytest.mark.parametrize("length", [-1, 0, 1, 19])
 def test_other_lengths_are_refused(length: int) -> None:
-    with pytest.raises(ValueError, match="2 to 12"):
+    with pytest.raises(ValueError, match="2 to 18"):
         move_machine(length)

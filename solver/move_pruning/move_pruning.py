@@ -14,7 +14,12 @@ holds one, since it could be made shorter.
 
 The machine reads moves and refuses one that completes a duplicate. It is the automaton of Aho and Corasick (1975) for
 the duplicates up to a length, minimised. Undoing the last move is the shortest of them. Neither the duplicates nor the
-argument know the size of the board, the goal, or where the blank begins: one machine serves them all.
+argument know the size of the board, the goal, or where the blank begins: a machine serves them all. The argument holds
+for any subset of the duplicates, too.
+
+How duplicates are found, length by length: play all sequences that hold no shorter duplicate, depth first, and hash
+their effects. Sort the hashes. Only few occur more than once: play all sequences again, and list those with such a
+hash. Compare the effects and boxes of the sequences in each group.
 """
 
 from dataclasses import dataclass
@@ -24,12 +29,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.puzzle import BoardSize
 from solver.cache_file import cache_path, load_cached, save_cached
 from solver.move_pruning.move_pruning_kernels import (
     GRID,
+    N_FILTER_BITS,
     NO_CHILD,
     NO_ENTRY,
-    N_FILTER_BITS,
     add_words,
     fill_table,
     link_states,
@@ -42,18 +48,18 @@ UP, LEFT, RIGHT, DOWN = range(4)
 REFUSED = -1
 START = 0
 
-# Longer duplicates prune ever less, and the machine outgrows the caches: see docs/decisions.
-DEFAULT_LENGTH = 12
+# Longer duplicates prune ever less, and the machine outgrows the caches: see docs/decisions. On larger boards a node
+# costs more, and the searches are deeper.
+DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 16, 18
+MOST_CELLS_OF_DEFAULT = 16
 # Only that the last move is not undone: the search of the textbook.
 UNDO_LENGTH = 2
 
-# Duplicates in larger boxes are rare. All those of up to 12 moves, and all on boards of 5x5, are within.
+# All duplicates of up to 12 moves, and all on boards of 5x5, stay inside a box of 5x5 cells.
 LONGEST_SIDE = 5
 
 Codes = npt.NDArray[np.int64]
 States = npt.NDArray[np.int32]
-
-_NONE, _NO_FILTER = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,25 +69,34 @@ class MoveMachine:
     """
 
     max_length: int
-    successors: npt.NDArray[np.int32]
+    successors: States
 
     @property
     def n_states(self) -> int:
         return len(self.successors)
 
 
+def machine_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False) -> MoveMachine:
+    """Return the machine for searches of boards of a size; with `plain` it only refuses to undo the last move.
+
+    `keeps_equals` as in `move_machine`.
+    """
+    if plain:
+        return move_machine(UNDO_LENGTH, keeps_equals=keeps_equals)
+    is_large = size.n_cells > MOST_CELLS_OF_DEFAULT and not keeps_equals
+    return move_machine(LARGE_BOARD_LENGTH if is_large else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+
+
 @lru_cache(maxsize=4)
 def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> MoveMachine:
-    """The machine that refuses all duplicates of up to `max_length` moves, 2 to 12; kept in the cache folder once made.
+    """Return the machine that refuses all duplicates of up to `max_length` moves, 2 to 18, inside a box of 5x5 cells.
 
-    With `keeps_equals` it refuses only what a shorter sequence replaces.
+    It is kept in the cache folder once made. With `keeps_equals` it refuses only what a shorter sequence replaces.
 
     Raises `ValueError` for another length.
     """
-    if not UNDO_LENGTH <= max_length <= DEFAULT_LENGTH:
-        raise ValueError(
-            f"duplicates are pruned up to a length of {UNDO_LENGTH} to {DEFAULT_LENGTH} moves, not {max_length}"
-        )
+    if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
+        raise ValueError(f"duplicates are pruned up to a length of {UNDO_LENGTH} to {MAX_LENGTH} moves, not {max_length}")
     kind = "shorter" if keeps_equals else "earlier"
     sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
     path = cache_path("machines", f"{kind}-{max_length}", sources)
@@ -96,32 +111,40 @@ def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False
 
 
 def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Codes]:
-    """Return the duplicates of each length that hold no shorter one and stay inside LONGEST_SIDE rows and columns.
+    """Return the duplicates of each length that hold no shorter one, in at most LONGEST_SIDE rows and columns.
 
     They are codes of two bits a move, the first move highest, in ascending order.
     """
-    keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
-    n_before = 1
     duplicates: dict[int, Codes] = {}
+    n_sequences = 1
     for length in range(1, max_length + 1):
-        successors = _automaton(duplicates)
-        # Sequences grow by at most four moves; memory that is not written takes none.
-        hashes = np.empty(4 * n_before + 1, dtype=np.int64)
-        arguments = (successors, length, LONGEST_SIDE, keys)
-        n_before = list_sequences(*arguments, _NO_FILTER, _NONE, hashes, _NONE, _NONE)
-        # Most effects are those of one sequence: only the others are listed with their sequences.
-        repeated, n_listed = _repeated(hashes[:n_before])
-        del hashes
-        listed = tuple(np.empty(n_listed, dtype=np.int64) for _ in range(3))
-        n_listed = list_sequences(*arguments, *_table_of(repeated), *listed)
-        hashes, codes, lengths = (column[:n_listed] for column in listed)
+        # No sequence of the machine so far holds a shorter duplicate.
+        hashes, codes, lengths, n_sequences = _sequences_that_meet(_automaton(duplicates), length, n_sequences)
         order = np.lexsort((codes, lengths, hashes))
         hashes, codes, lengths = hashes[order], codes[order], lengths[order]
-        is_duplicate = np.zeros(n_listed, dtype=bool)
+        is_duplicate = np.zeros(len(codes), dtype=bool)
         mark_duplicates(hashes, codes, lengths, length, keeps_equals, is_duplicate)
         if is_duplicate.any():
             duplicates[length] = np.sort(codes[is_duplicate])
     return duplicates
+
+
+def _sequences_that_meet(successors: States, length: int, n_before: int) -> tuple[Codes, Codes, Codes, int]:
+    """Return the sequences of up to `length` moves whose effect another one has: hashes of effects, codes, lengths.
+
+    The last value is the number of all sequences of which they were chosen; `n_before` is that of the length before.
+    """
+    keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
+    # A sequence has at most four continuations. Memory that is not written is not taken.
+    hashes = np.empty(4 * n_before + 1, dtype=np.int64)
+    nothing, no_filter = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
+    # All hashes first, without the sequences: most effects are those of one sequence.
+    n_sequences = list_sequences(successors, length, LONGEST_SIDE, keys, no_filter, nothing, hashes, nothing, nothing)
+    repeated, n_listed = _repeated(hashes[:n_sequences])
+    del hashes
+    hashes, codes, lengths = np.empty((3, n_listed), dtype=np.int64)
+    list_sequences(successors, length, LONGEST_SIDE, keys, *_table_of(repeated), hashes, codes, lengths)
+    return hashes, codes, lengths, n_sequences
 
 
 def _repeated(hashes: Codes) -> tuple[Codes, int]:
@@ -149,8 +172,8 @@ def _automaton(duplicates: dict[int, Codes]) -> States:
     """Return the automaton of Aho and Corasick: a state for each proper prefix of a duplicate, the longest one just
     read. States are numbered breadth first, so that those visited most are near each other.
     """
-    children = np.full((1 + sum((length - 1) * len(codes) for length, codes in duplicates.items()), 4), NO_CHILD)
-    children = children.astype(np.int32)
+    most_states = 1 + sum((length - 1) * len(codes) for length, codes in duplicates.items())
+    children = np.full((most_states, 4), NO_CHILD, dtype=np.int32)
     n_states = 1
     for length, codes in duplicates.items():
         n_states = add_words(codes, length, children, n_states)
