@@ -41,7 +41,6 @@ def prefixes_of(
     """
     size, goal = databases[0].size, databases[0].goal
     edge_cells, cell_moves = blank_moves(size)
-    allowed = ((machine.successors >= 0) << np.arange(N_MOVES)).sum(axis=1)
     boards = np.array([board], dtype=np.uint8)
     paths = np.zeros((1, 0), dtype=np.uint8)
     states = np.array([START], dtype=np.int64)
@@ -49,7 +48,7 @@ def prefixes_of(
     generated = expanded = depth = 0
     while 0 < len(boards) < n_wanted:
         blanks = np.argmin(boards, axis=1)
-        moves = allowed[states] & cell_moves[blanks]
+        moves = machine.allowed_moves[states] & cell_moves[blanks]
         generated += int(np.bitwise_count(moves).sum())
         expanded += len(boards)
         # The children by each move, one after the other.

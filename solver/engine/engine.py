@@ -27,7 +27,7 @@ from solver.engine.layout import (
     SUM_FIELDS,
     WORDS,
 )
-from solver.engine.unit_tables import N_MOVES, blank_moves
+from solver.engine.unit_tables import blank_moves
 from solver.move_pruning.move_pruning import START, MoveMachine
 
 Array = npt.NDArray[Any]
@@ -122,8 +122,8 @@ class Engine(ABC):
         rows = np.array(boards, dtype=np.uint8).reshape(-1, self.size.n_cells)
         nodes = np.zeros((len(rows), self.tables.n_columns), dtype=np.uint32)
         at = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
-        allowed = allowed_moves(self.machine)
-        fill_boards(self.tables, rows, (at | allowed[at] << ALLOWED_SHIFT).astype(np.uint32), nodes)
+        allowed = self.machine.allowed_moves[at].astype(np.int64)
+        fill_boards(self.tables, rows, (at | allowed << ALLOWED_SHIFT).astype(np.uint32), nodes)
         return self._evaluated(rows, nodes)
 
     @abstractmethod
@@ -133,11 +133,6 @@ class Engine(ABC):
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
         return WrongAnswerError("the search ended elsewhere than at the goal; please report this board")
-
-
-def allowed_moves(machine: MoveMachine) -> Int64s:
-    """Return the mask of moves that each state of a machine allows."""
-    return ((machine.successors >= 0) << np.arange(N_MOVES)).sum(axis=1)  # type: ignore[no-any-return]
 
 
 def first_column_after_slacks(n_sums: int) -> int:
@@ -210,5 +205,5 @@ def _successors(machine: MoveMachine) -> npt.NDArray[np.uint32]:
     """
     after = machine.successors
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)
-    table[:] = np.where(after < 0, 0, after | (allowed_moves(machine).astype(np.uint32) << ALLOWED_SHIFT)[after])
+    table[:] = np.where(after < 0, 0, after | (machine.allowed_moves.astype(np.uint32) << ALLOWED_SHIFT)[after])
     return table.reshape(-1)

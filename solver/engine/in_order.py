@@ -12,7 +12,7 @@ import numpy as np
 
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board
-from solver.engine.engine import Engine, Roots, allowed_moves
+from solver.engine.engine import Engine, Roots
 from solver.engine.layout import EXHAUSTED, EXPANDED, FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Part
@@ -40,7 +40,7 @@ class OrderedPart(Part):
         self._engine, self._stack = engine, stack
         self._one_by_one = Stack(replace(engine, tables=engine.tables._replace(batch=1)), threshold)
         self._edge_cells, self._cell_moves = blank_moves(engine.size)
-        self._allowed = allowed_moves(engine.machine)
+        self._allowed = engine.machine.allowed_moves
         self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
         # What the search of a leaf adds to the counters, which are cleared between slices.
         self._searched = np.zeros(N_COUNTERS, dtype=np.int64)

@@ -284,7 +284,7 @@ def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: 
     # The states after the moves of a node are 16 bytes side by side. They are read when its children are pushed.
     for i in range(n):
         state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * i) & MACHINE_MASK
-        prefetch(tables.successors + (state << 4))  # type: ignore[operator]
+        prefetch(tables.successors + (state << 4))
     n_children: Any = np.int64(0)
     for k in range(4):
         # Left, right, up, down: as in vector rounds, so that node counts are the same.

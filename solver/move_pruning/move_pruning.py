@@ -23,7 +23,7 @@ hash. Compare the effects and boxes of the sequences in each group.
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +50,7 @@ START = 0
 
 # Longer duplicates prune ever less, and the machine outgrows the caches: see docs/decisions. On larger boards a node
 # costs more, and the searches are deeper.
-DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 16, 18
+DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 17, 18
 MOST_CELLS_OF_DEFAULT = 16
 # Only that the last move is not undone: the search of the textbook.
 UNDO_LENGTH = 2
@@ -64,12 +64,19 @@ States = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class MoveMachine:
-    """`successors[state, move]` is the state after a move of the blank, int32[n, 4], or REFUSED; START is the first
-    one.
+    """Finite-state machine that refuses sequences of moves.
+
+    max_length  the longest duplicates
+    successors  int32[n, 4]: the state after each state and move of the blank, or REFUSED; START is the first state
     """
 
     max_length: int
     successors: States
+
+    @cached_property
+    def allowed_moves(self) -> npt.NDArray[np.uint8]:
+        """The mask of moves that each state allows, uint8[n]."""
+        return np.packbits(self.successors >= 0, axis=1, bitorder="little")[:, 0]
 
     @property
     def n_states(self) -> int:
@@ -96,7 +103,9 @@ def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False
     Raises `ValueError` for another length.
     """
     if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
-        raise ValueError(f"duplicates are pruned up to a length of {UNDO_LENGTH} to {MAX_LENGTH} moves, not {max_length}")
+        raise ValueError(
+            f"duplicates are pruned up to a length of {UNDO_LENGTH} to {MAX_LENGTH} moves, not {max_length}"
+        )
     kind = "shorter" if keeps_equals else "earlier"
     sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
     path = cache_path("machines", f"{kind}-{max_length}", sources)

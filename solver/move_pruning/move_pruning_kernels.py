@@ -34,7 +34,7 @@ def _target(blank: int, move: int) -> int:
 @inlined_kernel
 def _number(keys: Any, piece: int, cell: int) -> int:
     """Return the number of a piece on a cell; 0 for its own cell."""
-    return 0 if piece == cell else keys[piece] * keys[GRID * GRID + cell]  # type: ignore[no-any-return]
+    return 0 if piece == cell else keys[piece] * keys[GRID * GRID + cell]
 
 
 @kernel
@@ -171,9 +171,7 @@ def _differ(grid: Any, other: Any, box: Any) -> bool:
 
 
 @kernel
-def mark_duplicates(
-    hashes: Any, codes: Any, lengths: Any, length: int, keeps_equals: bool, is_duplicate: Any
-) -> None:
+def mark_duplicates(hashes: Any, codes: Any, lengths: Any, length: int, keeps_equals: bool, is_duplicate: Any) -> None:
     """Mark the sequences of `length` moves that an earlier one with the same effect inside the same box replaces.
 
     hashes, codes, lengths  int64[m]  sequences, ordered by hash, then length, then code
@@ -250,7 +248,7 @@ def link_states(children: Any, queue: Any, suffixes: Any, successors: Any) -> No
 @inlined_kernel
 def _class_after(successors: Any, classes: Any, state: int, move: int) -> int:
     after = successors[state, move]
-    return -1 if after < 0 else classes[after]  # type: ignore[no-any-return]
+    return -1 if after < 0 else classes[after]
 
 
 @kernel
