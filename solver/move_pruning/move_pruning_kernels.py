@@ -248,7 +248,7 @@ def link_states(children: Any, queue: Any, suffixes: Any, successors: Any) -> No
 @inlined_kernel
 def _class_after(successors: Any, classes: Any, state: int, move: int) -> int:
     after = successors[state, move]
-    return -1 if after < 0 else classes[after]
+    return -1 if after < 0 else int(classes[after])
 
 
 @kernel
