@@ -365,13 +365,15 @@ def naive_thresholds(
 
     No path holds one of `duplicates`.
     """
+    known = frozenset(duplicates)
+    lengths = sorted({len(duplicate) for duplicate in known})
 
     def search(at: Board, path: str, g: int, threshold: int, counts: list[int]) -> bool:
         counts[1] += 1
         children = []
         for _tile, near in naive_moves(at, size):
             longer = path + naive_letter(at, near)
-            if not longer.endswith(tuple(duplicates)):
+            if not any(longer[-length:] in known for length in lengths):
                 children.append((near, longer))
         counts[0] += len(children)
         for near, longer in children:

@@ -13,7 +13,7 @@ from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.engine.wide_round_kernels import WideStages
-from solver.move_pruning.move_pruning import move_machine
+from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, find_duplicates, move_machine
 from tests import naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
@@ -26,11 +26,24 @@ def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options
     return IdaStar(database_engine(databases[0].size, heuristics, move_machine(max_duplicate), **options))
 
 
-@pytest.mark.tiny
+def duplicates_up_to(max_length: int) -> list[str]:
+    """The naive ones; of long ones those that `find_duplicates` finds, which have twins of their own."""
+    if max_length <= 8:
+        return naive.naive_duplicates(max_length)
+    return [
+        "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
+        for length, codes in find_duplicates(max_length).items()
+        for code in codes
+    ]
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("max_duplicate", [2, 8])
+@pytest.mark.parametrize(
+    "max_duplicate",
+    [pytest.param(2, marks=pytest.mark.tiny), pytest.param(8, marks=pytest.mark.tiny), LARGE_BOARD_LENGTH],
+)
 def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int, encoding: Encoding) -> None:
-    duplicates = naive.naive_duplicates(max_duplicate)
+    duplicates = duplicates_up_to(max_duplicate)
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         for board in solvable_boards(S3, goal, 4, 9):

@@ -178,8 +178,9 @@ def _table_size(n_entries: int) -> int:
 
 
 def _automaton(duplicates: dict[int, Codes]) -> States:
-    """Return the automaton of Aho and Corasick: a state for each proper prefix of a duplicate, the longest one just
-    read. States are numbered breadth first, so that those visited most are near each other.
+    """Return the automaton of Aho and Corasick. Its state is the longest proper prefix of a duplicate just read.
+
+    States are numbered breadth first, so that those visited most are near each other.
     """
     most_states = 1 + sum((length - 1) * len(codes) for length, codes in duplicates.items())
     children = np.full((most_states, 4), NO_CHILD, dtype=np.int32)
