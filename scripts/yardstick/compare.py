@@ -125,6 +125,8 @@ class C:
             "N_UNITS": tables.sums[0, layout.N_UNITS],
             "FAR_H": far[0],
             "FAR_V": far[1],
+            "ALLOWED_SHIFT": layout.ALLOWED_SHIFT,
+            "BLANK_SHIFT": layout.BLANK_SHIFT,
         }
         defines = [f"-D{name}={value}" for name, value in sizes.items()]
         subprocess.run([*compiler, *flags, "-Wno-psabi", *defines, "-o", str(self._program), str(SOURCE)], check=True)

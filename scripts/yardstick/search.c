@@ -13,7 +13,7 @@
  * A vector has 16 lanes of 32 bits. With AVX-512 it is one register. Elsewhere the same stages use arrays of 16 words.
  * Everything that a round reads or writes is in huge pages if the system grants them.
  *
- * Macros that compare.py defines: N_CELLS, N_SUMS, N_UNITS (of a sum), FAR_H and FAR_V (masks of the sums in whose view
+ * Macros that compare.py defines: ALLOWED_SHIFT, BLANK_SHIFT, N_CELLS, N_SUMS, N_UNITS (of a sum), FAR_H and FAR_V (masks of the sums in whose view
  * a horizontal or a vertical move jumps over tiles). PROFILE: print the processor's ticks of each stage.
  */
 
@@ -117,7 +117,7 @@ enum { UP, LEFT_MOVE, RIGHT, DOWN };
 enum { BATCH = 64, SUM_COLUMNS = N_UNITS / 2 + N_UNITS };
 enum { FIRST_SUM_COLUMN = LEFT + 1 + (N_SUMS > 2 ? (N_SUMS - 2 + 3) / 4 : 0) };
 enum { N_COLUMNS = FIRST_SUM_COLUMN + N_SUMS * SUM_COLUMNS };
-enum { ALLOWED_SHIFT = 16, BLANK_SHIFT = 20, ONE_MOVE = 1 << 16 };
+enum { MACHINE_MASK = (1 << ALLOWED_SHIFT) - 1, ONE_MOVE = 1 << 16 };
 enum { MOVE_SHIFT = 6, ROSE_SHIFT = 8, EXPECTED_SHIFT = 31 };
 enum { VALUE_SHIFT = 24, ONE_VALUE = 1 << VALUE_SHIFT, DIGITS_AND_VALUE = (1 << (VALUE_SHIFT + 2)) - 1 };
 enum { BLOCK_BITS = 16, JUMPS_UPWARD = 1 << 13, MAX_SLACK = 255 };
@@ -345,7 +345,7 @@ INLINE int push(const struct list *list, long n, long top, uint32_t first_link) 
         long to = top + i;
         mask is_horizontal = test(move ^ (move >> 1), splat(1));
         vec state = take64(at->batch[STATE], child);
-        vec index = ((state & 0xffff) << 2) | move;
+        vec index = ((state & MACHINE_MASK) << 2) | move;
         vec cell_now = (state >> BLANK_SHIFT) + take16(at->steps, move);
         store(at->stack[STATE] + to, gather_words(successors, index) | (cell_now << BLANK_SHIFT));
         store(at->stack[LINK] + to, (((child & (BATCH - 1)) + first_link) << 2) | move);
