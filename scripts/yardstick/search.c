@@ -13,8 +13,9 @@
  * A vector has 16 lanes of 32 bits. With AVX-512 it is one register. Elsewhere the same stages use arrays of 16 words.
  * Everything that a round reads or writes is in huge pages if the system grants them.
  *
- * Macros that compare.py defines: ALLOWED_SHIFT, BLANK_SHIFT, N_CELLS, N_SUMS, N_UNITS (of a sum), FAR_H and FAR_V (masks of the sums in whose view
- * a horizontal or a vertical move jumps over tiles). PROFILE: print the processor's ticks of each stage.
+ * Macros that compare.py defines: ALLOWED_SHIFT, BLANK_SHIFT, N_CELLS, N_SUMS, N_UNITS (of a sum), FAR_H and FAR_V
+ * (masks of the sums in whose view a horizontal or a vertical move jumps over tiles). PROFILE: print the processor's
+ * ticks of each stage.
  */
 
 #include <inttypes.h>
