@@ -55,7 +55,7 @@ from solver.engine.layout import (
     SLACK_SHIFT,
     STATE,
 )
-from solver.engine.vector_round_kernels import legal_moves, list_move, push_move, take_nodes
+from solver.engine.vector_round_kernels import legal_moves, list_move, prefetch_successors, push_move, take_nodes
 from solver.engine.wide_round_kernels import CELL_MASK, TILES_BYTES, take_of_32, tile_on
 
 WORD_BITS = 32
@@ -357,6 +357,7 @@ def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_l
     for i in range(0, n, LANES):
         moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
         store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
+    prefetch_successors(tables, at, n)
     n_children: Any = np.int64(0)
     for k in range(4):
         # Left, right, up, down: as in vector rounds, so that node counts are the same.

@@ -113,6 +113,14 @@ def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
 
 
 @inlined_kernel
+def prefetch_successors(tables: Any, at: Any, n: int) -> None:
+    """Prefetch the states after the moves of the batch: 16 bytes side by side, read when children are pushed."""
+    for i in range(n):
+        state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * i) & MACHINE_MASK
+        prefetch(tables.successors + (state << 4))
+
+
+@inlined_kernel
 def legal_moves(tables: Any, state: Any, is_node: Any) -> Any:
     """Return the masks of the moves that the board and the machine allow, by the STATE of nodes."""
     legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)

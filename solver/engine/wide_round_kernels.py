@@ -36,7 +36,6 @@ from solver.engine.layout import (
     IS_BITS,
     LEFT,
     LIST_COLUMN,
-    MACHINE_MASK,
     MAX_SLACK,
     MEMORY,
     MOVE_SHIFT,
@@ -50,7 +49,14 @@ from solver.engine.layout import (
     UNIT_DIGITS,
     VALUE_SHIFT,
 )
-from solver.engine.vector_round_kernels import legal_moves, list_move, push_move, rank_of_digits, take_nodes
+from solver.engine.vector_round_kernels import (
+    legal_moves,
+    list_move,
+    prefetch_successors,
+    push_move,
+    rank_of_digits,
+    take_nodes,
+)
 
 MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5
 CELL_BITS, CELL_MASK = 5, 31
@@ -281,10 +287,7 @@ def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: 
     for i in range(0, n, LANES):
         moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
         store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    # The states after the moves of a node are 16 bytes side by side. They are read when its children are pushed.
-    for i in range(n):
-        state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * i) & MACHINE_MASK
-        prefetch(tables.successors + (state << 4))
+    prefetch_successors(tables, at, n)
     n_children: Any = np.int64(0)
     for k in range(4):
         # Left, right, up, down: as in vector rounds, so that node counts are the same.
