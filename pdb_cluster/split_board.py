@@ -9,12 +9,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pdb_cluster.prefixes import prefixes_of
+import numpy as np
+import numpy.typing as npt
+
 from pdb_cluster.tasks import Tasks
 from pdb_cluster.worker import WorkerTables, search_part
+from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board
 from pdb_query import Database
 from solver.engine.boards_search import SearchResult
+from solver.engine.prefixes import LowerBounds, prefixes_of
 from solver.engine.subtrees import SubtreesResult
 from solver.move_pruning.move_pruning import machine_for
 from solver.progress import Iteration, Limits
@@ -204,9 +208,26 @@ class SplitBoard:
         least, most = sizes.n_prefixes
         most = min(most, max(least, sizes.thread_prefixes * n_threads))
         n_wanted = min(most, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
-        prefixes = prefixes_of(self._board, bound, n_wanted, self._databases, self._machine)
+        first = self._databases[0]
+        prefixes = prefixes_of(
+            self._board, first.goal, first.size, bound, n_wanted, self._machine, lower_bounds_by(self._databases)
+        )
         begun = _Threshold(bound, time.perf_counter(), prefixes.generated, prefixes.expanded, prefixes.tiles)
         if prefixes.tiles is None:
             n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)
             self._deal_in_order(begun, prefixes.paths, n_tasks)
         return begun
+
+
+def lower_bounds_by(databases: Sequence[Database]) -> LowerBounds:
+    """Return a function for `prefixes_of`: h by the largest sum of all databases; equals are ordered by all sums."""
+
+    def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
+        h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)
+        for database in databases if len(boards) else ():
+            batch = database.probe_batch(boards, databases[0].goal)
+            np.maximum(h, batch.maximum, out=h)
+            sums += batch.sums.sum(axis=1)
+        return h, sums
+
+    return lower_bounds

@@ -10,8 +10,7 @@ import pytest
 
 from pdb_cluster import worker
 from pdb_cluster.batch import ClusterBatch, Request
-from pdb_cluster.prefixes import prefixes_of
-from pdb_cluster.split_board import PartSizes
+from pdb_cluster.split_board import PartSizes, lower_bounds_by
 from pdb_cluster.tasks import Tasks
 from pdb_cluster.worker import WorkerTables, solver_for
 from pdb_core.encoding import ENCODINGS, Encoding
@@ -19,6 +18,7 @@ from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableErro
 from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
+from solver.engine.prefixes import prefixes_of
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine, move_machine
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
@@ -114,7 +114,9 @@ def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
         for board in solvable_boards(database.size, database.goal, 10, 2):
             threshold = database.probe(board).maximum + 4
             for n_wanted in (1, 2, 5, 30):
-                found = prefixes_of(board, threshold, n_wanted, (database,), machine)
+                found = prefixes_of(
+                    board, database.goal, database.size, threshold, n_wanted, machine, lower_bounds_by([database])
+                )
                 if found.tiles is not None:
                     assert len(found.tiles) <= threshold
                     continue

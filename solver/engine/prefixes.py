@@ -1,20 +1,23 @@
-"""The upper part of a threshold's tree, layer by layer: what is counted there, and the subtrees that hang from it.
+"""The upper part of a threshold's tree, layer by layer: its node counts, and the subtrees below it.
 
-Nodes are counted as the search counts them (`ida_star_kernels`), so that those above and those of the subtrees add up
+Nodes are counted as the search counts them (`search_kernels`), so that those above and those of the subtrees add up
 to the nodes of the whole threshold.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
-from pdb_core.puzzle import BLANK, Board
-from pdb_query import Database
+from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.move_pruning.move_pruning import START, MoveMachine
+
+
+# Returns h of boards, uint8[m, n_cells], int64[m]; and a number by which those with equal h are ordered, int64[m].
+LowerBounds = Callable[[npt.NDArray[np.uint8]], tuple[Int64s, Int64s]]
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,8 @@ class Prefixes:
     """The upper part of a threshold's tree.
 
     generated, expanded  its nodes
-    paths                of the subtrees below, see `ida_star.subtrees`; those with the least h first, of equals those
-                         with the least sums
-    tiles                of a solution, should there be one in the upper part
+    paths                of the subtrees below, see `subtrees`; in ascending order of `LowerBounds`
+    tiles                of a solution in the upper part; None if there is none
     """
 
     generated: int
@@ -34,17 +36,24 @@ class Prefixes:
 
 
 def prefixes_of(
-    board: Board, threshold: int, n_wanted: int, databases: Sequence[Database], machine: MoveMachine
+    board: Board,
+    goal: Board,
+    size: BoardSize,
+    threshold: int,
+    n_wanted: int,
+    machine: MoveMachine,
+    lower_bounds: LowerBounds,
 ) -> Prefixes:
-    """The subtrees of a threshold at the first depth that has at least `n_wanted` of them, or fewer where the tree has
-    no more; `board` is in the terms of the first database.
+    """Return the subtrees of a threshold at the first depth that has at least `n_wanted` of them, or fewer if the tree
+    is smaller.
+
+    `board` and `goal` are in the terms of the tables. The order of the subtrees depends on the arguments only.
     """
-    size, goal = databases[0].size, databases[0].goal
     edge_cells, cell_moves = blank_moves(size)
     boards = np.array([board], dtype=np.uint8)
     paths = np.zeros((1, 0), dtype=np.uint8)
     states = np.array([START], dtype=np.int64)
-    h, sums = _lower_bounds(boards, databases)
+    h, order = lower_bounds(boards)
     generated = expanded = depth = 0
     while 0 < len(boards) < n_wanted:
         blanks = np.argmin(boards, axis=1)
@@ -68,17 +77,7 @@ def prefixes_of(
         at_goal = np.flatnonzero((boards == goal).all(axis=1))
         if len(at_goal) and depth <= threshold:
             return Prefixes(generated, expanded, (), tuple(paths[at_goal[0]].tolist()))
-        h, sums = _lower_bounds(boards, databases)
+        h, order = lower_bounds(boards)
         left = np.flatnonzero(h + depth <= threshold)
-        boards, paths, states, h, sums = boards[left], paths[left], states[left], h[left], sums[left]
-    return Prefixes(generated, expanded, tuple(paths[row].tobytes() for row in np.lexsort((sums, h))))
-
-
-def _lower_bounds(boards: npt.NDArray[np.uint8], databases: Sequence[Database]) -> tuple[Int64s, Int64s]:
-    """h of each board, the largest of all databases' sums; and all sums together."""
-    h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)
-    for database in databases if len(boards) else ():
-        batch = database.probe_batch(boards, databases[0].goal)
-        np.maximum(h, batch.maximum, out=h)
-        sums += batch.sums.sum(axis=1)
-    return h, sums
+        boards, paths, states, h, order = boards[left], paths[left], states[left], h[left], order[left]
+    return Prefixes(generated, expanded, tuple(paths[row].tobytes() for row in np.lexsort((order, h))))
