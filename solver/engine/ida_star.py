@@ -14,7 +14,9 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
+from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch, SearchResult, too_deep
+from solver.engine.division import DividedPart, divide
 from solver.engine.engine import Engine, Roots
 from solver.engine.in_order import OrderedPart
 from solver.engine.layout import EXHAUSTED, FOUND, MAX_SLACK, PAUSED, STOP_AT_GOAL, TOO_DEEP
@@ -118,12 +120,16 @@ class IdaStar:
         *,
         finds_all: bool = False,
         listed: Listed | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> SearchResult:
         """Return an optimal solution of `board`, which must be solvable.
 
         `report` is called after every slice of a threshold. Workers of `pool` help with thresholds that take longer
         than one. With `finds_all` the last threshold is searched to its end; all optimal solutions are counted, and
         `listed` is called with each. The machine must then be one that keeps equals.
+
+        With `checkpoint` the search continues from there, and keeps there what it has finished. Seconds are those of
+        all runs; limits are on the nodes of all runs and on the seconds of this one.
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
@@ -164,6 +170,7 @@ class IdaStar:
                 pool,
                 finds_all=finds_all,
                 listed=listed,
+                checkpoint=checkpoint,
             )
 
     def search_many(
@@ -171,11 +178,13 @@ class IdaStar:
         boards: npt.ArrayLike,
         report: Callable[[int, Iteration], None] | None = None,
         pool: WorkerPool | None = None,
+        checkpoints: Callable[[int], Checkpoint] | None = None,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
 
         Yield the search every fraction of a second and at the end, always the same object. `report` is called every
-        fraction of a second with the row of a hard board. Workers of `pool` help with it.
+        fraction of a second with the row of a hard board. Workers of `pool` help with it. `checkpoints` is called with
+        the row of a hard board and returns its checkpoint, see `search`.
         """
         start = time.perf_counter()
         roots = self.engine.roots(boards)
@@ -189,7 +198,10 @@ class IdaStar:
                 # The rest of a hard board is searched as if it were alone.
                 row, start, finished = many.board, many.began_at, many.iterations(many.board)
                 row_report = None if report is None else partial(report, row)
-                result = self._search_on(roots, row, stack, many.threshold, finished, start, Limits(), row_report, pool)
+                checkpoint = None if checkpoints is None else checkpoints(row)
+                result = self._search_on(
+                    roots, row, stack, many.threshold, finished, start, Limits(), row_report, pool, checkpoint=checkpoint
+                )
                 many.note(row, result)
                 stack.counters[:] = 0
         yield many
@@ -208,11 +220,20 @@ class IdaStar:
         *,
         finds_all: bool = False,
         listed: Listed | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> SearchResult:
         """Search a board from a threshold on that was begun on `stack`; `finished` are those before."""
         board: Board = tuple(roots.boards[row].tolist())
         h = int(roots.h[row])
         in_order = self._in_order and pool is None and not finds_all
+        earlier_s = 0.0
+        if checkpoint is not None:
+            n_before = len(finished)
+            finished = checkpoint.resume(finished, int(roots.thresholds[row]))
+            if len(finished) > n_before:
+                earlier_s = sum(iteration.seconds for iteration in finished)
+                threshold = finished[-1].threshold + 2
+                self.begin(stack, roots, row, threshold)
         while True:
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
             search: ThresholdSearch[Part] = ThresholdSearch(threshold, nodes_left, finds_all=finds_all, listed=listed)
@@ -227,14 +248,23 @@ class IdaStar:
                     self.slice_nodes,
                     finished[-1].generated if finished else 0,
                 )
+            division = None
+            if checkpoint is not None and not (in_order or finds_all):
+                division = divide(self, board, threshold, checkpoint)
+            if division is not None:
+                part = DividedPart(division, stack)
+                search.resume(division.known.generated, division.known.expanded, division.known.seconds)
+                earlier_s += search.seconds
             finished = (*finished, search_threshold(search, part, limits, start, report, pool))
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
                 is_complete = finds_all and search.status == FOUND
-                is_rest_known = search.status == PAUSED and pool is None and not in_order
+                is_rest_known = search.status == PAUSED and pool is None and not in_order and division is None
                 rest = self.paths_left(board, stack) if is_rest_known else ()
-                seconds = time.perf_counter() - start
+                seconds = earlier_s + time.perf_counter() - start
                 return SearchResult(tiles, search.n_solutions, is_complete, h, finished, seconds, rest)
+            if checkpoint is not None:
+                checkpoint.finish_threshold(finished)
             # All solutions have the same parity, and so have all sums and thresholds.
             threshold += 2
             self.begin(stack, roots, row, threshold)

@@ -9,12 +9,15 @@ below the root was generated before; so the nodes of all parts of a threshold ad
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pdb_core.puzzle import BLANK, Board
-from solver.engine.ida_star import IdaStar
 from solver.engine.layout import EXPANDED, FOUND, GENERATED, PAUSED, STOP_AT_GOAL
 from solver.engine.stack import tiles_moved
 from solver.move_pruning.move_pruning import START, MoveMachine
+
+if TYPE_CHECKING:
+    from solver.engine.ida_star import IdaStar
 
 # Nodes between two looks at the clock: some 15 ms.
 _SLICE_NODES = 1_000_000
@@ -38,7 +41,7 @@ class SubtreesResult:
 
 
 def search_subtrees(
-    ida_star: IdaStar, board: Board, paths: Sequence[bytes], threshold: int, *, max_nodes: int, max_seconds: float
+    ida_star: "IdaStar", board: Board, paths: Sequence[bytes], threshold: int, *, max_nodes: int, max_seconds: float
 ) -> SubtreesResult:
     """Search subtrees of `board`, in the terms of the tables, one after another, up to a solution or a limit.
 

@@ -95,6 +95,12 @@ class ThresholdSearch(Generic[P]):
         self.status = PAUSED
         self.tiles: tuple[int, ...] = ()
         self.generated = self.expanded = self.n_solutions = 0
+        # Seconds of earlier runs.
+        self.seconds = 0.0
+
+    def resume(self, generated: int, expanded: int, seconds: float) -> None:
+        """Take over the nodes and the seconds of the part that was searched before."""
+        self.generated, self.expanded, self.seconds = generated, expanded, seconds
 
     def search(self, part: P, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
         """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `part`.
@@ -239,7 +245,8 @@ def search_threshold(
     started = time.perf_counter()
 
     def standing() -> Iteration:
-        return Iteration(search.threshold, search.generated, search.expanded, time.perf_counter() - started)
+        seconds = search.seconds + time.perf_counter() - started
+        return Iteration(search.threshold, search.generated, search.expanded, seconds)
 
     def go_on() -> bool:
         if report is not None:
