@@ -67,6 +67,19 @@ BoardsArgument = Annotated[
         metavar="[BOARD]...", help='Boards, each in quotes: "1 2 3/4 5 6/7 0 8", 0 for the blank.', show_default=False
     ),
 ]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        min=0.0,
+        metavar="S",
+        help="Give a board up after so many seconds; with --any, improve it so long.",
+    ),
+]
+MaxNodesOption = Annotated[
+    int | None,
+    typer.Option("--max-nodes", min=1, metavar="N", help="Give a board up after so many generated nodes."),
+]
 LoadOption = Annotated[
     str,
     typer.Option(

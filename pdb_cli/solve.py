@@ -20,14 +20,17 @@ from pdb_cli.options import (
     GoalOption,
     InstancesOption,
     LoadOption,
+    MaxNodesOption,
     SizeOption,
     ThreadsOption,
+    TimeLimitOption,
     boards_asked_for,
     check_load,
     size_hint,
 )
 from pdb_cli.output import Format, command, message, prepare
 from pdb_cli.read_ahead import as_they_come, unbuffered_input
+from pdb_cli.shard import ShardOption, parse_shard
 from pdb_cli.solve_batch import COLUMNS, Batch
 from pdb_cli.solve_cluster import WorkerDatabaseOption
 from pdb_cli.solve_log import LogOption, SolveLog
@@ -54,19 +57,8 @@ def solve(
     goal: GoalOption = None,
     size: SizeOption = None,
     threads: ThreadsOption = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            min=0.0,
-            metavar="S",
-            help="Give a board up after so many seconds; with --any, improve it so long.",
-        ),
-    ] = None,
-    max_nodes: Annotated[
-        int | None,
-        typer.Option("--max-nodes", min=1, metavar="N", help="Give a board up after so many generated nodes."),
-    ] = None,
+    time_limit: TimeLimitOption = None,
+    max_nodes: MaxNodesOption = None,
     search: SearchOption = "ida-star",
     heuristic: HeuristicOption = None,
     weight: WeightOption = None,
@@ -102,6 +94,7 @@ def solve(
         typer.Option("--tiles", metavar="numbers|letters", help="Letters: tiles are the words of --goal, _ the blank."),
     ] = "numbers",
     log: LogOption = None,
+    shard: ShardOption = None,
     scheduler: SchedulerOption = None,
     local_cluster: LocalClusterOption = None,
     worker_db: WorkerDatabaseOption = None,
@@ -115,6 +108,7 @@ def solve(
     boards in plain text (docs/files.md).
     """
     check_load(load)
+    own = parse_shard(shard)
     if any_size:
         refuse_with_any(
             {
@@ -164,7 +158,7 @@ def solve(
         instances = _default_instances(db)
     hint = size_hint(db, size)
     stdin = unbuffered_input() if instances == "-" and not any_size else None
-    asked = chain(boards_of_files(files, hint, names), boards_asked_for(boards, instances, hint, stdin=stdin))
+    asked = own.of(chain(boards_of_files(files, hint, names), boards_asked_for(boards, instances, hint, stdin=stdin)))
     if any_size:
         solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return

@@ -19,7 +19,7 @@ from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, Unsol
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board
     from pdb_query import Instance
-    from solver import Iteration, Limits, Solution, WorkerPool
+    from solver import Checkpoint, Iteration, Limits, Solution, WorkerPool
     from solver.progress import Report
 
     _Answer = Solution | UnsolvableError | MemoryLimitError
@@ -141,29 +141,47 @@ class Batch:
     ) -> "Generator[list[_Outcome], None, None]":
         """Yield the outcomes of boards of one size in lists of those that are ready."""
 
+        checkpoints: dict[int, Checkpoint] = {}
+
+        def checkpoint_of(index: int) -> "Checkpoint":
+            checkpoints[index] = self._checkpoint(instances[index], goal)
+            return checkpoints[index]
+
         def show(index: int, iteration: "Iteration") -> None:
             report(iteration)
-            self._display.show(instances[index], iteration)
+            self._display.show(instances[index], iteration, checkpoints.get(index))
 
         if not self._in_batches:
             for index, instance in enumerate(instances):
-                yield [(instance, goal, self._search_one(instance, goal, partial(show, index), pool))]
+                outcome = self._search_one(instance, goal, partial(show, index), pool, checkpoint_of(index))
+                yield [(instance, goal, outcome)]
             return
         boards, n_found = [instance.board for instance in instances], 0
-        for answers in self._solvers.solve_batch(boards, instances[0].size, goal, show, pool):
+        for answers in self._solvers.solve_batch(boards, instances[0].size, goal, show, pool, checkpoint_of):
             of = instances[n_found : n_found + len(answers)]
             n_found += len(answers)
             yield [(instance, goal, answer) for instance, answer in zip(of, answers, strict=True)]
 
+    def _checkpoint(self, instance: "Instance", goal: "Board") -> "Checkpoint":
+        """Return the checkpoint of a board: in the log, or in memory for the display."""
+        from solver import Checkpoint
+
+        return Checkpoint() if self._log is None else self._log.checkpoint(instance.board, goal)
+
     def _search_one(
-        self, instance: "Instance", goal: "Board", report: "Report", pool: "WorkerPool | None"
+        self,
+        instance: "Instance",
+        goal: "Board",
+        report: "Report",
+        pool: "WorkerPool | None",
+        checkpoint: "Checkpoint",
     ) -> "_Answer":
         size, limits = instance.size, self._limits()
         try:
             if not self._all:
-                return self._solvers.solve(instance.board, size, goal, limits, report, pool)
+                return self._solvers.solve(instance.board, size, goal, limits, report, pool, checkpoint)
             listed = None if self._listing is None else self._listing.of(instance.id)
-            return self._solvers.solve_all(instance.board, size, goal, listed, limits, report, pool)
+            return self._solvers.solve_all(instance.board, size, goal, listed, limits, report, pool, checkpoint)
         except (UnsolvableError, MemoryLimitError) as error:
             return error
 

@@ -1,7 +1,8 @@
-"""A log of finished boards, one a line, from which the same command goes on after a crash or Ctrl-C.
+"""A log of finished boards and of checkpoints, from which the same command continues after a crash or Ctrl-C.
 
-The first line tells the method and the tables; each of the others is what is known of one board that was solved. Lines
-are only ever added; a last line that was cut short is taken off. docs/cluster.md describes the file.
+The first line holds the method and the tables. Each of the others is a solved board, or a checkpoint of a board: its
+finished thresholds, or finished subtrees of a threshold. Lines are only ever added; a last line that was cut short is
+taken off. docs/cluster.md describes the file.
 """
 
 import contextlib
@@ -24,6 +25,7 @@ from pdb_core.errors import InputError, OutputError, WrongAnswerError
 from pdb_core.messages import as_typed
 
 if TYPE_CHECKING:
+    from pdb_cli.solve_checkpoints import LoggedCheckpoint, Values
     from pdb_core.puzzle import Board, BoardSize
     from solver import Solution
 
@@ -32,8 +34,8 @@ LogOption = Annotated[
     typer.Option(
         "--log",
         metavar="FILE",
-        help="Add each solved board to this file, and take the answers of boards in it from there: the same command "
-        "goes on where it was stopped.",
+        help="Add solved boards and the progress of long searches to this file, and take them from there: the same "
+        "command continues where it was stopped.",
         show_default=False,
     ),
 ]
@@ -47,7 +49,7 @@ _SHOWN_DIFFERENCES = 4
 
 
 class SolveLog:
-    """The answers in a log, and adding to it. Thread-safe; a context manager."""
+    """The answers and checkpoints in a log, and adding to it. Thread-safe; a context manager."""
 
     def __init__(self, path: Path, method: dict[str, Any]) -> None:
         """Open it, or begin it. `method` is what all answers must have in common.
@@ -61,6 +63,8 @@ class SolveLog:
         # Where the line of each board begins, and its length: a log may have more boards than fit into memory.
         self._places: dict[tuple[bytes, bytes], tuple[int, int]] = {}
         self._held: set[tuple[bytes, bytes]] = set()
+        # Of boards that are not solved.
+        self._checkpoints: dict[tuple[bytes, bytes], LoggedCheckpoint] = {}
         self._file = self._open()
         try:
             with self._writing():
@@ -74,12 +78,16 @@ class SolveLog:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._lock:
-            try:
-                with self._writing():
-                    os.fsync(self._file.fileno())
-            finally:
-                self._close()
+        try:
+            for checkpoint in list(self._checkpoints.values()):
+                checkpoint.flush()
+        finally:
+            with self._lock:
+                try:
+                    with self._writing():
+                        os.fsync(self._file.fileno())
+                finally:
+                    self._close()
 
     def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Solution | None":
         """What the log says of a board, replayed. Raises `InputError` where that is no solution."""
@@ -118,22 +126,58 @@ class SolveLog:
 
     def release(self, boards: "Iterable[Board]", goal: "Board") -> None:
         """Let other threads hold boards."""
+        keys = [_key(board, goal) for board in boards]
         with self._changed:
-            self._held.difference_update(_key(board, goal) for board in boards)
+            for key in keys:
+                if key in self._checkpoints and self._checkpoints[key].is_empty:
+                    del self._checkpoints[key]
+            self._held.difference_update(keys)
             self._changed.notify_all()
 
+    def checkpoint(self, board: "Board", goal: "Board") -> "LoggedCheckpoint":
+        """Return the checkpoint of a board that is held; what is finished is added to the log.
+
+        It raises `OutputError` if the disk is full.
+        """
+        key = _key(board, goal)
+        with self._lock:
+            if key not in self._checkpoints:
+                self._checkpoints[key] = self._new_checkpoint(board, goal)
+            return self._checkpoints[key]
+
+    def _new_checkpoint(self, board: "Board", goal: "Board") -> "LoggedCheckpoint":
+        from pdb_cli.solve_checkpoints import LoggedCheckpoint, with_check
+
+        of_board = {"board": list(board), "goal": list(goal)}
+
+        def write(values: "Values") -> None:
+            with self._lock:
+                self._append(with_check(of_board | values))
+
+        return LoggedCheckpoint(write)
+
     def add(self, solution: "Solution") -> None:
-        """Add a board that is solved; one that was given up is not. Raises `OutputError`, where the disk is full."""
+        """Add a board that is solved. Of one that was given up only the checkpoint stays.
+
+        Raises `OutputError` if the disk is full.
+        """
         if solution.length is None:
             return
-        line = json.dumps(asdict(solution), separators=(",", ":")).encode() + b"\n"
-        with self._lock, self._writing():
+        key = _key(solution.board, solution.goal)
+        with self._lock:
+            self._checkpoints.pop(key, None)
+            self._places[key] = self._append(asdict(solution))
+
+    def _append(self, values: dict[str, Any]) -> tuple[int, int]:
+        """Write a line. Return where it begins, and its length."""
+        line = json.dumps(values, separators=(",", ":")).encode() + b"\n"
+        with self._writing():
             self._file.write(line)
             self._file.flush()
-            self._places[_key(solution.board, solution.goal)] = self._file.tell() - len(line), len(line)
             if time.monotonic() - self._synced_at >= _SYNC_S:
                 os.fsync(self._file.fileno())
                 self._synced_at = time.monotonic()
+            return self._file.tell() - len(line), len(line)
 
     def _open(self) -> BinaryIO:
         # A device or a pipe neither keeps what is written nor ends when it is read.
@@ -183,17 +227,38 @@ class SolveLog:
         at = len(lines[0]) + 1
         for number, line in enumerate(lines[1:], start=2):
             try:
-                solution = _solution(_load(line))
-                key = _key(solution.board, solution.goal)
+                self._read_line(_load(line), at, len(line))
             except (ValueError, TypeError, KeyError) as error:
                 why = f": {error}" if isinstance(error, _ContradictionError) else ""
                 raise InputError(
                     f"line {number} of the log {self._path} is damaged{why}; take the line out, or name another log"
                 ) from None
-            self._places[key] = at, len(line)
             at += len(line) + 1
-        if self._places:
-            message(f"pdb: {plural(len(self._places), 'finished board')} in {self._path}")
+        counts = {"finished": len(self._places), "unfinished": len(self._checkpoints)}
+        if any(counts.values()):
+            found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
+            message(f"pdb: {found} in {self._path}")
+
+    def _read_line(self, values: Any, at: int, length: int) -> None:
+        """Take over a line that begins `at`. Raises `ValueError`, `TypeError`, `KeyError`."""
+        if not isinstance(values, dict):
+            raise TypeError
+        if "check" not in values:
+            solution = _solution(values)
+            key = _key(solution.board, solution.goal)
+            self._places[key] = at, length
+            self._checkpoints.pop(key, None)
+            return
+        from pdb_cli.solve_checkpoints import without_check
+
+        values = without_check(values)
+        board, goal = (_checked_board(values[name]) for name in ("board", "goal"))
+        key = _key(board, goal)
+        if key in self._places:
+            return
+        if key not in self._checkpoints:
+            self._checkpoints[key] = self._new_checkpoint(board, goal)
+        self._checkpoints[key].read(values)
 
     def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
         try:
@@ -244,8 +309,8 @@ def _solution(values: dict[str, Any]) -> "Solution":
     lists = {name: _numbers(values[name]) for name in ("board", "goal", "tiles")}
     iterations = tuple(_of_kinds(Iteration(**iteration)) for iteration in values["iterations"])
     solution = _of_kinds(Solution(**(values | lists | {"iterations": iterations})))
-    n_cells, tiles = len(solution.board), solution.tiles or ()
-    if sorted(solution.board) != list(range(n_cells)) or sorted(solution.goal) != list(range(n_cells)):
+    n_cells, tiles = len(_checked_board(solution.board)), solution.tiles or ()
+    if len(_checked_board(solution.goal)) != n_cells:
         raise ValueError
     if not all(0 < tile < n_cells for tile in tiles):
         raise _ContradictionError(f"its moves are not of tiles from 1 to {n_cells - 1}")
@@ -254,6 +319,14 @@ def _solution(values: dict[str, Any]) -> "Solution":
     if solution.lower_bound > solution.length:
         raise _ContradictionError(f"its length is {solution.length}, its lower bound {solution.lower_bound}")
     return solution
+
+
+def _checked_board(given: "list[Any] | Board") -> "Board":
+    """Return a board as it was written. Raises `TypeError`, `ValueError`."""
+    board = _numbers(list(given))
+    if sorted(board) != list(range(len(board))):
+        raise ValueError
+    return board
 
 
 def _numbers(given: list[Any]) -> tuple[int, ...]:

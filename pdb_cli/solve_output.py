@@ -11,10 +11,13 @@ from pdb_cli.output import Format, ProgressLine, Record, count, message, plural
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board
     from pdb_query import Instance
-    from solver import Iteration
+    from solver import Checkpoint, Iteration
 
-# In a log, a threshold is told of when it took at least so long.
-_LOG_S = 5.0
+# In a log, a threshold that takes at least so long is reported: after that time, then at longer and longer intervals.
+_LOG_S, _MOST_LOG_S = 5.0, 60.0
+_LOG_SHARE = 0.1
+# The least finished share of a threshold from which the rest is estimated.
+_LEAST_SHARE = 0.005
 
 
 class Listing:
@@ -45,24 +48,51 @@ class SearchDisplay:
         self._lock = threading.Lock()
         self._told: dict[tuple[str, int], float] = {}
 
-    def show(self, instance: "Instance", iteration: "Iteration") -> None:
-        """Called from the searching threads, every fraction of a second."""
+    def show(self, instance: "Instance", iteration: "Iteration", checkpoint: "Checkpoint | None") -> None:
+        """Called from the searching threads, every fraction of a second. `checkpoint` holds what is finished."""
         rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
         text = (
             f"board {instance.id}: threshold {iteration.threshold}, {count(iteration.generated)} nodes, "
             f"{iteration.seconds:.1f} s, "
-            f"{rate:.1f} million/s"
+            f"{rate:.1f} million/s{'' if checkpoint is None else _outlook(iteration, checkpoint)}"
         )
         with self._lock:
             self._line.show(text)
             key = instance.id, iteration.threshold
-            if iteration.seconds - self._told.get(key, 0.0) >= _LOG_S and not sys.stderr.isatty():
+            told = self._told.get(key, 0.0)
+            interval = min(_MOST_LOG_S, max(_LOG_S, _LOG_SHARE * told))
+            if iteration.seconds - told >= interval and not sys.stderr.isatty():
                 self._told[key] = iteration.seconds
                 message(f"pdb: {text}")
 
     def clear(self) -> None:
         with self._lock:
             self._line.clear()
+
+
+def _outlook(iteration: "Iteration", checkpoint: "Checkpoint") -> str:
+    """Return what is finished of a divided threshold, and estimates of the time it and the next one take."""
+    share = checkpoint.share
+    if share is None:
+        return ""
+    text = f"; about {share:.0%} done"
+    if share < _LEAST_SHARE:
+        return text
+    whole = iteration.seconds / share
+    before, last = (finished.generated for finished in checkpoint.finished[-2:])
+    return f"{text}, {_duration(whole - iteration.seconds)} left; next threshold {_duration(whole * last / before)}"
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration in two units at most: `45 s`, `12 min`, `3 h 20 min`, `2 d 4 h`."""
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    if minutes < 100:
+        return f"{minutes} min"
+    if hours < 48:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{count(hours // 24)} d {hours % 24} h"
 
 
 def tell_unsolvable(instance: "Instance", goal: "Board", word: Callable[[int], str]) -> None:

@@ -15,7 +15,7 @@ from pdb_core.errors import InputError, UnsolvableError
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
     from pdb_query import Database
-    from solver import GraphSolver, HeuristicSolver, Iteration, Limits, Solution, Solver, WorkerPool
+    from solver import Checkpoint, GraphSolver, HeuristicSolver, Iteration, Limits, Solution, Solver, WorkerPool
 
     Report = Callable[[Iteration], None]
 
@@ -156,13 +156,18 @@ class Solvers:
         limits: "Limits",
         report: "Report",
         pool: "WorkerPool | None",
+        checkpoint: "Checkpoint",
     ) -> "Solution":
-        """A solution of a board. Raises what the solvers raise."""
+        """Return a solution of a board. IDA* uses the checkpoint. Raises what the solvers raise."""
         if self._method.keeps_nodes:
             return self._graph_solver(size, goal).solve(board, limits=limits, report=report)
         if self._method.heuristics:
-            return self._heuristic_solver(size, goal).solve(board, limits=limits, report=report, pool=pool)
-        return self._solver(size, goal).solve(board, goal, limits=limits, report=report, pool=pool)
+            return self._heuristic_solver(size, goal).solve(
+                board, limits=limits, report=report, pool=pool, checkpoint=checkpoint
+            )
+        return self._solver(size, goal).solve(
+            board, goal, limits=limits, report=report, pool=pool, checkpoint=checkpoint
+        )
 
     @property
     def solves_batches(self) -> bool:
@@ -176,9 +181,10 @@ class Solvers:
         goal: "Board",
         report: "Callable[[int, Iteration], None]",
         pool: "WorkerPool | None",
+        checkpoints: "Callable[[int], Checkpoint]",
     ) -> "Iterator[list[Solution | UnsolvableError]]":
         """Yield the solutions of boards in lists of those that are ready. Raises what the solvers raise."""
-        return self._solver(size, goal).solve_batch(boards, goal, report=report, pool=pool)
+        return self._solver(size, goal).solve_batch(boards, goal, report=report, pool=pool, checkpoints=checkpoints)
 
     def solve_all(
         self,
@@ -189,12 +195,17 @@ class Solvers:
         limits: "Limits",
         report: "Report",
         pool: "WorkerPool | None",
+        checkpoint: "Checkpoint",
     ) -> "Solution":
         """Every shortest solution of a board, by IDA*. Raises what the solvers raise."""
         if self._method.heuristics:
-            solver = self._heuristic_solver(size, goal)
-            return solver.solve_all(board, listed=listed, limits=limits, report=report, pool=pool)
-        return self._solver(size, goal).solve_all(board, goal, listed=listed, limits=limits, report=report, pool=pool)
+            heuristic_solver = self._heuristic_solver(size, goal)
+            return heuristic_solver.solve_all(
+                board, listed=listed, limits=limits, report=report, pool=pool, checkpoint=checkpoint
+            )
+        return self._solver(size, goal).solve_all(
+            board, goal, listed=listed, limits=limits, report=report, pool=pool, checkpoint=checkpoint
+        )
 
     def _solver(self, size: "BoardSize", goal: "Board") -> "Solver":
         from solver import Solver

@@ -210,7 +210,14 @@ class SplitBoard:
         n_wanted = min(most, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
         first = self._databases[0]
         prefixes = prefixes_of(
-            self._board, first.goal, first.size, bound, n_wanted, self._machine, lower_bounds_by(self._databases)
+            self._board,
+            first.goal,
+            first.size,
+            bound,
+            self._machine,
+            lower_bounds_by(self._databases),
+            # The subtrees at the first depth that has enough of them.
+            lambda _depth, h: np.full(len(h), len(h) < n_wanted),
         )
         begun = _Threshold(bound, time.perf_counter(), prefixes.generated, prefixes.expanded, prefixes.tiles)
         if prefixes.tiles is None:
@@ -220,7 +227,7 @@ class SplitBoard:
 
 
 def lower_bounds_by(databases: Sequence[Database]) -> LowerBounds:
-    """Return a function for `prefixes_of`: h by the largest sum of all databases; equals are ordered by all sums."""
+    """Return bounds for `prefixes_of`: h is the largest sum of all databases; equals are ordered by all sums."""
 
     def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
         h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)

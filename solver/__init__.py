@@ -3,6 +3,7 @@ about the searches beside IDA*, which keep the boards they meet, in `graph_searc
 """
 
 from solver.any_board.good_solution import GoodSolution, default_time_limit, find_good_solution
+from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
 from solver.heuristic_solver import HeuristicSolver
@@ -12,6 +13,7 @@ from solver.solve import Solver
 
 __all__ = [
     "GRAPH_SEARCHES",
+    "Checkpoint",
     "GoodSolution",
     "GraphSolver",
     "HeuristicSolver",
@@ -19,6 +21,7 @@ __all__ = [
     "Limits",
     "Solution",
     "Solver",
+    "Subtrees",
     "WorkerPool",
     "default_time_limit",
     "find_good_solution",

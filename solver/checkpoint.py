@@ -1,15 +1,15 @@
 """What is finished of the search of one board: whole thresholds, and subtrees of the threshold under way."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solver.progress import Iteration
 
-# Nodes of a threshold after which the next one is divided into subtrees: some 4 s on one core.
-DIVIDE_ABOVE = 200_000_000
+# Nodes of a threshold after which the next one is divided into subtrees: about a second of one core.
+DIVIDE_ABOVE = 50_000_000
 
 
-@dataclass(frozen=True)
+@dataclass
 class Subtrees:
     """Subtrees of a threshold that were searched to their end and hold no solution.
 
@@ -18,34 +18,39 @@ class Subtrees:
     seconds  of the search of the threshold until these subtrees were finished, in all runs
     """
 
-    numbers: frozenset[int] = frozenset()
+    numbers: set[int] = field(default_factory=set)
     generated: int = 0
     expanded: int = 0
     seconds: float = 0.0
 
-    def with_(self, more: "Subtrees") -> "Subtrees":
-        """Return both together; `more` was finished later."""
-        return Subtrees(
-            self.numbers | more.numbers,
-            self.generated + more.generated,
-            self.expanded + more.expanded,
-            max(self.seconds, more.seconds),
-        )
+    def add(self, more: "Subtrees") -> None:
+        """Add other subtrees of the same threshold."""
+        self.numbers |= more.numbers
+        self.generated += more.generated
+        self.expanded += more.expanded
+        self.seconds = max(self.seconds, more.seconds)
 
 
 class Checkpoint:
     """Finished thresholds and subtrees of the search of one board, in memory. Thread-safe.
 
-    A subclass that stores them lets a later search of the same board, with the same tables and method, continue.
+    A later search of the same board, with the same tables and method, continues from there.
 
     finished  thresholds that were searched to their end, from the first one on
     share     the estimated share of nodes that is finished in the threshold under way; None if it is not divided
     """
 
-    def __init__(self, finished: tuple[Iteration, ...] = ()) -> None:
-        self.finished = finished
+    def __init__(self) -> None:
+        self.finished: tuple[Iteration, ...] = ()
         self.share: float | None = None
         self._lock = threading.Lock()
+        # By threshold and by the digest of the list of its subtrees.
+        self._subtrees: dict[tuple[int, str], Subtrees] = {}
+
+    @property
+    def is_long(self) -> bool:
+        """Return whether the last finished threshold was so large that the next one is divided."""
+        return len(self.finished) >= 2 and self.finished[-1].generated > DIVIDE_ABOVE
 
     def resume(self, finished: tuple[Iteration, ...], first: int) -> tuple[Iteration, ...]:
         """Return the finished thresholds, at least those in `finished`; the first threshold of the board is `first`.
@@ -62,10 +67,16 @@ class Checkpoint:
         """Take note of all finished thresholds; the last one is new."""
         with self._lock:
             self.finished, self.share = finished, None
+            self._subtrees.clear()
 
     def subtrees(self, threshold: int, division: str) -> Subtrees:
         """Return the finished subtrees of a threshold; `division` is the digest of the list of its subtrees."""
-        return Subtrees()
+        subtrees = Subtrees()
+        with self._lock:
+            subtrees.add(self._subtrees.get((threshold, division), subtrees))
+        return subtrees
 
-    def finish_subtree(self, threshold: int, division: str, subtree: Subtrees) -> None:
-        """Take note of a finished subtree."""
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
+        """Take note of finished subtrees."""
+        with self._lock:
+            self._subtrees.setdefault((threshold, division), Subtrees()).add(more)

@@ -6,6 +6,7 @@ from threading import Lock
 
 from pdb_core.puzzle import Board, BoardSize, check_board
 from pdb_core.symmetry import BoardMapping
+from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import SearchResult
 from solver.engine.engine import Engine
 from solver.engine.ida_star import IdaStar, solution_of
@@ -43,6 +44,7 @@ class IdaStarSolver(ABC):
         limits: Limits | None = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> Solution:
         """Return an optimal solution of `board`, for the solver's goal or any other it can serve.
 
@@ -50,10 +52,13 @@ class IdaStarSolver(ABC):
         nodes of any threshold but the last. `report` is called every fraction of a second with the threshold being
         searched; what it raises ends the search. If a limit is reached the solution has no length.
 
+        With `checkpoint` the search continues from there, and keeps there what it has finished. Nodes and seconds are
+        those of all runs; `limits` are on the nodes of all runs and on the seconds of this one.
+
         Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` if the answer fails its replay.
         """
         board, goal, mapping = self._checked(board, goal)
-        result = self._ida_star.search(mapping.apply(board), limits, report, pool)
+        result = self._ida_star.search(mapping.apply(board), limits, report, pool, checkpoint=checkpoint)
         return self._solution(board, goal, mapping, result)
 
     def solve_all(
@@ -65,11 +70,12 @@ class IdaStarSolver(ABC):
         limits: Limits | None = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> Solution:
         """Count all optimal solutions of `board`: the last threshold is searched to its end.
 
         `listed` is called with the tiles of each, one at a time, in no particular order; each is replayed to the goal
-        before. All else as in `solve`.
+        before. A `checkpoint` keeps finished thresholds only. All else as in `solve`.
         """
         board, goal, mapping = self._checked(board, goal)
         with self._lock:
@@ -84,7 +90,13 @@ class IdaStarSolver(ABC):
                 listed(original)
 
         result = self._all_star.search(
-            mapping.apply(board), limits, report, pool, finds_all=True, listed=None if listed is None else list_one
+            mapping.apply(board),
+            limits,
+            report,
+            pool,
+            finds_all=True,
+            listed=None if listed is None else list_one,
+            checkpoint=checkpoint,
         )
         return self._solution(board, goal, mapping, result)
 

@@ -18,6 +18,7 @@ from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
+from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
 from solver.engine.unit_tables import Heuristic
@@ -93,6 +94,7 @@ class Solver(IdaStarSolver):
         *,
         report: Callable[[int, Iteration], None] | None = None,
         pool: WorkerPool | None = None,
+        checkpoints: Callable[[int], Checkpoint] | None = None,
     ) -> Iterator[list[Solution | UnsolvableError]]:
         """Yield the optimal solutions of boards in their order, in lists of those that are ready.
 
@@ -115,7 +117,8 @@ class Solver(IdaStarSolver):
                 report(int(solvable[row]), iteration)
 
         first = 0
-        for found in self._ida_star.search_many(mapped[solvable], indexed_report, pool):
+        of_row = None if checkpoints is None else lambda row: checkpoints(int(solvable[row]))
+        for found in self._ida_star.search_many(mapped[solvable], indexed_report, pool, of_row):
             end = int(solvable[found.board]) if found.board < len(solvable) else len(boards)
             yield [answer(index) for index in range(first, end)]
             first = end

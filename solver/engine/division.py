@@ -7,6 +7,7 @@ search that was stopped continues with the subtrees that its checkpoint does not
 import hashlib
 import time
 from collections import deque
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board
-from solver import checkpoint as checkpoints
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine.layout import EXHAUSTED, EXPANDED, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.prefixes import Prefixes, prefixes_of
@@ -26,12 +26,13 @@ from solver.engine.threshold import Part
 if TYPE_CHECKING:
     from solver.engine.ida_star import IdaStar
 
-# A threshold is divided into subtrees of so many nodes on average, but into at least and at most so many: a subtree
-# that is not finished is searched again.
-_SUBTREE_NODES = 2_000_000
-_LEAST_SUBTREES, _MOST_SUBTREES = 1_000, 50_000
+# The upper part of a divided threshold is the tree of an earlier one: the largest that has at most one node for so many
+# that are expected in the threshold, and at most so many in all.
+_NODES_PER_UPPER, _MOST_UPPER = 200_000, 200_000
 # Nodes of a threshold to those of the one before, as a guess.
 _GROWTH = 6
+# Of subtrees with the same slack, those with a larger h have more nodes: measured on boards of the 24-puzzle.
+_GROWTH_BY_H = 0.05
 _COUNTED = [GENERATED, EXPANDED, SOLUTIONS]
 
 
@@ -56,13 +57,18 @@ class Division:
         self._started = time.perf_counter()
         self._digest = hashlib.sha256(b"/".join(self.paths)).hexdigest()[:16]
         finished = checkpoint.subtrees(threshold, self._digest)
-        self.known = finished.with_(Subtrees(frozenset(), prefixes.generated, prefixes.expanded))
+        self.known = replace(
+            finished,
+            generated=finished.generated + prefixes.generated,
+            expanded=finished.expanded + prefixes.expanded,
+        )
         width = ida_star.size.width
         ends = [after(ida_star.machine, board, path, width) for path in self.paths]
         self.roots = ida_star.engine.roots([end for end, _ in ends], [state for _, state in ends])
-        self._moves_left = threshold - len(self.paths[0])
-        # A node with one more pair of moves above its h has as many nodes below it as a threshold has more.
-        weights = growth ** ((self._moves_left - self.roots.h) / 2)
+        self._moves_left = threshold - np.array([len(path) for path in self.paths])
+        # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
+        slack = (self._moves_left - self.roots.h) / 2
+        weights = growth**slack * np.exp(_GROWTH_BY_H * slack * (self.roots.h - self.roots.h.max()))
         self._shares = weights / weights.sum()
         checkpoint.share = float(self._shares[list(finished.numbers)].sum())
         self._left = deque(number for number in range(len(self.paths)) if number not in finished.numbers)
@@ -84,7 +90,7 @@ class Division:
             number = self._left.popleft()
             self._n_parts[number] = 1
             self._nodes[number] = np.zeros(2, dtype=np.int64)
-        self.ida_star.begin(stack, self.roots, number, self._moves_left)
+        self.ida_star.begin(stack, self.roots, number, int(self._moves_left[number]))
         return number
 
     def join(self, number: int) -> None:
@@ -93,7 +99,7 @@ class Division:
             self._n_parts[number] += 1
 
     def count(self, number: int, nodes: npt.NDArray[np.int64], *, is_over: bool) -> None:
-        """Count generated and expanded nodes of a part of a subtree, int64[2]. The last part that is over finishes it."""
+        """Count generated and expanded nodes of a part of a subtree, int64[2]. The last part finishes it."""
         with self._lock:
             self._nodes[number] += nodes
             self._n_parts[number] -= is_over
@@ -103,8 +109,8 @@ class Division:
             generated, expanded = self._nodes.pop(number).tolist()
             self._checkpoint.share = min(1.0, (self._checkpoint.share or 0.0) + float(self._shares[number]))
             seconds = self.known.seconds + time.perf_counter() - self._started
-            subtree = Subtrees(frozenset([number]), generated, expanded, seconds)
-            self._checkpoint.finish_subtree(self._threshold, self._digest, subtree)
+            subtree = Subtrees({number}, generated, expanded, seconds)
+            self._checkpoint.finish_subtrees(self._threshold, self._digest, subtree)
 
 
 class DividedPart(Part):
@@ -168,23 +174,24 @@ class DividedPart(Part):
         self._stack.pause()
 
 
-def divide(
-    ida_star: "IdaStar", board: Board, threshold: int, checkpoint: Checkpoint
-) -> Division | None:
+def divide(ida_star: "IdaStar", board: Board, threshold: int, checkpoint: Checkpoint) -> Division | None:
     """Divide a threshold of `board`, in the terms of the tables. Returns None if that is not worthwhile: the threshold
     before was small, or a solution is in the upper part of the tree.
     """
-    if len(checkpoint.finished) < 2 or checkpoint.finished[-1].generated <= checkpoints.DIVIDE_ABOVE:
+    if not checkpoint.is_long:
         return None
     before, last = (iteration.generated for iteration in checkpoint.finished[-2:])
-    n_wanted = min(_MOST_SUBTREES, max(_LEAST_SUBTREES, _GROWTH * last // _SUBTREE_NODES))
+    n_upper = min(_MOST_UPPER, _GROWTH * last // _NODES_PER_UPPER)
+    inner = max((at.threshold for at in checkpoint.finished if at.generated <= n_upper), default=0)
 
     def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
         roots = ida_star.engine.roots(boards)
         return roots.h, roots.sums.sum(axis=1)
 
     engine = ida_star.engine
-    prefixes = prefixes_of(board, engine.goal, engine.size, threshold, n_wanted, engine.machine, lower_bounds)
+    prefixes = prefixes_of(
+        board, engine.goal, engine.size, threshold, engine.machine, lower_bounds, lambda depth, h: h + depth <= inner
+    )
     if prefixes.tiles is not None or not prefixes.paths:
         return None
     return Division(ida_star, board, threshold, prefixes, last / max(1, before), checkpoint)

@@ -200,7 +200,16 @@ class IdaStar:
                 row_report = None if report is None else partial(report, row)
                 checkpoint = None if checkpoints is None else checkpoints(row)
                 result = self._search_on(
-                    roots, row, stack, many.threshold, finished, start, Limits(), row_report, pool, checkpoint=checkpoint
+                    roots,
+                    row,
+                    stack,
+                    many.threshold,
+                    finished,
+                    start,
+                    Limits(),
+                    row_report,
+                    pool,
+                    checkpoint=checkpoint,
                 )
                 many.note(row, result)
                 stack.counters[:] = 0

@@ -15,9 +15,10 @@ from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.move_pruning.move_pruning import START, MoveMachine
 
-
-# Returns h of boards, uint8[m, n_cells], int64[m]; and a number by which those with equal h are ordered, int64[m].
+# Returns h of boards, uint8[m, n_cells], int64[m]; and a number by which those with equal f are ordered, int64[m].
 LowerBounds = Callable[[npt.NDArray[np.uint8]], tuple[Int64s, Int64s]]
+# Returns which nodes of a layer belong to the upper part, bool[m], from their depth and h, int64[m].
+IsUpper = Callable[[int, Int64s], npt.NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Prefixes:
     """The upper part of a threshold's tree.
 
     generated, expanded  its nodes
-    paths                of the subtrees below, see `subtrees`; in ascending order of `LowerBounds`
+    paths                of the subtrees below, see `subtrees`; those with the least f first, of equals those with the
+                         least number by `LowerBounds`
     tiles                of a solution in the upper part; None if there is none
     """
 
@@ -40,12 +42,11 @@ def prefixes_of(
     goal: Board,
     size: BoardSize,
     threshold: int,
-    n_wanted: int,
     machine: MoveMachine,
     lower_bounds: LowerBounds,
+    is_upper: IsUpper,
 ) -> Prefixes:
-    """Return the subtrees of a threshold at the first depth that has at least `n_wanted` of them, or fewer if the tree
-    is smaller.
+    """Return the upper part of a threshold's tree, which is expanded, and the subtrees of the other nodes met there.
 
     `board` and `goal` are in the terms of the tables. The order of the subtrees depends on the arguments only.
     """
@@ -55,7 +56,15 @@ def prefixes_of(
     states = np.array([START], dtype=np.int64)
     h, order = lower_bounds(boards)
     generated = expanded = depth = 0
-    while 0 < len(boards) < n_wanted:
+    # Of the subtrees of each layer: f, the order, the paths.
+    below: list[tuple[Int64s, Int64s, list[bytes]]] = []
+    while True:
+        is_expanded = is_upper(depth, h)
+        rows = np.flatnonzero(~is_expanded)
+        below.append((h[rows] + depth, order[rows], [paths[row].tobytes() for row in rows]))
+        boards, paths, states = boards[is_expanded], paths[is_expanded], states[is_expanded]
+        if len(boards) == 0:
+            break
         blanks = np.argmin(boards, axis=1)
         moves = machine.allowed_moves[states] & cell_moves[blanks]
         generated += int(np.bitwise_count(moves).sum())
@@ -80,4 +89,6 @@ def prefixes_of(
         h, order = lower_bounds(boards)
         left = np.flatnonzero(h + depth <= threshold)
         boards, paths, states, h, order = boards[left], paths[left], states[left], h[left], order[left]
-    return Prefixes(generated, expanded, tuple(paths[row].tobytes() for row in np.lexsort((order, h))))
+    f, orders = (np.concatenate([layer[i] for layer in below]) for i in range(2))
+    all_paths = [path for layer in below for path in layer[2]]
+    return Prefixes(generated, expanded, tuple(all_paths[row] for row in np.lexsort((orders, f))))
