@@ -64,7 +64,9 @@ class LoggedCheckpoint(Checkpoint):
         with self._lock:
             self._unwritten = None
             if self.is_long:
-                self._write({"thresholds": [[i.threshold, i.generated, i.expanded, i.seconds] for i in finished]})
+                self._write(
+                    {"thresholds": [[i.threshold, i.generated, i.expanded, round(i.seconds, 6)] for i in finished]}
+                )
 
     def flush(self) -> None:
         """Write what is not written yet."""
@@ -84,7 +86,7 @@ class LoggedCheckpoint(Checkpoint):
                 "subtrees": _ranges(subtrees.numbers),
                 "generated": subtrees.generated,
                 "expanded": subtrees.expanded,
-                "seconds": subtrees.seconds,
+                "seconds": round(subtrees.seconds, 6),
             }
         )
 

@@ -51,10 +51,11 @@ class SearchDisplay:
     def show(self, instance: "Instance", iteration: "Iteration", checkpoint: "Checkpoint | None") -> None:
         """Called from the searching threads, every fraction of a second. `checkpoint` holds what is finished."""
         rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
+        outlook = "" if checkpoint is None else _outlook(iteration, checkpoint)
         text = (
-            f"board {instance.id}: threshold {iteration.threshold}, {count(iteration.generated)} nodes, "
+            f"board {instance.id}: threshold {iteration.threshold}, {outlook}{count(iteration.generated)} nodes, "
             f"{iteration.seconds:.1f} s, "
-            f"{rate:.1f} million/s{'' if checkpoint is None else _outlook(iteration, checkpoint)}"
+            f"{rate:.1f} million/s"
         )
         with self._lock:
             self._line.show(text)
@@ -75,12 +76,12 @@ def _outlook(iteration: "Iteration", checkpoint: "Checkpoint") -> str:
     share = checkpoint.share
     if share is None:
         return ""
-    text = f"; about {share:.0%} done"
     if share < _LEAST_SHARE:
-        return text
+        return f"{share:.0%} done, "
     whole = iteration.seconds / share
     before, last = (finished.generated for finished in checkpoint.finished[-2:])
-    return f"{text}, {_duration(whole - iteration.seconds)} left; next threshold {_duration(whole * last / before)}"
+    left, following = _duration(whole - iteration.seconds), _duration(whole * last / before)
+    return f"{share:.0%} done, about {left} left (next: {following}), "
 
 
 def _duration(seconds: float) -> str:

@@ -1,0 +1,250 @@
+"""Long runs of `pdb solve`: checkpoints in the log, estimates of the time left, shards of a set of boards."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pdb_cli.shard import Shard, parse_shard
+from pdb_cli.solve_log import SolveLog
+from pdb_cli.solve_output import SearchDisplay, _duration
+from pdb_core.errors import InputError
+from pdb_core.puzzle import Board, blank_last, format_board
+from pdb_query import Instance
+from solver import Checkpoint, Iteration, Solver, Subtrees
+from solver import checkpoint as checkpoint_module
+from tests.command_line import pdb, refused
+from tests.solving import S4, database_for, solvable_boards
+from tests.tables import table_file
+
+METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
+FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
+BOARD, GOAL = solvable_boards(S4, blank_last(S4), 1, 1)[0], blank_last(S4)
+# The command with thresholds that are divided early, and checkpoints that are written at once.
+DIVIDED_EARLY = """
+import signal, solver.checkpoint, solver.engine.division, pdb_cli.solve_checkpoints
+solver.checkpoint.DIVIDE_ABOVE = 20_000
+solver.engine.division._NODES_PER_UPPER = 5000
+pdb_cli.solve_checkpoints._WRITE_S = 0.0
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pdb_cli.main import run
+run()
+"""
+
+
+@pytest.fixture(scope="module")
+def table() -> str:
+    return str(table_file("555", "4x4", encoding="bits"))
+
+
+@pytest.fixture(scope="module")
+def hard_board() -> Board:
+    """A board of some seconds."""
+    with database_for("555", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        solved = [solver.solve(board) for board in solvable_boards(S4, GOAL, 60, 8)]
+    return max(solved, key=lambda solution: solution.generated).board
+
+
+def start_divided(*arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", DIVIDED_EARLY, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def stop_after_lines(command: list[str], log: Path, n_lines: int, number: int) -> bool:
+    """Start the command, and send it a signal when its log has so many lines. Returns False if it ended before."""
+    process = start_divided(*command)
+    end = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < end:
+        if log.exists() and log.read_bytes().count(b"\n") >= n_lines:
+            process.send_signal(number)
+            break
+        time.sleep(0.001)
+    process.communicate(timeout=60)
+    return process.returncode != 0
+
+
+@pytest.mark.patient
+@pytest.mark.parametrize("n_threads", ["1", "2"])
+def test_killed_search_continues_with_the_same_answer(
+    table: str, hard_board: Board, tmp_path: Path, n_threads: str
+) -> None:
+    log = tmp_path / "log"
+    command = ["solve", "--db", table, format_board(hard_board), "--format", "ndjson"]
+    alone = json.loads(pdb(*command).stdout)
+    command += ["--threads", n_threads, "--log", str(log)]
+    n_stops = 0
+    for number, n_more in ((signal.SIGKILL, 12), (signal.SIGINT, 60), (signal.SIGKILL, 60), (signal.SIGKILL, 30)):
+        n_lines = 0 if not log.exists() else log.read_bytes().count(b"\n")
+        n_stops += stop_after_lines(command, log, n_lines + n_more, number)
+    assert n_stops == 4
+    assert log.read_bytes().count(b'"thresholds"') > 0
+    process = start_divided(*command)
+    output, told = process.communicate(timeout=120)
+    assert process.returncode == 0, told
+    assert "1 unfinished board in" in told
+    found = json.loads(output)
+    assert found["length"] == alone["length"]
+    nodes = [
+        [(at["threshold"], at["generated"], at["expanded"]) for at in each["thresholds"]] for each in (alone, found)
+    ]
+    assert nodes[0][:-1] == nodes[1][:-1]
+    again = pdb(*command)
+    assert json.loads(again.stdout) == found
+    assert "1 finished board in" in again.stderr
+
+
+def write_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A log with a checkpoint: finished thresholds, and two lines about subtrees."""
+    monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
+    monkeypatch.setattr("pdb_cli.solve_checkpoints._WRITE_S", 0.0)
+    with SolveLog(path, METHOD) as log:
+        checkpoint = log.checkpoint(BOARD, GOAL)
+        checkpoint.finish_subtrees(38, "old", Subtrees({1}, 1, 1, 1.0))
+        checkpoint.finish_threshold(FINISHED)
+        checkpoint.finish_subtrees(60, "abc", Subtrees({0, 1, 2, 7}, 100, 50, 1.5))
+        checkpoint.finish_subtrees(60, "abc", Subtrees({3}, 10, 5, 2.5))
+    return path.read_bytes()
+
+
+def read_checkpoint(path: Path) -> tuple[tuple[Iteration, ...], Subtrees]:
+    with SolveLog(path, METHOD) as log:
+        checkpoint = log.checkpoint(BOARD, GOAL)
+        assert checkpoint.subtrees(60, "another") == checkpoint.subtrees(62, "abc") == Subtrees()
+        return checkpoint.finished, checkpoint.subtrees(60, "abc")
+
+
+def test_log_gives_back_checkpoints_cut_off_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log"
+    whole = write_checkpoint(path, monkeypatch)
+    assert b'"0-2,7"' in whole
+    assert read_checkpoint(path) == (FINISHED, Subtrees({0, 1, 2, 3, 7}, 110, 55, 2.5))
+    assert path.read_bytes() == whole
+    known = [((), Subtrees()), ((), Subtrees()), ((), Subtrees()), (FINISHED, Subtrees())]
+    known += [(FINISHED, Subtrees({0, 1, 2, 7}, 100, 50, 1.5))]
+    for length in (*range(150, len(whole) - 1, 23), len(whole) - 1):
+        path.write_bytes(whole[:length])
+        assert read_checkpoint(path) == known[whole[:length].count(b"\n")]
+
+
+def test_damaged_checkpoints_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log"
+    lines = write_checkpoint(path, monkeypatch).splitlines(keepends=True)
+    for damage in (b'"0-2,7"', b'"0-2,8"'), (b'"generated":100', b'"generated":101'), (b'"check":"', b'"check":"0'):
+        path.write_bytes(b"".join([*lines[:3], lines[3].replace(*damage), lines[4]]))
+        with pytest.raises(InputError, match=r"line 4 of the log .* is damaged; take the line out"):
+            read_checkpoint(path)
+    path.write_bytes(b"".join([*lines, lines[4]]))
+    with pytest.raises(InputError, match=r"line 6 of the log .* is damaged"):
+        read_checkpoint(path)
+    # Without one of its lines, less is known.
+    path.write_bytes(b"".join([*lines[:3], lines[4]]))
+    assert read_checkpoint(path) == (FINISHED, Subtrees({3}, 10, 5, 2.5))
+
+
+@pytest.mark.parametrize("numbers", ["", "1-", "-1", "3-1", "a", "0-99999999999999", "1,,2", 5, None, [1]])
+def test_numbers_of_subtrees_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: object) -> None:
+    from pdb_cli.solve_checkpoints import with_check
+
+    path = tmp_path / "log"
+    lines = write_checkpoint(path, monkeypatch).splitlines(keepends=True)
+    values = json.loads(lines[3]) | {"subtrees": numbers}
+    del values["check"]
+    path.write_bytes(b"".join([*lines[:3], json.dumps(with_check(values)).encode() + b"\n"]))
+    if numbers == "1-":
+        assert read_checkpoint(path)[1].numbers == {1}
+        return
+    with pytest.raises(InputError, match=r"line 4 of the log .* is damaged"):
+        read_checkpoint(path)
+
+
+def test_solved_board_needs_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "log"
+    write_checkpoint(path, monkeypatch)
+    with database_for("555", "4x4", encoding="bits") as database:
+        solution = Solver(database).solve(BOARD)
+    with SolveLog(path, METHOD) as log:
+        log.add(solution)
+        assert not log._checkpoints
+    with SolveLog(path, METHOD) as log:
+        assert not log._checkpoints
+        assert log.answer(BOARD, GOAL, S4) == solution
+    with pytest.raises(InputError, match="is of another search"):
+        SolveLog(path, METHOD | {"tables": ["cd" * 32]})
+
+
+def test_time_left_is_shown_where_it_can_be_estimated(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
+    checkpoint, display = Checkpoint(), SearchDisplay()
+    checkpoint.finish_threshold(FINISHED)
+    instance = Instance("a", BOARD, S4, None, None)
+    for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
+        checkpoint.share = share
+        display.show(instance, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
+    shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
+    assert shown == [
+        "pdb: board a: threshold 60",
+        "pdb: board a: threshold 60, 0% done",
+        "pdb: board a: threshold 60, 25% done, about 5 min left (next: 53 min)",
+        "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min)",
+        "pdb: board a: threshold 60, 60% done, about 3 min left (next: 58 min)",
+    ]
+
+
+def test_durations_have_two_units_at_most() -> None:
+    seconds = (0.4, 99.4, 100, 5900, 6001, 170_000, 1e6, 1e9)
+    shown = ["0 s", "99 s", "2 min", "98 min", "1 h 40 min", "47 h 13 min", "11 d 14 h", "11,574 d 2 h"]
+    assert list(map(_duration, seconds)) == shown
+
+
+def test_shards_together_are_the_set() -> None:
+    items = list(range(17))
+    for n in (1, 2, 5, 17, 20):
+        shards = [list(Shard(i, n).of(items)) for i in range(1, n + 1)]
+        assert sorted(chain.from_iterable(shards)) == items
+        assert max(map(len, shards)) - min(map(len, shards)) <= 1
+    assert parse_shard(None) == (1, 1)
+    assert parse_shard("3/3") == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("0/3", "shard 0/3 does not exist; I of --shard I/N goes from 1 to N"),
+        ("4/3", "shard 4/3 does not exist"),
+        ("1/0", "shard 1/0 does not exist"),
+        ("x", "shard 'x' is not of the form I/N, such as 2/8"),
+        ("", "shard '' is not of the form"),
+        ("1/2/3", "is not of the form"),
+        ("-1/3", "is not of the form"),
+        ("1/\u0663", "is not of the form"),
+    ],
+)
+def test_bad_shards_are_refused(text: str, match: str) -> None:
+    refused(pdb("solve", "--instances", "-", "--shard", text), 2, match)
+
+
+def test_answers_of_shards_are_those_of_the_set(table: str, tmp_path: Path) -> None:
+    boards = solvable_boards(S4, GOAL, 7, 4)
+    (tmp_path / "boards.txt").write_text("\n".join(map(format_board, boards)), encoding="utf-8")
+    command = ["solve", "--db", table, "--instances", str(tmp_path / "boards.txt"), "--format", "ndjson"]
+
+    def answers(*options: str) -> list[tuple[str, list[int], int]]:
+        result = pdb(*command, *options)
+        assert result.returncode == 0, result.stderr
+        records = map(json.loads, result.stdout.splitlines())
+        return [(record["id"], record["board"], record["length"]) for record in records]
+
+    whole = answers()
+    shards = [answers("--shard", f"{i}/3", "--threads", "2") for i in (1, 2, 3)]
+    assert [shards[i % 3][i // 3] for i in range(7)] == whole
+    assert answers("--shard", "9/9") == []
