@@ -163,7 +163,7 @@ class Batch:
             yield [(instance, goal, answer) for instance, answer in zip(of, answers, strict=True)]
 
     def _checkpoint(self, instance: "Instance", goal: "Board") -> "Checkpoint":
-        """Return the checkpoint of a board: in the log, or in memory for the display."""
+        """Return the checkpoint of a board. Without a log it is in memory, for the display."""
         from solver import Checkpoint
 
         return Checkpoint() if self._log is None else self._log.checkpoint(instance.board, goal)

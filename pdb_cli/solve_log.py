@@ -135,9 +135,9 @@ class SolveLog:
             self._changed.notify_all()
 
     def checkpoint(self, board: "Board", goal: "Board") -> "LoggedCheckpoint":
-        """Return the checkpoint of a board that is held; what is finished is added to the log.
+        """Return the checkpoint of a board that is held. It adds finished subtrees and thresholds to the log.
 
-        It raises `OutputError` if the disk is full.
+        Its methods raise `OutputError` if the disk is full.
         """
         key = _key(board, goal)
         with self._lock:

@@ -1,4 +1,4 @@
-"""What is finished of the search of one board: whole thresholds, and subtrees of the threshold under way."""
+"""Checkpoint of the search of one board: finished thresholds, and finished subtrees of the threshold under way."""
 
 import threading
 from dataclasses import dataclass, field

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pdb_cluster import worker
@@ -19,7 +20,8 @@ from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
 from solver.engine.prefixes import prefixes_of
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine, move_machine
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
+from tests.naive_prefixes import naive_prefixes
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 # Every board is split, into parts of a few nodes.
@@ -115,43 +117,22 @@ def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
             threshold = database.probe(board).maximum + 4
             for n_wanted in (1, 2, 5, 30):
                 found = prefixes_of(
-                    board, database.goal, database.size, threshold, n_wanted, machine, lower_bounds_by([database])
+                    board,
+                    database.goal,
+                    database.size,
+                    threshold,
+                    machine,
+                    lower_bounds_by([database]),
+                    lambda _depth, h, n=n_wanted: np.full(len(h), len(h) < n),
                 )
                 if found.tiles is not None:
                     assert len(found.tiles) <= threshold
                     continue
                 depth = len(found.paths[0]) if found.paths else 99
-                generated, expanded, paths = naive_prefixes(board, threshold, depth, database, machine)
+                generated, expanded, paths = naive_prefixes(
+                    board, threshold, lambda at, _h, depth=depth: at < depth, database, machine
+                )
                 assert (found.generated, found.expanded, sorted(found.paths)) == (generated, expanded, sorted(paths))
-
-
-def naive_prefixes(
-    board: Board, threshold: int, depth: int, database: Database, machine: MoveMachine
-) -> tuple[int, int, list[bytes]]:
-    """Generated and expanded nodes above a depth, and the paths of those at it, by recursion."""
-    neighbours = database.size.neighbours
-    paths: list[bytes] = []
-    counts = [0, 0]
-
-    def visit(board: Board, path: bytes, state: int) -> None:
-        if len(path) + database.probe(board).maximum > threshold:
-            return
-        if len(path) == depth:
-            paths.append(path)
-            return
-        counts[1] += 1
-        blank = board.index(0)
-        for cell in neighbours[blank]:
-            step = {-database.size.width: 0, -1: 1, 1: 2, database.size.width: 3}[cell - blank]
-            after = int(machine.successors[state, step])
-            if after >= 0:
-                counts[0] += 1
-                cells = list(board)
-                cells[blank], cells[cell] = cells[cell], 0
-                visit(tuple(cells), path + bytes([board[cell]]), after)
-
-    visit(board, b"", START)
-    return counts[0], counts[1], paths
 
 
 def test_board_is_given_up_at_its_limit_with_what_was_proved() -> None:

@@ -10,12 +10,12 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize, blank_last
-from pdb_query import Database
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, Subtrees, WorkerPool, replay
 from solver import checkpoint as checkpoint_module
 from solver.engine import division as division_module
 from solver.engine.prefixes import prefixes_of
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, START, MoveMachine, move_machine
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
+from tests.naive_prefixes import naive_prefixes
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S4: ("555", "4x4")}
@@ -182,7 +182,9 @@ def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     lower_bounds,
                     lambda depth, h, inner=inner: h + depth <= inner,
                 )
-                generated, expanded, paths = naive_division(board, inner, threshold, database, machine)
+                generated, expanded, paths = naive_prefixes(
+                    board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, machine
+                )
                 if found.tiles is None:
                     assert (found.generated, found.expanded, sorted(found.paths)) == (
                         generated,
@@ -191,34 +193,3 @@ def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     )
                     n_paths += len(paths)
         assert n_paths > 20
-
-
-def naive_division(
-    board: Board, inner: int, threshold: int, database: Database, machine: MoveMachine
-) -> tuple[int, int, list[bytes]]:
-    """Return generated and expanded nodes with f up to `inner`, and the paths of the nodes below, by recursion."""
-    neighbours = database.size.neighbours
-    paths: list[bytes] = []
-    counts = [0, 0]
-
-    def visit(board: Board, path: bytes, state: int) -> None:
-        f = len(path) + database.probe(board).maximum
-        if f > threshold:
-            return
-        if f > inner:
-            paths.append(path)
-            return
-        counts[1] += 1
-        blank = board.index(0)
-        width = database.size.width
-        for cell in neighbours[blank]:
-            after = int(machine.successors[state, {-width: 0, -1: 1, 1: 2, width: 3}[cell - blank]])
-            if after < 0:
-                continue
-            counts[0] += 1
-            cells = list(board)
-            cells[blank], cells[cell] = cells[cell], 0
-            visit(tuple(cells), path + bytes([board[cell]]), after)
-
-    visit(board, b"", START)
-    return counts[0], counts[1], paths

@@ -26,8 +26,8 @@ from solver.engine.threshold import Part
 if TYPE_CHECKING:
     from solver.engine.ida_star import IdaStar
 
-# The upper part of a divided threshold is the tree of an earlier one: the largest that has at most one node for so many
-# that are expected in the threshold, and at most so many in all.
+# The upper part of a divided threshold is the tree of the largest earlier one within two limits: so many expected nodes
+# of the threshold for each node of the upper part, and so many nodes of the upper part.
 _NODES_PER_UPPER, _MOST_UPPER = 200_000, 200_000
 # Nodes of a threshold to those of the one before, as a guess.
 _GROWTH = 6
@@ -57,6 +57,8 @@ class Division:
         self._started = time.perf_counter()
         self._digest = hashlib.sha256(b"/".join(self.paths)).hexdigest()[:16]
         finished = checkpoint.subtrees(threshold, self._digest)
+        if max(finished.numbers, default=0) >= len(self.paths):
+            finished = Subtrees()  # only a forged log has such numbers
         self.known = replace(
             finished,
             generated=finished.generated + prefixes.generated,
