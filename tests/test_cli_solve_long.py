@@ -26,12 +26,18 @@ from tests.tables import table_file
 METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
 FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 BOARD, GOAL = solvable_boards(S4, blank_last(S4), 1, 1)[0], blank_last(S4)
-# The command with thresholds that are divided early, and checkpoints that are written at once.
+# The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
+# signal comes in time.
 DIVIDED_EARLY = """
-import signal, solver.checkpoint, solver.engine.division, pdb_cli.solve_checkpoints
+import signal, time, solver.checkpoint, solver.engine.division, pdb_cli.solve_checkpoints
 solver.checkpoint.DIVIDE_ABOVE = 20_000
 solver.engine.division._NODES_PER_UPPER = 5000
 pdb_cli.solve_checkpoints._WRITE_S = 0.0
+write_subtrees = pdb_cli.solve_checkpoints.LoggedCheckpoint._write_subtrees
+def write_slowly(self):
+    time.sleep(0.005)
+    write_subtrees(self)
+pdb_cli.solve_checkpoints.LoggedCheckpoint._write_subtrees = write_slowly
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pdb_cli.main import run
 run()
