@@ -9,6 +9,7 @@ from pdb_core.symmetry import BoardMapping
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import SearchResult
 from solver.engine.engine import Engine
+from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar, solution_of
 from solver.engine.worker_pool import WorkerPool
 from solver.move_pruning.move_pruning import MoveMachine, machine_for
@@ -20,11 +21,19 @@ class IdaStarSolver(ABC):
     """Solver by IDA* with one engine. Boards are searched in the terms of its goal. Thread-safe."""
 
     def __init__(
-        self, size: BoardSize, goal: Board, engine: Callable[[MoveMachine], Engine], *, plain: bool, in_order: bool
+        self,
+        size: BoardSize,
+        goal: Board,
+        engine: Callable[[MoveMachine], Engine],
+        *,
+        plain: bool,
+        in_order: bool,
+        frontier_limits: FrontierLimits | None = None,
     ) -> None:
-        """`engine` makes an engine with a machine that prunes moves; for `in_order` see `IdaStar`."""
+        """`engine` makes an engine with a machine that prunes moves; for the last two see `IdaStar`."""
         self._size, self._goal = size, goal
         self._make_engine, self._plain, self._in_order = engine, plain, in_order
+        self._frontier_limits = frontier_limits
         self._lock = Lock()
         self._all_star: IdaStar | None = None
         self._ida_star = self._make_ida_star()
@@ -106,7 +115,8 @@ class IdaStarSolver(ABC):
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
         machine = machine_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
-        return IdaStar(self._make_engine(machine), in_order=self._in_order)
+        limits = None if keeps_equals else self._frontier_limits
+        return IdaStar(self._make_engine(machine), in_order=self._in_order, frontier_limits=limits)
 
     def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:
         """Return the board, the goal, and the mapping to the engine's goal. Raises what `solve` raises."""

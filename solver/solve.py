@@ -21,6 +21,7 @@ from pdb_query import Database
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
+from solver.engine.frontier import FrontierLimits
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.ida_star_solver import IdaStarSolver
@@ -65,7 +66,13 @@ class Solver(IdaStarSolver):
     (15,)
     """
 
-    def __init__(self, *databases: Database, plain: bool = False, reflects: bool = True) -> None:
+    def __init__(
+        self,
+        *databases: Database,
+        plain: bool = False,
+        reflects: bool = True,
+        frontier_limits: FrontierLimits | None = None,
+    ) -> None:
         """Raises `TableMismatchError` if the databases are of different sizes, `GoalError` if one cannot serve the goal
         of the first.
         """
@@ -82,6 +89,7 @@ class Solver(IdaStarSolver):
             lambda machine: database_engine(database.size, heuristics, machine, source=source),
             plain=plain,
             in_order=False,
+            frontier_limits=frontier_limits,
         )
 
     def _mapping(self, goal: Board) -> BoardMapping:

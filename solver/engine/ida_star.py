@@ -18,6 +18,7 @@ from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch, SearchResult, too_deep
 from solver.engine.division import DividedPart, divide
 from solver.engine.engine import Engine, Roots
+from solver.engine.frontier import Frontier, FrontierLimits, FrontierPart, frontier_of
 from solver.engine.in_order import OrderedPart
 from solver.engine.layout import EXHAUSTED, FOUND, MAX_SLACK, PAUSED, STOP_AT_GOAL, TOO_DEEP
 from solver.engine.stack import Stack, tiles_moved
@@ -98,11 +99,15 @@ class _StackPart(Part):
 class IdaStar:
     """IDA* with an engine, for its goal. Thread-safe."""
 
-    def __init__(self, engine: Engine, *, in_order: bool = False) -> None:
-        """`in_order` searches without a pool in the order of the textbook, see `in_order`."""
+    def __init__(
+        self, engine: Engine, *, in_order: bool = False, frontier_limits: FrontierLimits | None = None
+    ) -> None:
+        """`in_order` searches without a pool in the order of the textbook, see `in_order`. With `frontier_limits`
+        large thresholds are searched breadth first near the root, see `frontier`, unless all solutions are wanted.
+        """
         self.engine = engine
         self.size, self.machine, self.goal = engine.size, engine.machine, engine.goal
-        self._in_order = in_order
+        self._in_order, self._frontier_limits = in_order, frontier_limits
         self._lock = threading.Lock()
         self._stacks: list[Stack] = []
 
@@ -235,30 +240,27 @@ class IdaStar:
         board: Board = tuple(roots.boards[row].tolist())
         h = int(roots.h[row])
         in_order = self._in_order and pool is None and not finds_all
-        earlier_s = 0.0
+        earlier_s, is_begun = 0.0, True
         if checkpoint is not None:
             n_before = len(finished)
             finished = checkpoint.resume(finished, int(roots.thresholds[row]))
             if len(finished) > n_before:
-                earlier_s = sum(iteration.seconds for iteration in finished)
+                earlier_s, is_begun = sum(iteration.seconds for iteration in finished), False
                 threshold = finished[-1].threshold + 2
                 self.begin(stack, roots, row, threshold)
         while True:
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
             search: ThresholdSearch[Part] = ThresholdSearch(threshold, nodes_left, finds_all=finds_all, listed=listed)
             part: Part = _StackPart(board, stack, self)
-            if in_order:
-                part = OrderedPart(
-                    self.engine,
-                    roots,
-                    row,
-                    threshold,
-                    stack,
-                    self.slice_nodes,
-                    finished[-1].generated if finished else 0,
-                )
-            division = None
-            if checkpoint is not None and not (in_order or finds_all):
+            division = frontier = None
+            if self._frontier_limits is not None and not (is_begun or finds_all):
+                frontier = frontier_of(self.engine, self._frontier_limits, stack, finished, threshold)
+            if frontier is not None:
+                part = FrontierPart(board, frontier, stack, self)
+            elif in_order:
+                n_before = finished[-1].generated if finished else 0
+                part = OrderedPart(self.engine, roots, row, threshold, stack, self.slice_nodes, n_before)
+            elif checkpoint is not None and not finds_all:
                 division = divide(self, board, threshold, checkpoint)
             if division is not None:
                 part = DividedPart(division, stack)
@@ -268,7 +270,7 @@ class IdaStar:
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
                 is_complete = finds_all and search.status == FOUND
-                is_rest_known = search.status == PAUSED and pool is None and not in_order and division is None
+                is_rest_known = search.status == PAUSED and pool is None and type(part) is _StackPart
                 rest = self.paths_left(board, stack) if is_rest_known else ()
                 seconds = earlier_s + time.perf_counter() - start
                 return SearchResult(tiles, search.n_solutions, is_complete, h, finished, seconds, rest)
@@ -276,6 +278,7 @@ class IdaStar:
                 checkpoint.finish_threshold(finished)
             # All solutions have the same parity, and so have all sums and thresholds.
             threshold += 2
+            is_begun = False
             self.begin(stack, roots, row, threshold)
 
     def begin(self, stack: Stack, roots: Roots, row: int, threshold: int) -> None:
@@ -292,6 +295,12 @@ class IdaStar:
             stack.search(1, 1, STOP_AT_GOAL)
             with self.stack() as other:
                 stack.split(other)
+            if self._frontier_limits is not None:
+                stack.counters[:] = 0
+                self.begin(stack, self.engine.roots([board]), 0, 1)
+                part = FrontierPart(board, Frontier(self.engine, stack, 1, 1), stack, self)
+                while part.search(1, 1, STOP_AT_GOAL) == PAUSED:
+                    pass
 
     def paths_left(self, board: Board, stack: Stack) -> tuple[bytes, ...]:
         """Return the subtrees that a paused search has not expanded, by their paths; the nearest to the root first."""

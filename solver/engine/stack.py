@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.lookup import Int64s
 from pdb_core.private_memory import private_memory
@@ -12,6 +13,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.vectors import address_of
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, begin_threshold, search_boards
 from solver.engine.engine import Engine, Roots
+from solver.engine.frontier_kernels import load_frontier
 from solver.engine.layout import (
     BATCH,
     BATCH_COLUMN,
@@ -132,6 +134,12 @@ class Stack:
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
         """Begin to search a root up to a threshold."""
         begin_threshold(self._tables, self.memory, self.counters, roots.nodes[row], roots.sums[row], threshold)
+
+    def load_frontier(self, nodes: npt.NDArray[np.uint32], indices: Int64s, n_digits: int) -> None:
+        """Put nodes of a frontier on this stack, which is empty, as `frontier_kernels.load_frontier` does."""
+        while self.memory.capacity < len(indices) + ROUND_ROOM or self.memory.link_capacity < 1 << (2 * n_digits + 1):
+            self.grow()
+        load_frontier(self._tables, self.memory, self.counters, nodes, indices, n_digits)
 
     def pause(self) -> None:
         """Let `search`, in another thread, return soon."""

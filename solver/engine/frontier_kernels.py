@@ -1,0 +1,203 @@
+"""The frontier of a threshold: nodes near the root, expanded breadth first and without duplicates."""
+
+from typing import Any
+
+import numpy as np
+
+from pdb_core.jit import inlined_kernel, kernel
+from pdb_core.vector_kernels import load_word, store_word
+from solver.engine.layout import (
+    BATCH,
+    BLANK_MASK,
+    BLANK_SHIFT,
+    LEFT,
+    LINK,
+    MAX_SLACK,
+    MOVES_LEFT_SHIFT,
+    N_LINKS,
+    SLACK,
+    SLACK_SHIFT,
+    STATE,
+    TOP,
+)
+from solver.engine.search_kernels import round_of
+from solver.engine.unit_tables import N_MOVES
+
+# The counters of `expand_frontier`: the node to expand next, all nodes, and generated and expanded nodes since they
+# were cleared last.
+N_FRONTIER_COUNTERS = 4
+NEXT, NODES, FRONTIER_GENERATED, FRONTIER_EXPANDED = range(N_FRONTIER_COUNTERS)
+# Most children of a round.
+CHILDREN = N_MOVES * BATCH
+# Base 4: a link holds one move.
+DIGIT_BITS = 2
+# The h of an expanded node.
+NOT_ON_FRONTIER = -1
+
+# An odd number of 30 bits without structure: no product below leaves 62 bits, also with the JIT off.
+_FACTOR, _MIX_SHIFT, _SLOT_SHIFT, _WORD = 786_033_569, 29, 20, (1 << 32) - 1
+
+
+@inlined_kernel
+def blank_of(node: Any) -> int:
+    """Return the blank's cell of a node (uint32[n_columns])."""
+    return (np.int64(node[STATE]) >> BLANK_SHIFT) & BLANK_MASK  # type: ignore[return-value]
+
+
+@inlined_kernel
+def moves_left_of(node: Any) -> int:
+    """Return the moves left to the threshold."""
+    return np.int64(node[LEFT]) >> MOVES_LEFT_SHIFT  # type: ignore[return-value]
+
+
+@inlined_kernel
+def least_slack_of(tables: Any, node: Any) -> int:
+    """Return the least slack of all sums."""
+    least = MAX_SLACK
+    for s in range(tables.n_sums):
+        word = np.int64(node[tables.sums[s, SLACK]])
+        least = min(least, (word >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK)
+    return least
+
+
+@inlined_kernel
+def is_expanded(tables: Any, node: Any, least_slack: int) -> bool:
+    """Return whether a node is expanded. The goal is never generated: its parent has no slack."""
+    return least_slack_of(tables, node) >= least_slack and moves_left_of(node) > 1
+
+
+@inlined_kernel
+def find_node(tables: Any, nodes: Any, slots: Any, node: Any) -> int:
+    """Return the slot of a node's board, or -1 - (the empty slot for it).
+
+    A board is given by its own columns if nodes have them, else by the units of the sums and the blank.
+    """
+    first, last = tables.first_sum_column, tables.n_columns
+    if tables.board_column != 0:
+        first, last = tables.board_column, tables.board_column + ((tables.n_cells + 3) >> 2)
+    blank = blank_of(node)
+    state = blank
+    for column in range(first, last):
+        state = (state ^ np.int64(node[column])) * _FACTOR
+        state = (state ^ (state >> _MIX_SHIFT)) & _WORD
+    mask = slots.shape[0] - 1
+    slot = ((state * _FACTOR) >> _SLOT_SHIFT) & mask
+    while True:
+        known = np.int64(slots[slot]) - 1
+        if known < 0:
+            return -1 - slot
+        is_same = blank_of(nodes[known]) == blank
+        for column in range(first, last):
+            is_same &= nodes[known, column] == node[column]
+        if is_same:
+            return slot
+        slot = (slot + 1) & mask
+
+
+@kernel
+def expand_frontier(
+    tables: Any,
+    stages: Any,
+    at: Any,
+    nodes: Any,
+    slots: Any,
+    counters: Any,
+    least_slack: int,
+    pause_at: int,
+    max_nodes: int,
+) -> bool:
+    """Expand nodes first in, first out, until none is left to expand, or `nodes` is full.
+
+    tables, stages, at  see `search_kernels.search`; the stack is empty
+    nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
+                 the root, which is node 0
+    slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k > capacity
+    counters     int64[N_FRONTIER_COUNTERS], mutated
+    least_slack  nodes with a smaller slack are not expanded, at least 1
+    pause_at, max_nodes  as in `search`, of FRONTIER_GENERATED
+
+    Returns whether it is done.
+    """
+    members = np.empty(BATCH, dtype=np.int64)
+    child_places = np.empty(CHILDREN, dtype=np.int64)
+    child = np.empty(tables.n_columns, dtype=np.uint32)
+    while counters[NEXT] < counters[NODES]:
+        generated = counters[FRONTIER_GENERATED]
+        if generated >= pause_at or generated >= max_nodes:
+            return False
+        if counters[NODES] + CHILDREN > nodes.shape[0]:
+            return True
+        # Step 1. Put the next nodes on the stack.
+        most = min(tables.batch, 1 + ((max_nodes - generated) >> 2))
+        n = 0
+        while n < most and counters[NEXT] < counters[NODES]:
+            node = counters[NEXT]
+            if is_expanded(tables, nodes[node], least_slack):
+                for column in range(tables.n_columns):
+                    store_word(at.stack + column * at.stack_column + 4 * n, np.int64(nodes[node, column]))
+                members[n] = node
+                n += 1
+            counters[NEXT] += 1
+        if n == 0:
+            break
+        # Step 2. Generate their children, and list them in the order of parents and moves.
+        n_generated, top, _ = round_of(stages)(stages, tables, at, n, 0, 0)
+        counters[FRONTIER_GENERATED] = generated + n_generated
+        counters[FRONTIER_EXPANDED] += n
+        child_places[:] = -1
+        for place in range(top):
+            child_places[load_word(at.stack + LINK * at.stack_column + 4 * place)] = place
+        # Step 3. Keep those whose boards are new.
+        for move in range(N_MOVES * n):
+            if child_places[move] < 0:
+                continue
+            for column in range(tables.n_columns):
+                child[column] = load_word(at.stack + column * at.stack_column + 4 * child_places[move])
+            slot = find_node(tables, nodes, slots, child)
+            if slot < 0:
+                child[LINK] = (members[move >> 2] << 2) | (move & 3)
+                nodes[counters[NODES]] = child
+                counters[NODES] += 1
+                slots[-1 - slot] = counters[NODES]
+    return True
+
+
+@kernel
+def frontier_h(tables: Any, nodes: Any, n_nodes: int, n_seen: int, least_slack: int, h: Any) -> None:
+    """Write the h of each node of the frontier to `h` (int16[n_nodes]), and NOT_ON_FRONTIER for expanded nodes.
+
+    n_seen  nodes before this one have been expanded, or have too little slack
+    """
+    for node in range(n_nodes):
+        h[node] = moves_left_of(nodes[node]) - 2 * least_slack_of(tables, nodes[node])
+        if node < n_seen and is_expanded(tables, nodes[node], least_slack):
+            h[node] = NOT_ON_FRONTIER
+
+
+@kernel
+def load_frontier(tables: Any, at: Any, counters: Any, nodes: Any, indices: Any, n_digits: int) -> None:
+    """Put nodes of the frontier on an empty stack, the first one on top.
+
+    indices   int64[n], n <= 4 ** n_digits
+    n_digits  the first moves of a path from there are the digits of i in base 4, the highest first, for indices[i]
+
+    The stack has room for them, and for 2 * 4 ** n_digits links.
+    """
+    # Step 1. Links for all sequences of less than n_digits digits: link 1 is the empty one.
+    store_word(at.links + 4, 0)
+    first, n_links = 1, 2
+    for length in range(1, n_digits):
+        above = first
+        first = n_links
+        for sequence in range(1 << (DIGIT_BITS * length)):
+            store_word(at.links + 4 * n_links, ((above + (sequence >> 2)) << 2) | (sequence & 3))
+            n_links += 1
+    # Step 2. The nodes, whose own links are the last digits.
+    n = indices.shape[0]
+    for i in range(n):
+        to = at.stack + 4 * (n - 1 - i)
+        for column in range(tables.n_columns):
+            store_word(to + column * at.stack_column, np.int64(nodes[indices[i], column]))
+        store_word(to + LINK * at.stack_column, ((first + (i >> 2)) << 2) | (i & 3))
+    counters[TOP] = n
+    counters[N_LINKS] = n_links
