@@ -37,6 +37,7 @@ from pdb_cli.solve_log import LogOption, SolveLog
 from pdb_cli.solve_output import Listing, solutions_text
 from pdb_cli.solvers import (
     WEIGHTED_A_STAR,
+    FrontierMemoryOption,
     HeuristicOption,
     MemoryLimitOption,
     Method,
@@ -63,6 +64,7 @@ def solve(
     heuristic: HeuristicOption = None,
     weight: WeightOption = None,
     memory_limit: MemoryLimitOption = None,
+    frontier_memory: FrontierMemoryOption = None,
     plain: Annotated[
         bool,
         typer.Option(
@@ -121,6 +123,7 @@ def solve(
                 "--heuristic": heuristic,
                 "--weight": weight,
                 "--memory-limit": memory_limit,
+                "--frontier-memory": frontier_memory,
                 "--log": log,
                 "--scheduler": scheduler,
                 "--local-cluster": local_cluster,
@@ -130,7 +133,10 @@ def solve(
         raise typer.BadParameter("goes with --all", param_hint="--list")
     if list_solutions and output not in (Format.text, Format.ndjson):
         raise typer.BadParameter("writes text or ndjson", param_hint="--list")
-    method = parse_method(search, heuristic, db, weight, memory_limit, plain=plain, finds_all=all_solutions)
+    method = parse_method(
+        search, heuristic, db, weight, memory_limit,
+        plain=plain, finds_all=all_solutions, frontier_memory=frontier_memory,
+    )  # fmt: skip
     check_cluster_options(scheduler, local_cluster)
     on_cluster = scheduler is not None or local_cluster is not None
     if on_cluster:
@@ -200,6 +206,8 @@ def _refuse_on_cluster(method: Method, option: str, *, counts_all: bool, has_thr
         )
     if method.heuristics:
         raise InputError(f"a cluster asks tables, not --heuristic {method.heuristic}; {here}, or leave out --heuristic")
+    if method.frontier_bytes is not None:
+        raise InputError(f"a cluster keeps no nodes near the root; {here}, or leave out --frontier-memory")
     if has_threads:
         how = "give N of --local-cluster" if option == "--local-cluster" else "set it by dask worker --nthreads"
         raise InputError(f"--threads is for this machine, and how many a cluster has is its own affair; {how}")

@@ -52,6 +52,15 @@ MemoryLimitOption = Annotated[
         show_default=False,
     ),
 ]
+FrontierMemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--frontier-memory",
+        metavar="SIZE",
+        help="Keep nodes near the root in so much memory, such as 8G, and search hard boards in a better order.",
+        show_default=False,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,7 @@ class Method:
     memory_limit_bytes: int | None
     plain: bool
     reflects: bool = True
+    frontier_bytes: int | None = None
 
     @property
     def keeps_nodes(self) -> bool:
@@ -89,6 +99,7 @@ def parse_method(
     plain: bool = False,
     reflects: bool = True,
     finds_all: bool = False,
+    frontier_memory: str | None = None,
 ) -> Method:
     """The method of these options. Raises `InputError` where they do not go together."""
     if search not in SEARCHES:
@@ -96,11 +107,16 @@ def parse_method(
     if not SEARCHES[search]:
         _refuse({"--heuristic": heuristic, "--db": db}, f"--search {search} asks no heuristic")
     if search != IDA_STAR:
-        _refuse({"--plain": plain, "--all": finds_all}, "it goes with --search ida-star")
+        _refuse(
+            {"--plain": plain, "--all": finds_all, "--frontier-memory": frontier_memory},
+            "it goes with --search ida-star",
+        )
     if search != WEIGHTED_A_STAR:
         _refuse({"--weight": weight}, f"it goes with --search {WEIGHTED_A_STAR}")
     if search == IDA_STAR:
         _refuse({"--memory-limit": memory_limit}, "IDA* needs next to no memory")
+    if plain or finds_all:
+        _refuse({"--frontier-memory": frontier_memory}, "it does not go with --plain, nor with --all")
     names: tuple[str, ...] = ()
     if SEARCHES[search]:
         # Names are checked here only where they are needed: it takes numba to know them all.
@@ -121,6 +137,7 @@ def parse_method(
         memory_limit_bytes=None if memory_limit is None else parse_bytes(memory_limit),
         plain=plain,
         reflects=reflects,
+        frontier_bytes=None if frontier_memory is None else parse_bytes(frontier_memory),
     )
 
 
@@ -214,7 +231,10 @@ class Solvers:
         with self._lock:
             if databases not in self._of_databases:
                 self._of_databases[databases] = Solver(
-                    *databases, plain=self._method.plain, reflects=self._method.reflects
+                    *databases,
+                    plain=self._method.plain,
+                    reflects=self._method.reflects,
+                    frontier_bytes=self._frontier_bytes(),
                 )
             return self._of_databases[databases]
 
@@ -224,8 +244,15 @@ class Solvers:
         with self._lock:
             if (size, goal) not in self._of_heuristics:
                 method = self._method
-                self._of_heuristics[size, goal] = HeuristicSolver(size, goal, method.heuristics, plain=method.plain)
+                self._of_heuristics[size, goal] = HeuristicSolver(
+                    size, goal, method.heuristics, plain=method.plain, frontier_bytes=self._frontier_bytes()
+                )
             return self._of_heuristics[size, goal]
+
+    def _frontier_bytes(self) -> int | None:
+        """Return the frontier memory of one board."""
+        in_all = self._method.frontier_bytes
+        return None if in_all is None else in_all // self._n_at_a_time
 
     def _graph_solver(self, size: "BoardSize", goal: "Board") -> "GraphSolver":
         from pdb_core.resources import available_memory

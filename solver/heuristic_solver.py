@@ -20,12 +20,25 @@ class HeuristicSolver(IdaStarSolver):
     (5, 8)
     """
 
-    def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], *, plain: bool = False) -> None:
+    def __init__(
+        self,
+        size: BoardSize,
+        goal: Board,
+        heuristics: Sequence[str],
+        *,
+        plain: bool = False,
+        frontier_bytes: int | None = None,
+    ) -> None:
         """Raises `BoardError` if the goal is no board, `InputError` if the size has no such heuristic."""
         check_table_size(size)
         goal = check_board(goal, size)
         super().__init__(
-            size, goal, lambda machine: heuristic_engine(size, goal, heuristics, machine), plain=plain, in_order=plain
+            size,
+            goal,
+            lambda machine: heuristic_engine(size, goal, heuristics, machine),
+            plain=plain,
+            in_order=plain,
+            frontier_bytes=frontier_bytes,
         )
 
     def _mapping(self, goal: Board) -> BoardMapping:

@@ -28,12 +28,14 @@ class IdaStarSolver(ABC):
         *,
         plain: bool,
         in_order: bool,
-        frontier_limits: FrontierLimits | None = None,
+        frontier_bytes: int | None = None,
     ) -> None:
-        """`engine` makes an engine with a machine that prunes moves; for the last two see `IdaStar`."""
+        """`engine` makes an engine with a machine that prunes moves; for `in_order` and for `frontier_bytes`, the
+        memory of a frontier, see `IdaStar`.
+        """
         self._size, self._goal = size, goal
         self._make_engine, self._plain, self._in_order = engine, plain, in_order
-        self._frontier_limits = frontier_limits
+        self._frontier_limits = None if frontier_bytes is None else FrontierLimits(frontier_bytes)
         self._lock = Lock()
         self._all_star: IdaStar | None = None
         self._ida_star = self._make_ida_star()

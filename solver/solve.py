@@ -21,7 +21,6 @@ from pdb_query import Database
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
-from solver.engine.frontier import FrontierLimits
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.ida_star_solver import IdaStarSolver
@@ -58,7 +57,9 @@ class Solver(IdaStarSolver):
 
     It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
     that is the textbook's IDA*, for node counts to be compared with published ones. With `reflects=False` the tables
-    are not looked up for reflections of the board, as in published rows of one sum.
+    are not looked up for reflections of the board, as in published rows of one sum. With `frontier_bytes` large
+    thresholds are searched breadth first near the root, in up to so much memory, and then below the nodes with the
+    least h first. On hard boards that is several times as fast, with the same lengths.
 
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
@@ -71,7 +72,7 @@ class Solver(IdaStarSolver):
         *databases: Database,
         plain: bool = False,
         reflects: bool = True,
-        frontier_limits: FrontierLimits | None = None,
+        frontier_bytes: int | None = None,
     ) -> None:
         """Raises `TableMismatchError` if the databases are of different sizes, `GoalError` if one cannot serve the goal
         of the first.
@@ -89,7 +90,7 @@ class Solver(IdaStarSolver):
             lambda machine: database_engine(database.size, heuristics, machine, source=source),
             plain=plain,
             in_order=False,
-            frontier_limits=frontier_limits,
+            frontier_bytes=frontier_bytes,
         )
 
     def _mapping(self, goal: Board) -> BoardMapping:

@@ -393,6 +393,32 @@ def naive_thresholds(
     raise AssertionError
 
 
+def naive_frontier(
+    board: Board, size: BoardSize, h: Callable[[Board], int], duplicates: Iterable[str], f: int, threshold: int
+) -> tuple[list[str], list[str], int]:
+    """Expand boards whose f is at most `f` breadth first, each once, and keep those within the threshold.
+
+    Returns the paths of all boards, those of boards that were not expanded, the least h first, and the nodes generated.
+    """
+    paths = {board: ""}
+    boards, unexpanded = [board], []
+    generated = 0
+    for at in boards:
+        path = paths[at]
+        if len(path) + h(at) > f:
+            unexpanded.append((h(at), len(unexpanded), path))
+            continue
+        children = [(path + naive_letter(at, near), near) for _tile, near in naive_moves(at, size)]
+        for longer, near in sorted(children, key=lambda child: "ULRD".index(child[0][-1])):
+            if longer.endswith(tuple(duplicates)):
+                continue
+            generated += 1
+            if near not in paths and len(longer) + h(near) <= threshold:
+                paths[near] = longer
+                boards.append(near)
+    return [paths[at] for at in boards], [path for _h, _i, path in sorted(unexpanded)], generated
+
+
 def naive_misplaced(board: Board, goal: Board, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
     """Tiles that are not in their place."""
     return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))

@@ -5,9 +5,9 @@ others are the *frontier*. The engine searches below them, those with the least 
 solutions are where f rises late: the last threshold often ends at once.
 
 Why no solution is lost: let W be the lexicographically first optimal solution. No prefix of W is a duplicate, see
-`move_pruning`. Nodes are expanded first in, first out, with moves in lexicographic order. So each board is kept with the
-first of its shortest paths among the boards expanded. For a board on W that is a prefix of W: a path that comes first
-would give a solution that comes before W. So W leads to the frontier by paths that are kept. The state of the
+`move_pruning`. Nodes are expanded first in, first out, with moves in lexicographic order. So each board is kept with
+the first of its shortest paths through boards that are expanded. For a board on W that is a prefix of W: a path that is
+shorter or comes earlier would give a solution that is shorter than W or comes before it. So W leads to the frontier by paths that are kept. The state of the
 move-pruning machine there is the one after a prefix of W, and the machine prunes none of the moves that follow.
 """
 
@@ -49,7 +49,8 @@ _CHUNK = 1 << (DIGIT_BITS * _N_DIGITS)
 _SLOWNESS = 16
 # Nodes have 30-bit indices.
 _MOST_NODES = 1 << 30
-_SLOT_BYTES = 8
+# Of the hash table for each node, at most.
+_SLOT_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Frontier:
         capacity, n_columns = most_nodes + CHILDREN, engine.tables.n_columns
         words = private_memory(4 * capacity * n_columns, huge=True).view(np.uint32)
         self.nodes = words.reshape(capacity, n_columns)
-        self._slots = private_memory(4 << capacity.bit_length(), huge=True).view(np.int32)
+        self._slots = private_memory(8 << capacity.bit_length(), huge=True).view(np.int32)
         self.nodes[0] = root.columns[:, 0]
         root.counters[:] = 0
         self.counters = np.zeros(N_FRONTIER_COUNTERS, dtype=np.int64)
@@ -190,9 +191,7 @@ class FrontierPart(Part):
     def split(self) -> Self | None:
         if not self._frontier.is_complete or (self._frontier.is_taken and self._stack.n_nodes < 2):
             return None
-        other = type(self)(
-            self._root, self._frontier, self._ida_star.lend_stack(), self._ida_star, is_lent=True
-        )
+        other = type(self)(self._root, self._frontier, self._ida_star.lend_stack(), self._ida_star, is_lent=True)
         if self._frontier.is_taken:
             self._stack.split(other._stack)
             other._indices = self._indices

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from pdb_core.vector_kernels import load_word, store_word
 from solver.engine.layout import (
@@ -67,21 +68,32 @@ def is_expanded(tables: Any, node: Any, least_slack: int) -> bool:
 
 
 @inlined_kernel
-def find_node(tables: Any, nodes: Any, slots: Any, node: Any) -> int:
-    """Return the slot of a node's board, or -1 - (the empty slot for it).
+def key_columns(tables: Any) -> tuple[int, int]:
+    """Return the first and the last column + 1 of those that give the board of a node, along with the blank.
 
-    A board is given by its own columns if nodes have them, else by the units of the sums and the blank.
+    They are its own columns if nodes have them, else the units of the sums.
     """
-    first, last = tables.first_sum_column, tables.n_columns
     if tables.board_column != 0:
-        first, last = tables.board_column, tables.board_column + ((tables.n_cells + 3) >> 2)
-    blank = blank_of(node)
-    state = blank
+        return tables.board_column, tables.board_column + ((tables.n_cells + 3) >> 2)
+    return tables.first_sum_column, tables.n_columns
+
+
+@inlined_kernel
+def first_slot(tables: Any, node: Any, n_slots: int) -> int:
+    """Return the slot at which the search for a node's board begins; n_slots is a power of 2."""
+    first, last = key_columns(tables)
+    state = blank_of(node)
     for column in range(first, last):
         state = (state ^ np.int64(node[column])) * _FACTOR
         state = (state ^ (state >> _MIX_SHIFT)) & _WORD
-    mask = slots.shape[0] - 1
-    slot = ((state * _FACTOR) >> _SLOT_SHIFT) & mask
+    return ((state * _FACTOR) >> _SLOT_SHIFT) & (n_slots - 1)
+
+
+@inlined_kernel
+def find_node(tables: Any, nodes: Any, slots: Any, node: Any, slot: int) -> int:
+    """Return the slot of a node's board, or -1 - (the empty slot for it), from its first slot on."""
+    first, last = key_columns(tables)
+    blank = blank_of(node)
     while True:
         known = np.int64(slots[slot]) - 1
         if known < 0:
@@ -91,7 +103,7 @@ def find_node(tables: Any, nodes: Any, slots: Any, node: Any) -> int:
             is_same &= nodes[known, column] == node[column]
         if is_same:
             return slot
-        slot = (slot + 1) & mask
+        slot = (slot + 1) & (slots.shape[0] - 1)
 
 
 @kernel
@@ -111,7 +123,7 @@ def expand_frontier(
     tables, stages, at  see `search_kernels.search`; the stack is empty
     nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
                  the root, which is node 0
-    slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k > capacity
+    slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k >= 2 * capacity
     counters     int64[N_FRONTIER_COUNTERS], mutated
     least_slack  nodes with a smaller slack are not expanded, at least 1
     pause_at, max_nodes  as in `search`, of FRONTIER_GENERATED
@@ -120,7 +132,9 @@ def expand_frontier(
     """
     members = np.empty(BATCH, dtype=np.int64)
     child_places = np.empty(CHILDREN, dtype=np.int64)
-    child = np.empty(tables.n_columns, dtype=np.uint32)
+    children = np.empty((CHILDREN, tables.n_columns), dtype=np.uint32)
+    first_slots = np.empty(CHILDREN, dtype=np.int64)
+    nodes_address, slots_address = nodes.ctypes.data - 4 * tables.n_columns, slots.ctypes.data
     while counters[NEXT] < counters[NODES]:
         generated = counters[FRONTIER_GENERATED]
         if generated >= pause_at or generated >= max_nodes:
@@ -147,16 +161,25 @@ def expand_frontier(
         child_places[:] = -1
         for place in range(top):
             child_places[load_word(at.stack + LINK * at.stack_column + 4 * place)] = place
-        # Step 3. Keep those whose boards are new.
+        n_children = 0
         for move in range(N_MOVES * n):
             if child_places[move] < 0:
                 continue
+            child = children[n_children]
             for column in range(tables.n_columns):
                 child[column] = load_word(at.stack + column * at.stack_column + 4 * child_places[move])
-            slot = find_node(tables, nodes, slots, child)
+            child[LINK] = (members[move >> 2] << 2) | (move & 3)
+            first_slots[n_children] = first_slot(tables, child, slots.shape[0])
+            prefetch(slots_address + 4 * first_slots[n_children])
+            n_children += 1
+        # Step 3. Keep those whose boards are new.
+        for i in range(n_children):
+            known = np.int64(slots[first_slots[i]])
+            prefetch(nodes_address + 4 * (known * tables.n_columns + tables.first_sum_column))
+        for i in range(n_children):
+            slot = find_node(tables, nodes, slots, children[i], first_slots[i])
             if slot < 0:
-                child[LINK] = (members[move >> 2] << 2) | (move & 3)
-                nodes[counters[NODES]] = child
+                nodes[counters[NODES]] = children[i]
                 counters[NODES] += 1
                 slots[-1 - slot] = counters[NODES]
     return True
@@ -169,7 +192,8 @@ def frontier_h(tables: Any, nodes: Any, n_nodes: int, n_seen: int, least_slack: 
     n_seen  nodes before this one have been expanded, or have too little slack
     """
     for node in range(n_nodes):
-        h[node] = moves_left_of(nodes[node]) - 2 * least_slack_of(tables, nodes[node])
+        # A slack that does not change, of heuristics that are not tracked, says nothing of h.
+        h[node] = max(0, moves_left_of(nodes[node]) - 2 * least_slack_of(tables, nodes[node]))
         if node < n_seen and is_expanded(tables, nodes[node], least_slack):
             h[node] = NOT_ON_FRONTIER
 
