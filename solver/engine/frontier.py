@@ -4,11 +4,12 @@ Nodes whose f is at most some smaller threshold are expanded breadth first and k
 others are the *frontier*. The engine searches below them, those with the least h first. They are the deepest ones, and
 solutions are where f rises late: the last threshold often ends at once.
 
-Why no solution is lost: let W be the lexicographically first optimal solution. No prefix of W is a duplicate, see
+Why no solution is lost: let W be the lexicographically first optimal solution. No part of W is a duplicate, see
 `move_pruning`. Nodes are expanded first in, first out, with moves in lexicographic order. So each board is kept with
-the first of its shortest paths through boards that are expanded. For a board on W that is a prefix of W: a path that is
-shorter or comes earlier would give a solution that is shorter than W or comes before it. So W leads to the frontier by paths that are kept. The state of the
-move-pruning machine there is the one after a prefix of W, and the machine prunes none of the moves that follow.
+the first of its shortest paths through boards that are expanded. For a board on W that is a prefix of W: a path that
+is shorter, or as long and earlier, would give a solution that is shorter than W or comes before it. So W leads to the
+frontier by paths that are kept. The state of the move-pruning machine there is the one after a prefix of W, and the
+machine prunes none of the moves that follow.
 """
 
 from collections.abc import Sequence
@@ -59,14 +60,17 @@ class FrontierLimits:
 
     memory_bytes    of the nodes and their hash table
     previous_nodes  nodes generated in the threshold before, from which on a frontier is made
-    share           the nodes generated in the threshold before, divided by those near the root: at least this
+    share           the nodes generated in the threshold before, divided by those near the root: at least this, and
+                    as many times more as the engine is faster than with tables
     """
 
     memory_bytes: int
     previous_nodes: int = 5_000_000
     share: int = 32
 
-    def plan(self, finished: Sequence[Iteration], threshold: int, n_columns: int) -> tuple[int, int] | None:
+    def plan(
+        self, finished: Sequence[Iteration], threshold: int, n_columns: int, speed: float = 1.0
+    ) -> tuple[int, int] | None:
         """Return the most nodes to keep, and the least slack of nodes to expand; None for a threshold not worth it.
 
         Nodes are expanded whose f is at most the largest threshold that had no more nodes than can be kept.
@@ -74,7 +78,7 @@ class FrontierLimits:
         if not finished or finished[-1].generated < self.previous_nodes:
             return None
         affordable = self.memory_bytes // (4 * n_columns + _SLOT_BYTES)
-        most = min(affordable, finished[-1].generated // self.share, _MOST_NODES - CHILDREN)
+        most = min(affordable, int(finished[-1].generated / (self.share * max(1.0, speed))), _MOST_NODES - CHILDREN)
         smaller = [at.threshold for at in finished if at.threshold < threshold and at.generated <= most]
         return (most, (threshold - smaller[-1]) // 2) if smaller else None
 

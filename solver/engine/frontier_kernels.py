@@ -82,11 +82,11 @@ def key_columns(tables: Any) -> tuple[int, int]:
 def first_slot(tables: Any, node: Any, n_slots: int) -> int:
     """Return the slot at which the search for a node's board begins; n_slots is a power of 2."""
     first, last = key_columns(tables)
-    state = blank_of(node)
+    state: Any = blank_of(node)
     for column in range(first, last):
         state = (state ^ np.int64(node[column])) * _FACTOR
         state = (state ^ (state >> _MIX_SHIFT)) & _WORD
-    return ((state * _FACTOR) >> _SLOT_SHIFT) & (n_slots - 1)
+    return ((state * _FACTOR) >> _SLOT_SHIFT) & (n_slots - 1)  # type: ignore[no-any-return]
 
 
 @inlined_kernel
@@ -148,7 +148,7 @@ def expand_frontier(
             node = counters[NEXT]
             if is_expanded(tables, nodes[node], least_slack):
                 for column in range(tables.n_columns):
-                    store_word(at.stack + column * at.stack_column + 4 * n, np.int64(nodes[node, column]))
+                    store_word(at.stack + column * at.stack_column + 4 * n, nodes[node, column])
                 members[n] = node
                 n += 1
             counters[NEXT] += 1
@@ -221,7 +221,7 @@ def load_frontier(tables: Any, at: Any, counters: Any, nodes: Any, indices: Any,
     for i in range(n):
         to = at.stack + 4 * (n - 1 - i)
         for column in range(tables.n_columns):
-            store_word(to + column * at.stack_column, np.int64(nodes[indices[i], column]))
+            store_word(to + column * at.stack_column, nodes[indices[i], column])
         store_word(to + LINK * at.stack_column, ((first + (i >> 2)) << 2) | (i & 3))
     counters[TOP] = n
     counters[N_LINKS] = n_links
