@@ -10,7 +10,7 @@ from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import Database
 from solver import HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.engine import frontier as frontier_module
-from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
@@ -71,7 +71,7 @@ def taken(frontier: Frontier) -> Iterator[int]:
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("kind", "max_duplicate"), [(VECTOR, 8), (WIDE, 2), (SCALAR, 8)])
+@pytest.mark.parametrize(("kind", "max_duplicate"), [(VECTOR, 8), (CATALOGUE, 2), (WIDE, 2), (SCALAR, 8)])
 def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
     duplicates = naive_duplicates(max_duplicate)
     with database_for(*PARTITIONS[S3], encoding="bits") as database:
@@ -102,7 +102,7 @@ def test_lengths_of_8_puzzle_boards_are_optimal(n_nodes: int, encoding: Encoding
     distances = naive_distances(S3, blank_last(S3))
     boards = sorted(distances)[:: 197 if n_nodes == 400 else 997]
     with database_for(*PARTITIONS[S3], encoding=encoding) as database:
-        for kind in (VECTOR, SCALAR):
+        for kind in (VECTOR, CATALOGUE, SCALAR):
             engine = engine_for(database, kind)
             ida_star = IdaStar(engine, frontier_limits=keeping(engine, n_nodes))
             for board in boards:
