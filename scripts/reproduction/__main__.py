@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+from scripts.reproduction.korf50 import read_published, read_solved, section
 from scripts.reproduction.measure import Measured, Record, measure
 from scripts.reproduction.page import page, write_page
 from scripts.reproduction.plots import draw_published, draw_steps
@@ -48,7 +49,8 @@ def main() -> None:
     images.mkdir(parents=True, exist_ok=True)
     draw_published(published, images / "results-published.svg")
     draw_steps([measured for _, measured in steps], images / "results-steps.svg")
-    write_page(page(published, steps, seed=arguments.seed, n_threads=arguments.threads), arguments.docs / "results.md")
+    text = page(published, steps, seed=arguments.seed, n_threads=arguments.threads)
+    write_page(f"{text}\n{section(read_solved(), read_published())}", arguments.docs / "results.md")
     print(f"written: {arguments.docs / 'results.md'}", file=sys.stderr)
 
 
