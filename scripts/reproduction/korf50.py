@@ -34,8 +34,8 @@ $ pdb solve --db 24-small.h5 --load huge --instances korf50-24puzzle --frontier-
 ```
 
 Published are expanded nodes: of 6-6-6-6 with its reflection (Korf and Felner 2002), of the partitions of `24-small`
-without their reflections (Clausecker and Reinefeld 2019), and of the maximum of all their large tables, over 1 TB. Every
-solution found here was replayed, and has the published length.
+without their reflections (Clausecker and Reinefeld 2019), and of the maximum of all their large tables, over 1 TB.
+Every solution found here was replayed, and has the published length.
 
 | board | length | generated | expanded | seconds | 6-6-6-6, 2002 | 7 partitions, 2019 | large tables, 2019 |
 |---|---|---|---|---|---|---|---|
