@@ -1,21 +1,20 @@
 """Thresholds searched breadth first near the root: the same lengths as IDA*, whatever is kept in memory."""
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import Database
-from solver import HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
-from solver.engine import frontier as frontier_module
+from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
+from solver.engine.pieces import PiecesPart
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
 from tests.naive import naive_distances, naive_duplicates, naive_frontier
@@ -65,11 +64,6 @@ def letters(moves: list[int]) -> str:
     return "".join("ULRD"[move] for move in moves)
 
 
-def taken(frontier: Frontier) -> Iterator[int]:
-    while len(indices := frontier.take()):
-        yield from indices.tolist()
-
-
 @pytest.mark.tiny
 @pytest.mark.parametrize(("kind", "max_duplicate"), [(VECTOR, 8), (CATALOGUE, 2), (WIDE, 2), (SCALAR, 8)])
 def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
@@ -92,7 +86,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
                     n_generated, _n_expanded = frontier.take_counts()
                     assert n_generated == generated
                     assert [letters(frontier.moves_to(node)) for node in range(len(paths))] == paths
-                    assert [letters(frontier.moves_to(node)) for node in taken(frontier)] == unexpanded
+                    assert [letters(frontier.moves_to(node)) for node in frontier.ordered()[0].tolist()] == unexpanded
 
 
 @pytest.mark.usefixtures("small_thresholds")
@@ -187,16 +181,41 @@ def test_limits_and_interrupts_end_the_search() -> None:
         assert checked_length(ida_star, board) == checked_length(IdaStar(engine), board)
 
 
+def interrupt(_: Iteration) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("small_thresholds")
+def test_a_checkpoint_keeps_what_is_searched_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
+    with database_for(*PARTITIONS[S4], encoding="bits") as database:
+        engine = engine_for(database)
+        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        board = hard_board()
+        whole = ida_star.search(board, Limits(nodes=6_000_000))
+        checkpoint, known = Checkpoint(), set()
+        for millions in range(1, 7):
+            result = ida_star.search(board, Limits(nodes=millions * 1_000_000), checkpoint=checkpoint)
+            known.add(checkpoint.share)
+        assert len(known - {None}) > 2
+        assert node_counts(result.iterations[:-1]) == node_counts(whole.iterations[:-1])
+        with pytest.raises(KeyboardInterrupt):
+            ida_star.search(board, report=interrupt, checkpoint=checkpoint)
+        last = result.iterations[-1]
+        assert checkpoint.finished[-1].threshold == last.threshold - 2
+        assert sum(at.generated for at in checkpoint.finished) == whole.generated - whole.iterations[-1].generated
+
+
 @pytest.mark.usefixtures("small_thresholds")
 def test_workers_search_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = set()
-    real = frontier_module.FrontierPart.search
+    real = PiecesPart.search
 
-    def noting(part: frontier_module.FrontierPart, pause_at: int, max_nodes: int, at_goal: int) -> int:
+    def noting(part: PiecesPart, pause_at: int, max_nodes: int, at_goal: int) -> int:
         threads.add(threading.get_ident())
         return real(part, pause_at, max_nodes, at_goal)
 
-    monkeypatch.setattr(frontier_module.FrontierPart, "search", noting)
+    monkeypatch.setattr(PiecesPart, "search", noting)
     with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(2) as pool:
         engine = engine_for(database)
         IdaStar(engine, frontier_limits=keeping(engine, 20_000)).search(

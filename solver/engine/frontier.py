@@ -12,16 +12,18 @@ frontier by paths that are kept. The state of the move-pruning machine there is 
 machine prunes none of the moves that follow.
 """
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pdb_core.lookup import Int64s
 from pdb_core.private_memory import private_memory
 from pdb_core.puzzle import Board
+from solver.checkpoint import Checkpoint, Subtrees
+from solver.engine.division import shares_of
 from solver.engine.engine import Engine
 from solver.engine.frontier_kernels import (
     CHILDREN,
@@ -35,9 +37,9 @@ from solver.engine.frontier_kernels import (
     expand_frontier,
     frontier_h,
 )
-from solver.engine.layout import EXHAUSTED, EXPANDED, GENERATED, LINK, PAUSED, TOP
+from solver.engine.layout import EXPANDED, GENERATED, LEFT, LINK, MOVES_LEFT_SHIFT, PAUSED
+from solver.engine.pieces import Pieces, PiecesPart
 from solver.engine.stack import Stack, tiles_moved
-from solver.engine.threshold import Part
 from solver.progress import Iteration
 
 if TYPE_CHECKING:
@@ -100,9 +102,6 @@ class Frontier:
         root.counters[:] = 0
         self.counters = np.zeros(N_FRONTIER_COUNTERS, dtype=np.int64)
         self.counters[NODES] = 1
-        self._indices = np.empty(0, dtype=np.int64)
-        self._n_taken = 0
-        self._lock = Lock()
         self.is_complete = False
 
     def expand(self, stack: Stack, pause_at: int, max_nodes: int) -> None:
@@ -111,8 +110,6 @@ class Frontier:
             self._engine.tables, self._engine.stages, stack.memory, self.nodes, self._slots, self.counters,
             self._least_slack, pause_at, max_nodes,
         )  # fmt: skip
-        if self.is_complete:
-            self._order()
 
     def take_counts(self) -> tuple[int, int]:
         """Return the nodes generated and expanded since the last call."""
@@ -120,25 +117,14 @@ class Frontier:
         self.counters[[FRONTIER_GENERATED, FRONTIER_EXPANDED]] = 0
         return generated, expanded
 
-    def _order(self) -> None:
-        """List the nodes of the frontier, those with the least h first."""
+    def ordered(self) -> tuple[Int64s, Int64s]:
+        """Return the indices of the nodes to search below, and their h, the least first: int64[m] each."""
         n_nodes = int(self.counters[NODES])
         h = np.empty(n_nodes, dtype=np.int16)
         frontier_h(self._engine.tables, self.nodes, n_nodes, int(self.counters[NEXT]), self._least_slack, h)
         order = np.argsort(h, kind="stable")
-        self._indices = order[np.searchsorted(h[order], NOT_ON_FRONTIER, side="right") :].astype(np.int64)
-
-    @property
-    def is_taken(self) -> bool:
-        """Return whether no node is left to take."""
-        return self.is_complete and self._n_taken == len(self._indices)
-
-    def take(self) -> Int64s:
-        """Return the indices of the next nodes to search below."""
-        with self._lock:
-            taken = self._indices[self._n_taken : self._n_taken + _CHUNK]
-            self._n_taken += len(taken)
-            return taken
+        order = order[np.searchsorted(h[order], NOT_ON_FRONTIER, side="right") :]
+        return order.astype(np.int64), h[order].astype(np.int64)
 
     def moves_to(self, node: int) -> list[int]:
         """Return the blank's moves from the root to a node."""
@@ -158,63 +144,71 @@ def frontier_of(
     return None if plan is None else Frontier(engine, root, *plan)
 
 
-class FrontierPart(Part):
-    """The nodes near the root; then what one thread searches below the frontier."""
+class FrontierPieces(Pieces):
+    """The nodes of a complete frontier, some on a stack at a time."""
 
     def __init__(
-        self, root: Board, frontier: Frontier, stack: Stack, ida_star: "IdaStar", *, is_lent: bool = False
+        self,
+        ida_star: "IdaStar",
+        root: Board,
+        threshold: int,
+        frontier: Frontier,
+        growth: float,
+        checkpoint: Checkpoint,
     ) -> None:
-        """The stack is empty. `is_lent`: it goes back to `ida_star` when the part is over."""
-        self._root, self._frontier, self._stack = root, frontier, stack
-        self._ida_star, self._is_lent = ida_star, is_lent
-        self._indices = np.empty(0, dtype=np.int64)
-        self.slice_nodes = ida_star.slice_nodes
+        """`growth` are the nodes of a threshold to those of the one before."""
+        self._root, self._frontier = root, frontier
+        self._indices, h = frontier.ordered()
+        links = np.ascontiguousarray(frontier.nodes[: int(frontier.counters[NODES]), LINK])
+        digest = hashlib.sha256(links.tobytes())
+        digest.update(self._indices.tobytes())
+        moves_left = (frontier.nodes[:, LEFT][self._indices] >> MOVES_LEFT_SHIFT).astype(np.int64)
+        shares = shares_of(moves_left, h, growth)
+        of_pieces = np.add.reduceat(shares, np.arange(0, len(shares), _CHUNK)) if len(shares) else shares
+        super().__init__(ida_star, threshold, digest.hexdigest()[:16], of_pieces, checkpoint)
 
-    @property
-    def counters(self) -> Int64s:
-        return self._stack.counters
+    def load(self, stack: Stack, number: int) -> None:
+        stack.load_frontier(self._frontier.nodes, self._nodes_of(number), _N_DIGITS)
 
-    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        frontier, counters = self._frontier, self._stack.counters
-        if not frontier.is_complete:
-            frontier.expand(self._stack, max(1, pause_at // _SLOWNESS), max_nodes)
-            counters[GENERATED], counters[EXPANDED] = frontier.take_counts()
-            return PAUSED
-        while True:
-            if not counters[TOP]:
-                self._indices = frontier.take()
-                if not len(self._indices):
-                    return EXHAUSTED
-                self._stack.load_frontier(frontier.nodes, self._indices, _N_DIGITS)
-            status = self._stack.search(pause_at, max_nodes, at_goal)
-            if status != EXHAUSTED:
-                return status
-            if counters[GENERATED] >= min(pause_at, max_nodes):
-                return PAUSED
-
-    def split(self) -> Self | None:
-        if not self._frontier.is_complete or (self._frontier.is_taken and self._stack.n_nodes < 2):
-            return None
-        other = type(self)(self._root, self._frontier, self._ida_star.lend_stack(), self._ida_star, is_lent=True)
-        if self._frontier.is_taken:
-            self._stack.split(other._stack)
-            other._indices = self._indices
-        return other
-
-    def release(self) -> None:
-        if self._is_lent:
-            self._ida_star.take_back(self._stack)
-
-    def tiles(self) -> tuple[int, ...]:
-        """Raises `Engine.wrong_end` if the moves lead elsewhere than to the goal."""
-        moves = self._stack.moves_to_goal()
+    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
+        moves = stack.moves_to_goal()
         digits, below = moves[:_N_DIGITS], moves[_N_DIGITS:]
         i = sum(digit << (DIGIT_BITS * place) for place, digit in enumerate(reversed(digits)))
-        engine = self._ida_star.engine
-        tiles, end = tiles_moved(self._root, self._frontier.moves_to(int(self._indices[i])) + below, engine.size)
+        engine = self.ida_star.engine
+        above = self._frontier.moves_to(int(self._nodes_of(number)[i]))
+        tiles, end = tiles_moved(self._root, above + below, engine.size)
         if end != engine.goal:
             raise engine.wrong_end()
         return tiles
 
-    def pause(self) -> None:
-        self._stack.pause()
+    def _nodes_of(self, number: int) -> Int64s:
+        return self._indices[number * _CHUNK : (number + 1) * _CHUNK]
+
+
+class FrontierPart(PiecesPart):
+    """The nodes near the root; then what one thread searches below the frontier."""
+
+    def __init__(
+        self,
+        ida_star: "IdaStar",
+        stack: Stack,
+        frontier: Frontier,
+        pieces: Callable[[], FrontierPieces],
+        resume: Callable[[Subtrees], None],
+    ) -> None:
+        """The stack is empty. `pieces` is called when the frontier is complete, then `resume` with what its checkpoint
+        knows.
+        """
+        super().__init__(ida_star, stack, None)
+        self._frontier, self._make_pieces, self._resume = frontier, pieces, resume
+
+    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        if self._pieces is not None:
+            return super().search(pause_at, max_nodes, at_goal)
+        n = int(self._counters[GENERATED])
+        self._frontier.expand(self._stack, max(1, (pause_at - n) // _SLOWNESS), max_nodes - n)
+        self._counters[[GENERATED, EXPANDED]] += self._frontier.take_counts()
+        if self._frontier.is_complete:
+            self._pieces = self._make_pieces()
+            self._resume(self._pieces.known)
+        return PAUSED

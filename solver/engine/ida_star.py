@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Self
 
 import numpy.typing as npt
 
@@ -16,11 +15,12 @@ from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch, SearchResult, too_deep
-from solver.engine.division import DividedPart, divide
+from solver.engine.division import divide
 from solver.engine.engine import Engine, Roots
-from solver.engine.frontier import Frontier, FrontierLimits, FrontierPart, frontier_of
+from solver.engine.frontier import Frontier, FrontierLimits, FrontierPart, FrontierPieces, frontier_of
 from solver.engine.in_order import OrderedPart
 from solver.engine.layout import EXHAUSTED, FOUND, MAX_SLACK, PAUSED, STOP_AT_GOAL, TOO_DEEP
+from solver.engine.pieces import PiecesPart
 from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Listed, Part, ThresholdSearch, search_threshold
 from solver.engine.worker_pool import WorkerPool
@@ -73,7 +73,7 @@ class _StackPart(Part):
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
         return self._stack.search(pause_at, max_nodes, at_goal)
 
-    def split(self) -> Self | None:
+    def split(self) -> Part | None:
         if self._stack.n_nodes < 2:
             return None
         other = self._ida_star.lend_stack()
@@ -250,23 +250,26 @@ class IdaStar:
                 self.begin(stack, roots, row, threshold)
         while True:
             nodes_left = None if limits.nodes is None else limits.nodes - sum(at.generated for at in finished)
-            search: ThresholdSearch[Part] = ThresholdSearch(threshold, nodes_left, finds_all=finds_all, listed=listed)
+            search = ThresholdSearch(threshold, nodes_left, finds_all=finds_all, listed=listed)
             part: Part = _StackPart(board, stack, self)
             division = frontier = None
+            n_before = finished[-1].generated if finished else 0
             if self._frontier_limits is not None and not (is_begun or finds_all):
                 frontier = frontier_of(self.engine, self._frontier_limits, stack, finished, threshold)
             if frontier is not None:
-                part = FrontierPart(board, frontier, stack, self)
+                growth = max(1.0, n_before / max(1, *(at.generated for at in finished[-2:-1]), 1))
+                kept = Checkpoint() if checkpoint is None else checkpoint
+                pieces = partial(FrontierPieces, self, board, threshold, frontier, growth, kept)
+                part = FrontierPart(self, stack, frontier, pieces, search.resume)
             elif in_order:
-                n_before = finished[-1].generated if finished else 0
                 part = OrderedPart(self.engine, roots, row, threshold, stack, self.slice_nodes, n_before)
             elif checkpoint is not None and not finds_all:
                 division = divide(self, board, threshold, checkpoint)
             if division is not None:
-                part = DividedPart(division, stack)
-                search.resume(division.known.generated, division.known.expanded, division.known.seconds)
-                earlier_s += search.seconds
+                part = PiecesPart(self, stack, division)
+                search.resume(division.known)
             finished = (*finished, search_threshold(search, part, limits, start, report, pool))
+            earlier_s += search.seconds
             if search.status in (FOUND, PAUSED):
                 tiles = search.tiles if search.n_solutions else None
                 is_complete = finds_all and search.status == FOUND
@@ -298,8 +301,10 @@ class IdaStar:
             if self._frontier_limits is not None:
                 stack.counters[:] = 0
                 self.begin(stack, self.engine.roots([board]), 0, 1)
-                part = FrontierPart(board, Frontier(self.engine, stack, 1, 1), stack, self)
-                while part.search(1, 1, STOP_AT_GOAL) == PAUSED:
+                frontier = Frontier(self.engine, stack, 1, 1)
+                pieces = partial(FrontierPieces, self, board, 1, frontier, 1.0, Checkpoint())
+                part = FrontierPart(self, stack, frontier, pieces, lambda _: None)
+                while part.search(1 << 20, 1 << 20, STOP_AT_GOAL) == PAUSED:
                     pass
 
     def paths_left(self, board: Board, stack: Stack) -> tuple[bytes, ...]:

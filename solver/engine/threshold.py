@@ -12,9 +12,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, get_ident
-from typing import Generic, Self, TypeVar
 
 from pdb_core.lookup import Int64s
+from solver.checkpoint import Subtrees
 from solver.engine.layout import (
     COUNT_GOALS,
     EXHAUSTED,
@@ -52,7 +52,7 @@ class Part(ABC):
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
         """Search until a counter of nodes reaches a limit. Returns FOUND, EXHAUSTED or PAUSED."""
 
-    def split(self) -> Self | None:
+    def split(self) -> "Part | None":
         """Take a part of the work away, for another thread; None if it cannot be divided."""
         return None
 
@@ -67,10 +67,7 @@ class Part(ABC):
         """Let `search`, in another thread, return soon."""
 
 
-P = TypeVar("P", bound=Part)
-
-
-class ThresholdSearch(Generic[P]):
+class ThresholdSearch:
     """A threshold being searched. `search` is called by the owner, `help` by workers, each in its own thread.
 
     It ends at the first solution; with `finds_all` it goes on and counts them. `listed` is called with the tiles of
@@ -85,9 +82,9 @@ class ThresholdSearch(Generic[P]):
         self._finds_all = finds_all
         self._listed = listed
         self._changed = Condition()
-        self._offered: deque[P] = deque()
+        self._offered: deque[Part] = deque()
         # The thread that searches each part. An interrupt may come while a part changes hands.
-        self._working: dict[P, int] = {}
+        self._working: dict[Part, int] = {}
         self._n_waiting = 0
         self._unlisted: deque[tuple[int, ...]] = deque()
         self._error: BaseException | None = None
@@ -98,11 +95,14 @@ class ThresholdSearch(Generic[P]):
         # Seconds of earlier runs.
         self.seconds = 0.0
 
-    def resume(self, generated: int, expanded: int, seconds: float) -> None:
-        """Take over the nodes and the seconds of the part that was searched before."""
-        self.generated, self.expanded, self.seconds = generated, expanded, seconds
+    def resume(self, known: Subtrees) -> None:
+        """Count the nodes and the seconds of what was searched before. Called by the owner's thread."""
+        with self._changed:
+            self.generated += known.generated
+            self.expanded += known.expanded
+        self.seconds = known.seconds
 
-    def search(self, part: P, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
+    def search(self, part: Part, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
         """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `part`.
 
         `go_on` is called every fraction of a second; if it returns False, the search is given up. Workers of `pool`
@@ -140,7 +140,7 @@ class ThresholdSearch(Generic[P]):
 
     def help(self) -> None:
         """Take work from the others until the threshold is over."""
-        part: P | None = None
+        part: Part | None = None
         try:
             while not self.is_over:
                 part = self._take(None)
@@ -152,7 +152,7 @@ class ThresholdSearch(Generic[P]):
             for left in self._leave():
                 left.release()
 
-    def _leave(self) -> list[P]:
+    def _leave(self) -> list[Part]:
         """Stop working on the parts of this thread. Returns them."""
         with self._changed:
             parts = [part for part, thread in self._working.items() if thread == get_ident()]
@@ -161,7 +161,7 @@ class ThresholdSearch(Generic[P]):
             self._changed.notify_all()
         return parts
 
-    def _search_slice(self, part: P) -> int:
+    def _search_slice(self, part: Part) -> int:
         """Search a slice, count it, and act on it."""
         at_goal = STOP_AT_GOAL
         if self._finds_all:
@@ -198,7 +198,7 @@ class ThresholdSearch(Generic[P]):
             part.release()
         return status
 
-    def _take(self, timeout: float | None) -> P | None:
+    def _take(self, timeout: float | None) -> Part | None:
         """Wait for work. Returns None if there is none in time, or the threshold is over."""
         end = time.perf_counter() + (timeout or 0.0)
         with self._changed:
@@ -239,7 +239,12 @@ class ThresholdSearch(Generic[P]):
 
 
 def search_threshold(
-    search: ThresholdSearch[P], part: P, limits: Limits, start: float, report: Report | None, pool: WorkerPool | None
+    search: ThresholdSearch,
+    part: Part,
+    limits: Limits,
+    start: float,
+    report: Report | None,
+    pool: WorkerPool | None,
 ) -> Iteration:
     """Search a threshold to its end or a limit; `start` is when the seconds of the limit began."""
     started = time.perf_counter()
