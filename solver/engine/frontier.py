@@ -68,7 +68,7 @@ class FrontierLimits:
 
     memory_bytes: int
     previous_nodes: int = 5_000_000
-    share: int = 32
+    share: int = 256
 
     def plan(
         self, finished: Sequence[Iteration], threshold: int, n_columns: int, speed: float = 1.0
