@@ -10,7 +10,7 @@ from pdb_core.errors import LimitReachedError, TableFileDamagedError
 from pdb_core.lookup import lookup_tables
 from pdb_query import Database, open_database
 from solver import Limits, WorkerPool, replay
-from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
@@ -67,7 +67,7 @@ def test_searches_in_damaged_tables_end(table: tuple[str, str, str], encoding: E
     with open_database(table_file(partition, size, "blank-last", encoding, cost)) as database:
         boards = solvable_boards(database.size, database.goal, 3, 5)
         for trial in range(6):
-            ida_star = damaged(database, rng, kind, ((VECTOR, WIDE), (WIDE,), (SCALAR,))[trial % 3])
+            ida_star = damaged(database, rng, kind, ((VECTOR, WIDE), (CATALOGUE, WIDE), (WIDE,), (SCALAR,))[trial % 4])
             for board in boards:
                 ends.add(search_end(ida_star, board))
     assert ends

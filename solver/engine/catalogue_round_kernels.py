@@ -15,9 +15,8 @@ computes from the cells of the tiles: the cell set, its rank, the rank of the ar
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array, trailing_zeros
+from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
 from pdb_core.lookup import Int64s
 from pdb_core.vector_kernels import (
@@ -46,6 +45,7 @@ from solver.engine.layout import (
     LEFT,
     LIST_COLUMN,
     MAX_CHILDREN,
+    MAX_LANES,
     MAX_SLACK,
     MOVE_SHIFT,
     ONE_MOVE,
@@ -61,25 +61,26 @@ from solver.engine.wide_round_kernels import CELL_MASK, TILES_BYTES, take_of_32,
 WORD_BITS = 32
 MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 2 * WORD_BITS, 32
 # The columns of a list: children, then masks of units in two words each: the critical ones, those that were looked up,
-# and bit 1 of their distances. Then, for each unit, the children of a wave, the ranks of their cell sets or their
-# blocks, and the ranks of their arrangements.
-CRITICAL, DONE, READ, BUCKETS = 1, 3, 5, 8
+# bit 1 of their distances, those that are looked up in a wave. Then the buckets, one for each unit: the children of a
+# wave, the addresses of their bits (two columns), the ranks of their arrangements with the blank's cell above, and the
+# ranks of their cell sets.
+CRITICAL, DONE, READ, CHOSEN, BUCKETS = 1, 3, 5, 7, 9
 BUCKET_COLUMNS = 5
-LAG = 2
-VECTOR_BYTES = 64
+# Vectors that are ranked between the prefetch of a cell set's record and its use.
+LAG = 4
+# Of a vector in scratch memory.
+VECTOR_BYTES = 4 * MAX_LANES
 # A child: the index of its parent, the move, its own index in the list, and its tile.
 INDEX_SHIFT, TILE_SHIFT = 8, 24
 INDEX_MASK = MAX_CHILDREN - 1
 NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
 BLANK_CELL_SHIFT = 24
+ORDER_MASK = (1 << BLANK_CELL_SHIFT) - 1
 # A record of a cell set: 24 bits of its first block, then four for the blank's region, by cell.
 SET_BYTES, FIRST_REGION, FIRST_BLOCK_MASK = 16, 3, (1 << 24) - 1
-MAX_CATALOGUE_CELLS = 26
-MAX_REGIONS = 16
-ORDER_MASK = (1 << BLANK_CELL_SHIFT) - 1
-# The fields of a unit, then its tiles.
-UNIT_TILES = 10
-N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS = range(8)
+MAX_CATALOGUE_CELLS, MAX_REGIONS = 26, 16
+# The fields of a unit, the last ones its tiles.
+N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS, UNIT_TILES = range(9)
 MAX_CATALOGUE_TILES = 8
 N_UNIT_FIELDS = UNIT_TILES + MAX_CATALOGUE_TILES
 
@@ -90,13 +91,14 @@ class CatalogueStages(NamedTuple):
     units          int64[u, N_UNIT_FIELDS]: tiles; addresses of the table, of uint32[32], the cells in the unit's frame,
                    of uint32, the parts of cell-set ranks, of the records of cell sets, of uint32[16], the weights of
                    Lehmer digits by position
-    units_of_tile  uint64[32]: the units that a move of each tile changes
-    Addresses: `unit_of_tile` uint32[s, 32]: the unit of each tile in each sum; `tile_masks` uint32[2, 32]: those of
-    `units_of_tile`
+    unit_of_tile   address of uint32[s, 32]: the unit of each tile in each sum
+    tile_masks     address of uint32[2, 32]: the units that a move of each tile changes, as a mask of two words
+    n_words        of masks that are in use
+    place_column, plane_column   the first columns of a node that hold the cells of tiles, and the planes
+    low_bits, high_bits          of the lower and the upper part of a cell set
     """
 
     units: Int64s
-    units_of_tile: npt.NDArray[np.int64]
     unit_of_tile: int
     tile_masks: int
     n_words: int
@@ -130,34 +132,45 @@ def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
 
 
 @inlined_kernel
-def load_mask(children: int, column: int, i: int) -> int:
-    """Return a mask of units of a child."""
-    to_word = children + column * LIST_COLUMN + 4 * i
-    return load_word(to_word) | (load_word(to_word + LIST_COLUMN) << 32)
+def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
+    """Write the units to be looked up for each child, the first critical one or all that were not yet, and add them to
+    those that were.
+    """
+    children = at.lists
+    for i in range(0, n, LANES):
+        low, high = splat(0), splat(0)
+        if is_first:
+            low = load(children + CRITICAL * LIST_COLUMN + 4 * i)
+            high = load(children + (CRITICAL + 1) * LIST_COLUMN + 4 * i)
+            high = where(low == 0, high & (splat(0) - high), splat(0))
+            low = low & (splat(0) - low)
+        else:
+            tile = load(children + 4 * i) >> TILE_SHIFT
+            low = take_of_32(stages.tile_masks, tile) ^ load(children + DONE * LIST_COLUMN + 4 * i)
+            if stages.n_words > 1:
+                done = load(children + (DONE + 1) * LIST_COLUMN + 4 * i)
+                high = take_of_32(stages.tile_masks + TILES_BYTES, tile) ^ done
+        # Lanes behind the last child hold anything.
+        is_child = iota() + i < n
+        chosen = (where(is_child, low, splat(0)), where(is_child, high, splat(0)))
+        for w in range(2):
+            to_done = children + (DONE + w) * LIST_COLUMN + 4 * i
+            store(to_done, load(to_done) | chosen[w])
+            store(children + (CHOSEN + w) * LIST_COLUMN + 4 * i, chosen[w])
 
 
 @inlined_kernel
-def fill_buckets(stages: Any, at: Any, n: int, is_first: bool, counts: Any) -> None:
-    """List the children by the units to be looked up: the first critical one, or all those that were not yet."""
-    children = at.lists
+def fill_buckets(stages: Any, tables: Any, at: Any, n: int, counts: Any) -> None:
+    """List the children by the units that were chosen."""
     for u in range(len(stages.units)):
-        counts[u] = 0
-    for i in range(n):
-        child = load_word(children + 4 * i)
-        done = load_mask(children, DONE, i)
-        if is_first:
-            units = load_mask(children, CRITICAL, i)
-            units = units & -units
-        else:
-            units = stages.units_of_tile[child >> TILE_SHIFT] & ~done
-        done |= units
-        store_word(children + DONE * LIST_COLUMN + 4 * i, done & 0xFFFFFFFF)
-        store_word(children + (DONE + 1) * LIST_COLUMN + 4 * i, (done >> 32) & 0xFFFFFFFF)
-        while units != 0:
-            u = trailing_zeros(units)
-            units &= units - 1
-            store_word(children + (BUCKETS + BUCKET_COLUMNS * u) * LIST_COLUMN + 4 * counts[u], child)
-            counts[u] += 1
+        bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * LIST_COLUMN
+        chosen = at.lists + (CHOSEN + (u >> 5)) * LIST_COLUMN
+        n_found: Any = np.int64(0)
+        for i in range(0, n, LANES):
+            is_in = ((load(chosen + 4 * i) >> (u & (WORD_BITS - 1))) & 1) != 0
+            store(bucket + 4 * n_found, compress(load(at.lists + 4 * i), is_in, tables.permutations))
+            n_found += popcount(bits_of(is_in))
+        counts[u] = n_found
 
 
 @inlined_kernel
@@ -262,7 +275,8 @@ def rise_of_sum(stages: Any, s: int, tile: Any, rose_low: Any, rose_high: Any) -
 @inlined_kernel
 def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, counts: Any) -> None:
     """Look up units of a list of children: the first critical one of each, or all that were not looked up yet."""
-    fill_buckets(stages, at, n, is_first, counts)
+    choose_units(stages, at, n, is_first)
+    fill_buckets(stages, tables, at, n, counts)
     first = at.lists + BUCKETS * LIST_COLUMN
     bucket_bytes = BUCKET_COLUMNS * LIST_COLUMN
     n_units = len(stages.units)

@@ -115,7 +115,6 @@ def catalogue_stages(
     tables = sums[0][0].tables
     stages = CatalogueStages(
         units=rows,
-        units_of_tile=units_of_tile,
         unit_of_tile=address(unit_of_tile),
         tile_masks=address(np.stack(words)),
         n_words=n_words,
