@@ -39,6 +39,7 @@ def _record(path: Path, header: "Header") -> dict[str, Any]:
         "encoding": header.encoding,
         "cost": header.cost,
         "drawing": header.partition.draw(header.goal).splitlines(),
+        "partitions": header.partition.sums,
         "sha256": header.digest(),
         "patterns": [
             {
@@ -83,4 +84,6 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
                 f"{entry['maximum']}"
                 f"  tiles {','.join(map(str, entry['tiles']))}"
             )
+        if len(record["partitions"]) > 1:
+            yield "  partitions " + " ".join("".join(letters[i] for i in places) for places in record["partitions"])
         yield f"  {count(record['bytes'])} bytes, header sha256 {record['sha256']}"

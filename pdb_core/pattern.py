@@ -112,8 +112,11 @@ class Partition:
         return sum(pattern.n_entries(self.size) for pattern in self.patterns)
 
     def draw(self, goal: Board) -> str:
-        """The goal board with a letter for each pattern, `.` for the blank and for tiles that are in no pattern."""
-        letter = {tile: _LETTERS[i] for i, pattern in enumerate(self.patterns) for tile in pattern.tiles}
+        """Return the goal board with a letter for each pattern, `.` for the blank and for tiles that are in no pattern.
+
+        Of a catalogue the first partition is drawn.
+        """
+        letter = {tile: _LETTERS[i] for i in self.sums[0] for tile in self.patterns[i].tiles}
         return draw_grid([letter.get(tile, ".") for tile in goal], self.size)
 
 

@@ -1,5 +1,6 @@
 """Catalogues: several partitions over shared tables, in one file."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from solver.engine.catalogue_round_kernels import CatalogueStages
 from solver.engine.catalogue_stages import distinct_units
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.unit_tables import Heuristic
+from tests.command_line import pdb
 from tests.solving import solvable_boards
 from tests.tables import table_file
 from tests.test_engine import engine_for, node_counts
@@ -179,6 +181,22 @@ def test_the_header_of_a_catalogue_is_checked(tmp_path: Path) -> None:
             file.attrs[PARTITIONS_ATTRIBUTE] = change
         with pytest.raises(TableFileDamagedError, match="header"):
             open_database(path)
+
+
+def test_commands_build_describe_and_use_a_catalogue(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    assert pdb("build", "+".join(PARTS_3X3[:2]), "--size", "3x3", "--out", str(path)).returncode == 0
+    described = pdb("info", str(path)).stdout
+    assert "A A A" in described
+    assert "  partitions AB ACD" in described
+    assert json.loads(pdb("info", str(path), "--format", "json").stdout)[0]["partitions"] == [[0, 1], [0, 2, 3]]
+    record = json.loads(pdb("query", "--db", str(path), "8 6 7 2 5 4 3 0 1", "--format", "ndjson").stdout)
+    assert len(record["sums"]) == 4
+    solved = json.loads(pdb("solve", "--db", str(path), "8 6 7 2 5 4 3 0 1", "--format", "ndjson").stdout)
+    assert solved["length"] == 31
+    refused = pdb("build", "8+1,2/3,4,5,6,7,8", "--encoding", "bytes", "--out", str(path))
+    assert refused.returncode == 2
+    assert "catalogue" in refused.stderr
 
 
 @pytest.mark.tiny

@@ -1,11 +1,16 @@
 """scripts/reproduce: rows are measured as they say, kept, and written as a page."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import random_boards
-from pdb_query import open_database
+from pdb_query import open_database, read_instances
+from scripts.reproduction import korf50
 from scripts.reproduction.measure import GOAL, SIZE, Record, measure
 from scripts.reproduction.page import page
 from scripts.reproduction.rows import PUBLISHED_ROWS, ROWS, STEPS
@@ -38,3 +43,36 @@ def test_every_row_can_be_asked() -> None:
         assert (row.heuristic is None) == bool(row.databases)
         for name, _ in row.databases:
             assert parse_partition(name, SIZE).name == name
+
+
+def test_table_of_the_50_boards_is_that_of_the_logs(tmp_path: Path) -> None:
+    instances = {instance.id: instance for instance in read_instances("korf50-24puzzle", None)}
+    log = tmp_path / "log.ndjson"
+    lines = [
+        {"log": "tile-pdb solve log"},
+        {"board": instances["40"].board, "length": 82, "generated": 20, "expanded": 10, "seconds": 1.04},
+        {"board": instances["4"].board, "length": 98, "generated": 400, "expanded": 200, "seconds": 2},
+        {"board": instances["3"].board, "thresholds": []},
+    ]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    solved = korf50.solved_in([log])
+    assert solved == {
+        "40": korf50.Solved("40", 82, 20, 10, 1.0),
+        "4": korf50.Solved("4", 98, 400, 200, 2.0),
+    }
+    text = korf50.section(solved, korf50.read_published())
+    rows = [line for line in text.splitlines() if re.match(r"\| \d", line)]
+    assert len(rows) == 50
+    assert "| 40 | 82 | 20 | 10 | 1.0 | 65,099,578 | 19,188,906 | 7,166,383 |" in rows
+    assert sum("estimate" in row for row in rows) == 48
+    lines[1]["length"] = 84
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with pytest.raises(SystemExit, match="length 84, not 82"):
+        korf50.solved_in([log])
+
+
+def test_published_nodes_are_of_the_50_boards() -> None:
+    rows = {row["id"]: row for row in korf50.read_published()}
+    for instance in read_instances("korf50-24puzzle", None):
+        assert int(rows[instance.id]["optimal_length"]) == instance.optimal_length
+    assert set(korf50.read_solved()) <= set(rows)
