@@ -55,8 +55,8 @@ from solver.engine.layout import (
     SLACK_SHIFT,
     STATE,
 )
-from solver.engine.vector_round_kernels import legal_moves, list_move, prefetch_successors, push_move, take_nodes
-from solver.engine.wide_round_kernels import CELL_MASK, TILES_BYTES, take_of_32, tile_on
+from solver.engine.vector_round_kernels import push_move
+from solver.engine.wide_round_kernels import CELL_MASK, TILE_SHIFT, TILES_BYTES, list_with_tiles, take_of_32
 
 WORD_BITS = 32
 MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 2 * WORD_BITS, 32
@@ -70,8 +70,8 @@ BUCKET_COLUMNS = 5
 LAG = 4
 # Of a vector in scratch memory.
 VECTOR_BYTES = 4 * MAX_LANES
-# A child: the index of its parent, the move, its own index in the list, and its tile.
-INDEX_SHIFT, TILE_SHIFT = 8, 24
+# A child: the index of its parent, the move, its own index in the list, and its tile from TILE_SHIFT on.
+INDEX_SHIFT = 8
 INDEX_MASK = MAX_CHILDREN - 1
 NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
 BLANK_CELL_SHIFT = 24
@@ -110,10 +110,11 @@ class CatalogueStages(NamedTuple):
 
 @inlined_kernel
 def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
-    """Write the critical units of a list of children, and clear the other masks."""
+    """Number the children of a list, write their critical units, and clear the other masks."""
     children = at.lists
     for i in range(0, n, LANES):
         child = load(children + 4 * i)
+        store(children + 4 * i, child | ((iota() + i) << INDEX_SHIFT))
         parent, tile = child & PARENT_MASK, child >> TILE_SHIFT
         low, high = splat(0), splat(0)
         for s in range(tables.n_sums):
@@ -365,25 +366,10 @@ def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top
 @inlined_kernel
 def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
     """Expand nodes as `search_kernels.round_of` says; stages: `CatalogueStages`."""
-    take_nodes(tables, at, n, top)
     counts = stack_array(MAX_CATALOGUE_UNITS)
-    # Step 1. List the children move by move. The list of those that rise holds the moves of each node at first.
-    for i in range(0, n, LANES):
-        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
-        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    prefetch_successors(tables, at, n)
-    n_children: Any = np.int64(0)
-    for k in range(4):
-        # Left, right, up, down: as in vector rounds, so that node counts are the same.
-        n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
+    # Step 1. List the children, and what can prune them.
+    n_children: Any = list_with_tiles(tables, at, n, top)
     generated = n_children
-    for i in range(0, n_children, LANES):
-        child = load(at.lists + 4 * i)
-        parent = child & PARENT_MASK
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
-        child = child | (tile_on(tables, at, parent, cell) << TILE_SHIFT)
-        store(at.lists + 4 * i, child | ((iota() + i) << INDEX_SHIFT))
     find_critical(stages, tables, at, n_children)
     # Step 2. Look up the first critical unit of each child, then the others. Those that fell go on top of the others.
     risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes

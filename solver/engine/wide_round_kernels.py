@@ -123,6 +123,31 @@ def tile_on(tables: Any, at: Any, parent: Any, cell: Any) -> Any:
 
 
 @inlined_kernel
+def list_with_tiles(tables: Any, at: Any, n: int, top: int) -> int:
+    """Copy `n` nodes from `top` on into the batch, and list their children with the tiles that move. Returns the number
+    of children.
+
+    Children are listed move by move: left, right, up, down. As in vector rounds, so that node counts are the same.
+    """
+    take_nodes(tables, at, n, top)
+    # The list of those that rise is not in use yet: it holds the moves of each node.
+    for i in range(0, n, LANES):
+        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
+        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
+    prefetch_successors(tables, at, n)
+    n_children: Any = np.int64(0)
+    for k in range(4):
+        n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
+    for i in range(0, n_children, LANES):
+        child = load(at.lists + 4 * i)
+        parent = child & PARENT_MASK
+        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
+        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
+        store(at.lists + 4 * i, child | (tile_on(tables, at, parent, cell) << TILE_SHIFT))
+    return n_children  # type: ignore[no-any-return]
+
+
+@inlined_kernel
 def byte_at(base: int, index: Any) -> Any:
     """Return the bytes at base + index."""
     return (gather_words(base, index >> 2) >> ((index & 3) << 3)) & BYTE
@@ -281,24 +306,12 @@ def push_wide(tables: Any, at: Any, children: int, n: int, top: int, first_link:
 @inlined_kernel
 def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: int) -> tuple[int, int, int]:
     """Expand nodes as `search_kernels.round_of` says; stages: `WideStages`."""
-    take_nodes(tables, at, n, top)
     first_unit = SLACKS + tables.first_sum_column - LEFT
-    # Step 1. List the children move by move. The list of those that rise holds the moves of each node at first.
-    for i in range(0, n, LANES):
-        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
-        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    prefetch_successors(tables, at, n)
-    n_children: Any = np.int64(0)
-    for k in range(4):
-        # Left, right, up, down: as in vector rounds, so that node counts are the same.
-        n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
+    # Step 1. List the children with their slacks.
+    n_children: Any = list_with_tiles(tables, at, n, top)
     generated = n_children
     for i in range(0, n_children, LANES):
-        child = load(at.lists + 4 * i)
-        parent = child & PARENT_MASK
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
-        store(at.lists + 4 * i, child | (tile_on(tables, at, parent, cell) << TILE_SHIFT))
+        parent = load(at.lists + 4 * i) & PARENT_MASK
         for column in range(LEFT, tables.first_sum_column):
             slacks = take_of_64(at.batch + column * BATCH_COLUMN, parent)
             store(at.lists + (SLACKS + column - LEFT) * LIST_COLUMN + 4 * i, slacks)
