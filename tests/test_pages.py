@@ -17,6 +17,7 @@ NOT_RUN = {
     "dask ": "a cluster of machines; tests/test_cluster*.py start theirs in the process",
     "pdb build 6666 --size 5x5 --scheduler": "asks that cluster; tests/test_cluster_build.py",
     "pdb solve --db 6666.h5 --instances korf50-24puzzle --log": "takes days; tests/test_cli_solve_long.py",
+    "pdb solve --db 24-small.h5 --load huge --instances korf50-24puzzle": "takes hours; tests/test_frontier.py",
     "pdb solve --db 6666.h5 --instances korf50-24puzzle --scheduler": "asks that cluster; tests/test_solve_cluster.py",
 }
 NOT_RUN_PAGES = {"deploy/README.md": "wants root, systemd or a container engine; tests/test_deploy.py reads it"}

@@ -28,6 +28,7 @@ _HEAD = """
 `24-small` (249 MB, 14 partitions with their reflections, 11 tables), duplicates of up to 17 moves pruned,
 `--frontier-memory 8G`, two cores, otherwise idle, one thread per board:
 
+<!-- slow -->
 ```console
 $ pdb build 24-small --goal blank-first
 $ pdb solve --db 24-small.h5 --load huge --instances korf50-24puzzle --frontier-memory 8G --log korf50.ndjson
