@@ -291,7 +291,7 @@ def _parse_header(root: GroupLike) -> Header:
     entries: list[PatternHeader] = []
     while pattern_group(len(entries)) in root:
         if len(entries) == (MAX_CATALOGUE_PATTERNS if version == CATALOGUE_VERSION else size.n_cells - 1):
-            raise ValueError(f"{len(entries)} patterns are too many for a {size} board")
+            raise ValueError(f"more patterns than a {size} board has tiles, or a catalogue may have")
         group = root[pattern_group(len(entries))]
         if version >= SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
             entries.append(_parse_use(group, entries, size, goal, cost))

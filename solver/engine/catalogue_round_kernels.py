@@ -211,8 +211,8 @@ def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> N
     lower = cells & low_mask
     upper = (popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
     upper = where(is_child, upper, splat(0))
-    rank = gather_words(unit[LOW], lower) + gather_words(unit[HIGH], upper)
-    store(bucket + 4 * LIST_COLUMN, where(is_child, rank, splat(0)))
+    set_rank = gather_words(unit[LOW], lower) + gather_words(unit[HIGH], upper)
+    store(bucket + 4 * LIST_COLUMN, where(is_child, set_rank, splat(0)))
     for i in range(n):
         prefetch(unit[SETS] + load_word(bucket + 4 * LIST_COLUMN + 4 * i) * SET_BYTES)
 
