@@ -26,7 +26,7 @@ _MANY = 1_000_000_000
 
 _HEAD = """
 `24-small` (249 MB, 14 partitions with their reflections, 11 tables), duplicates of up to 17 moves pruned,
-`--frontier-memory 8G`, two cores, one thread per board; other programs ran beside some of the boards:
+`--frontier-memory 8G`, two cores, otherwise idle, one thread per board (two for 23):
 
 <!-- slow -->
 ```console
