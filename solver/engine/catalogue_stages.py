@@ -42,9 +42,9 @@ Sum = tuple[Heuristic, int, tuple[int, ...]]
 
 
 class Unit(NamedTuple):
-    """A table as one view of a board sees it: the first of those that see the same tiles in it.
+    """Table, and the view of a board in which it is looked up. Of units with the same tiles only the first is kept.
 
-    unit_tiles  in the order of the table's labels
+    unit_tiles  tiles of the board, in the order of the table's labels
     """
 
     heuristic: Heuristic

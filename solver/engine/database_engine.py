@@ -18,7 +18,7 @@ from pdb_core.vectors import address_of
 from solver.engine import unit_tables as unit_tables_layout
 from solver.engine.board_kernels import fill_sum
 from solver.engine.catalogue_round_kernels import CatalogueStages
-from solver.engine.catalogue_stages import Sum, catalogue_stages, distinct_units, fill_units, suits_catalogue
+from solver.engine.catalogue_stages import Sum, Unit, catalogue_stages, distinct_units, fill_units, suits_catalogue
 from solver.engine.engine import UNUSED, Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.layout import (
     BATCH,
@@ -75,27 +75,29 @@ VECTOR, CATALOGUE, WIDE, SCALAR = "vector", "catalogue", "wide", "scalar"
 
 @dataclass(frozen=True)
 class DatabaseEngine(Engine):
-    """The tables of a search with databases. `stages` is None for vector rounds, `WideStages`, or `UnitTables`
-    for scalar rounds.
+    """Tables of a search with databases. `stages` is None for vector rounds, else `CatalogueStages`,
+    `WideStages`, or `UnitTables` for scalar rounds.
 
+    sums    those of the search, in their order
+    units   of catalogue rounds, see `catalogue_stages`; none for other kinds
     source  names the tables' files in messages
     """
 
     heuristics: tuple[Heuristic, ...]
+    sums: tuple[Sum, ...]
+    units: tuple[Unit, ...]
     source: str
 
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
         found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
-        searched = _sums(self.heuristics)
-        sums = np.zeros((len(rows), len(searched)), dtype=np.int64)
+        sums = np.zeros((len(rows), len(self.sums)), dtype=np.int64)
         if isinstance(self.stages, CatalogueStages):
-            for s, (heuristic, view, patterns) in enumerate(searched):
+            for s, (heuristic, view, patterns) in enumerate(self.sums):
                 sums[:, s] = found[id(heuristic)][2][:, view, list(patterns)].sum(axis=1)
-            units = distinct_units(searched).values()
-            of_units = [found[id(unit.heuristic)][2][:, unit.view, unit.pattern] for unit in units]
+            of_units = [found[id(unit.heuristic)][2][:, unit.view, unit.pattern] for unit in self.units]
             fill_units(self.stages, rows, np.stack(of_units, axis=1), nodes)
         else:
-            for s, (heuristic, view, patterns) in enumerate(searched):
+            for s, (heuristic, view, patterns) in enumerate(self.sums):
                 masks, labels, values = (array[:, view] for array in found[id(heuristic)])
                 fill_sum(
                     self.tables, s, np.array(patterns, dtype=np.int64), heuristic.tables.label_bits, masks, labels,
@@ -159,7 +161,9 @@ def database_engine(
         return address_of(array)
 
     stages: UnitTables | WideStages | CatalogueStages | None = None
+    units: Sequence[Unit] = ()
     if kind == CATALOGUE:
+        units = tuple(distinct_units(sums).values())
         others["board_column"] = column
         stages, column, others["list_columns"] = catalogue_stages(size, sums, column, address)
     elif kind == VECTOR:
@@ -175,8 +179,8 @@ def database_engine(
             "jumps": address(_jumps(MAX_VECTOR_WIDTH)),
         }
     else:
-        units = unit_tables(size, heuristics)
-        stages = units if kind == SCALAR else _wide_stages(size, sums, rows, units, address)
+        rows_of_units = unit_tables(size, heuristics)
+        stages = rows_of_units if kind == SCALAR else _wide_stages(size, sums, rows, rows_of_units, address)
         first_list_column = WORDS if kind == SCALAR else SLACKS + column - LEFT
         others = {"board_column": column, "list_columns": first_list_column + 2 * len(sums)}
         column += -(-size.n_cells // 4)
@@ -186,7 +190,9 @@ def database_engine(
             column += 2 * len(patterns)
     goal = heuristics[0].tables.goal
     tables = engine_tables(size, goal, machine, arrays, n_columns=column, sums=rows, batch=batch, **others)
-    return DatabaseEngine(size, machine, tables, stages, 1.0, arrays, tuple(heuristics), source)
+    return DatabaseEngine(
+        size, machine, tables, stages, 1.0, arrays, tuple(heuristics), tuple(sums), tuple(units), source
+    )
 
 
 def _sums(heuristics: Sequence[Heuristic]) -> list[Sum]:
