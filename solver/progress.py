@@ -12,6 +12,11 @@ class Limits:
     nodes: int | None = None
 
 
+# Limits of a search that only loads or compiles kernels. With sound tables a board one move from the goal takes fewer
+# nodes; with damaged ones a search may not end.
+WARM_UP_LIMITS = Limits(nodes=1_000)
+
+
 @dataclass(frozen=True)
 class Iteration:
     """One threshold of IDA*, or where it stands; of other searches the key or the depth that they are at."""

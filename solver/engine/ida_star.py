@@ -19,12 +19,12 @@ from solver.engine.division import divide
 from solver.engine.engine import Engine, Roots
 from solver.engine.frontier import Frontier, FrontierLimits, FrontierPart, FrontierPieces, frontier_of
 from solver.engine.in_order import OrderedPart
-from solver.engine.layout import EXHAUSTED, FOUND, MAX_SLACK, PAUSED, STOP_AT_GOAL, TOO_DEEP
+from solver.engine.layout import EXHAUSTED, FOUND, GENERATED, MAX_SLACK, PAUSED, STOP_AT_GOAL, TOO_DEEP
 from solver.engine.pieces import PiecesPart
 from solver.engine.stack import Stack, tiles_moved
 from solver.engine.threshold import Listed, Part, ThresholdSearch, search_threshold
 from solver.engine.worker_pool import WorkerPool
-from solver.progress import Iteration, Limits, Report
+from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
 from solver.solution import Solution, check_solution
 
 # Moves that stacks have room for at first.
@@ -291,20 +291,30 @@ class IdaStar:
         stack.begin(roots, row, threshold)
 
     def load_kernels(self, board: Board) -> None:
-        """Load or compile all kernels of searches, also those of threads, on a board one move from the goal."""
-        self.search(board, Limits(nodes=_SMALL_NODES + 1))
+        """Load or compile all kernels of searches, also those of threads, on a board one move from the goal.
+
+        The searches are limited. Raises `Engine.wrong_end` if they do not find that move: the tables are damaged then.
+        """
+        roots = self.engine.roots([board])
+        # Roots with larger sums have no slack, and the searches below would not be limited by the threshold.
+        if int(roots.thresholds[0]) != 1:
+            raise self.engine.wrong_end()
+        tiles = self.search(board, WARM_UP_LIMITS).tiles
+        if tiles is None or len(tiles) != 1:
+            raise self.engine.wrong_end()
         with self.stack() as stack:
-            self.begin(stack, self.engine.roots([board]), 0, 1)
+            self.begin(stack, roots, 0, 1)
             stack.search(1, 1, STOP_AT_GOAL)
             with self.stack() as other:
                 stack.split(other)
             if self._frontier_limits is not None:
                 stack.counters[:] = 0
-                self.begin(stack, self.engine.roots([board]), 0, 1)
+                self.begin(stack, roots, 0, 1)
                 frontier = Frontier(self.engine, stack, 1, 1)
                 pieces = partial(FrontierPieces, self, board, 1, frontier, 1.0, Checkpoint())
                 part = FrontierPart(self, stack, frontier, pieces, lambda _: None)
-                while part.search(1 << 20, 1 << 20, STOP_AT_GOAL) == PAUSED:
+                most = WARM_UP_LIMITS.nodes or 0
+                while part.search(most, most, STOP_AT_GOAL) == PAUSED and part.counters[GENERATED] < most:
                     pass
 
     def paths_left(self, board: Board, stack: Stack) -> tuple[bytes, ...]:

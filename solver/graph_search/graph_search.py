@@ -18,7 +18,7 @@ from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import BestFirst, Weights, weights_of
 from solver.graph_search.breadth_first import search_breadth_first
 from solver.graph_search.search_outcome import Found
-from solver.progress import Limits, Report
+from solver.progress import WARM_UP_LIMITS, Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
 BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
@@ -65,7 +65,7 @@ class GraphSolver:
             names = tuple(heuristics) or (() if databases else ("manhattan",))
             self._best_first = BestFirst(size, self._goal, names, databases)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
-        self.solve(one_move_away(self._goal, size))
+        self.solve(one_move_away(self._goal, size), limits=WARM_UP_LIMITS)
 
     def solve(
         self,
