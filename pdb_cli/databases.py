@@ -2,10 +2,11 @@
 
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pdb_cli.output import message
+from pdb_cli.output import ProgressLine, message
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
@@ -18,15 +19,16 @@ _POLL_S = 0.2
 class OpenDatabases:
     """The databases of --db, or the standard one of each board size, opened when a board asks for it. Thread-safe."""
 
-    def __init__(self, paths: list[Path] | None, load: str) -> None:
-        self._paths, self._load = paths or [], load
+    def __init__(self, paths: list[Path] | None, load: str, *, verify: bool = False) -> None:
+        """With `verify` tables are compared with their digests when they are opened."""
+        self._paths, self._load, self._verify = paths or [], load, verify
         self._given: tuple[Database, ...] = ()
         self._standard: dict[tuple[BoardSize, int], Database] = {}
         self._lock = threading.Lock()
 
     def __enter__(self) -> "OpenDatabases":
         for path in self._paths:
-            database = self._open_file(path)
+            database = open_file(path, self._load, verify=self._verify)
             if self._given:
                 database.check_size(self._given[0].size)
                 database.views(self._given[0].goal)  # raises where it cannot serve that goal
@@ -68,13 +70,28 @@ class OpenDatabases:
                 return self._given
             key = size, goal.index(0)
             if key not in self._standard:
-                self._standard[key] = self._open_file(standard_table(size, goal))
+                path = standard_table(size, goal)
+                self._standard[key] = open_file(path, self._load, verify=self._verify)
             return (self._standard[key],)
 
-    def _open_file(self, path: Path) -> "Database":
-        from pdb_query import open_database
 
-        return open_database(path, load=self._load)  # type: ignore[arg-type]
+def open_file(path: Path, load: str, *, verify: bool) -> "Database":
+    """Open a table file; with `verify` compare its tables with their digests, progress on stderr.
+
+    Raises `TableFileError`, `MemoryLimitError`.
+    """
+    from pdb_query import open_database
+
+    line = ProgressLine()
+    try:
+        return open_database(path, load=load, verify=verify, progress=digest_progress(line, path))  # type: ignore[arg-type]
+    finally:
+        line.clear()
+
+
+def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:
+    """Return the function that shows how much of a table file is compared with its digests."""
+    return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %")
 
 
 def standard_table(size: "BoardSize", goal: "Board") -> Path:

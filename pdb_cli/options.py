@@ -88,6 +88,13 @@ LoadOption = Annotated[
         help="Map the tables (shared, opens at once), copy them to memory, or to memory of huge pages (fastest).",
     ),
 ]
+VerifyOption = Annotated[
+    bool,
+    typer.Option(
+        "--verify/--no-verify",
+        help="Compare the tables with their digests before they are used; this reads all of them.",
+    ),
+]
 
 
 def parse_optional_size(text: str | None) -> "BoardSize | None":

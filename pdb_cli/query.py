@@ -12,6 +12,7 @@ from pdb_cli.options import (
     InstancesOption,
     LoadOption,
     SizeOption,
+    VerifyOption,
     boards_asked_for,
     check_load,
     size_hint,
@@ -33,6 +34,7 @@ def query(
     goal: GoalOption = None,
     size: SizeOption = None,
     load: LoadOption = "map",
+    verify: VerifyOption = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Look boards up: h of each pattern, their sum, the sum through each symmetry, and the maximum."""
@@ -41,7 +43,7 @@ def query(
     if not boards and instances is None:
         instances = "-"
     asked = boards_asked_for(boards, instances, size_hint(db, size))
-    with OpenDatabases(db, load) as databases:
+    with OpenDatabases(db, load, verify=verify) as databases:
         answers = _Answers(databases, goal)
         write_records((answers.record(instance) for instance in asked), output, columns=_COLUMNS, text=_text)
     if answers.first_error is not None:

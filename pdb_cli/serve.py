@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_cli.options import LoadOption, check_load
+from pdb_cli.options import LoadOption, VerifyOption, check_load
 from pdb_cli.output import command, message, prepare
 from pdb_core.errors import InputError
 
@@ -58,6 +58,7 @@ def serve(
         float, typer.Option("--grace", min=0, help="Seconds that running solves have when the server is stopped.")
     ] = 5.0,
     load: LoadOption = "map",
+    verify: VerifyOption = True,
     access_log: Annotated[bool, typer.Option("--access-log", help="A line on stderr for each request.")] = False,
 ) -> None:
     """Answer lookups and solve boards over HTTP, with a page at /."""
@@ -83,7 +84,7 @@ def serve(
     )
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with open_socket(host, port) as listener, contextlib.ExitStack() as stack:
-        databases = [stack.enter_context(database) for database in _open(db or [], load)]
+        databases = [stack.enter_context(database) for database in _open(db or [], load, verify=verify)]
         shown, number = listener.getsockname()[:2]
         url = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
         message(f"pdb: listening on {url}")
@@ -97,15 +98,14 @@ def serve(
         message("pdb: stopped")
 
 
-def _open(paths: list[Path], load: str) -> "list[Database]":
-    """The databases of --db, or the standard ones of 4x4 and 3x3, built the first time."""
-    from pdb_cli.databases import standard_table
+def _open(paths: list[Path], load: str, *, verify: bool) -> "list[Database]":
+    """Open the databases of --db, or the standard ones of 4x4 and 3x3, which are built the first time."""
+    from pdb_cli.databases import open_file, standard_table
     from pdb_core.puzzle import BoardSize, blank_last
-    from pdb_query import open_database
 
     if not paths:
         paths = [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]
-    return [open_database(path, load=load) for path in paths]  # type: ignore[arg-type]
+    return [open_file(path, load, verify=verify) for path in paths]
 
 
 def _read_token(path: Path) -> str:

@@ -24,6 +24,7 @@ from pdb_cli.options import (
     SizeOption,
     ThreadsOption,
     TimeLimitOption,
+    VerifyOption,
     boards_asked_for,
     check_load,
     size_hint,
@@ -101,6 +102,7 @@ def solve(
     local_cluster: LocalClusterOption = None,
     worker_db: WorkerDatabaseOption = None,
     load: LoadOption = "map",
+    verify: VerifyOption = False,
     output: FormatOption = Format.text,
 ) -> None:
     """Find a shortest solution of each board, and prove that it is one.
@@ -127,6 +129,7 @@ def solve(
                 "--log": log,
                 "--scheduler": scheduler,
                 "--local-cluster": local_cluster,
+                "--verify": verify,
             }
         )
     if list_solutions and not all_solutions:
@@ -169,7 +172,7 @@ def solve(
         solve_any(asked, goal, time_limit, output, out, names, COLUMNS)
         return
     with ExitStack() as stack:
-        databases = stack.enter_context(OpenDatabases(db, load))
+        databases = stack.enter_context(OpenDatabases(db, load, verify=verify))
         n_threads = threads or (1 if instances == "-" or method.keeps_nodes else _cores())
         solvers = Solvers(databases, method, n_at_a_time=n_threads)
         listing = Listing(output) if list_solutions else None

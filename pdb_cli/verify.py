@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdb_cli.databases import digest_progress
 from pdb_cli.options import FormatOption, ThreadsOption
 from pdb_cli.output import Format, ProgressLine, Record, command, count, message, prepare, write_records
 
@@ -40,7 +41,7 @@ def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
     start = time.perf_counter()
     line = ProgressLine()
     with open_database(path) as database:
-        database.verify(lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %"))
+        database.verify(digest_progress(line, path))
         proofs = (
             [_prove(database, index, threads, line) for index in range(len(database.header.patterns))] if deep else []
         )

@@ -67,9 +67,7 @@ def test_constructor_reports_a_table_that_leads_nowhere(
 
 
 @pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "greedy"])
-def test_graph_solver_is_made_within_the_limit(
-    damaged: Path, search: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_graph_solver_is_made_within_the_limit(damaged: Path, search: str, monkeypatch: pytest.MonkeyPatch) -> None:
     generated = []
     real = GraphSolver.solve
 

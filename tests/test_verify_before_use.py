@@ -1,0 +1,112 @@
+"""Tables are compared with their digests before they are used, if that is wanted: one mechanism for all programs."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pdb_cli import serve
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import TableFileDamagedError
+from pdb_query import Database, open_database
+from pdb_query.database import _counts
+from pdb_query.table_file import LOAD_MODES, LoadMode
+from tests.command_line import pdb, refused
+from tests.tables import table_file
+
+BOARD = "8,6,7/2,5,4/3,0,1"
+
+
+def copy_of_table(folder: Path, encoding: Encoding = "bytes") -> Path:
+    """Return a copy of a table file of the 8-puzzle."""
+    copy = folder / "copy.h5"
+    copy.write_bytes(table_file("1,2,5/3,4,6/7,8", "3x3", encoding=encoding).read_bytes())
+    return copy
+
+
+def last_byte(path: Path) -> int:
+    """Return the place of the last byte of the last table."""
+    with open_database(path) as database:
+        index, entry = list(database.header.tables.items())[-1]
+        return int(database.lookup_tables.table_start[index]) + entry.n_bytes - 1
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """The path of a table file with one changed bit in its last table."""
+    path = copy_of_table(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[last_byte(path)] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_open_compares_digests_only_if_told_to(
+    tmp_path: Path, load: LoadMode, encoding: Encoding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copy_of_table(tmp_path, encoding)
+    told: list[tuple[int, int]] = []
+    open_database(path, load=load, verify=True, progress=lambda done, total: told.append((done, total))).close()
+    assert told[-1][0] == told[-1][1] > 0
+    content = bytearray(path.read_bytes())
+    content[last_byte(path)] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(TableFileDamagedError, match=r"copy\.h5 is damaged: the table of pattern 7,8 does not match"):
+        open_database(path, load=load, verify=True)
+    monkeypatch.setattr(Database, "verify", lambda *_: pytest.fail("verified"))
+    open_database(path, load=load).close()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", ["copy", "huge"])
+def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of a second read of the file, which may be right."""
+    path, n_read = copy_of_table(tmp_path), []
+    place, real = last_byte(path), os.preadv
+
+    def misread(descriptor: int, buffers: Any, offset: int) -> int:
+        n_read.append(real(descriptor, buffers, offset))
+        buffers[0][place - offset] ^= 1
+        return n_read[-1]
+
+    monkeypatch.setattr(os, "preadv", misread)
+    database = open_database(path, load=load)
+    path.unlink()
+    with database, pytest.raises(TableFileDamagedError, match="does not match its digest"):
+        database.verify()
+    assert len(n_read) == 1
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 1000, 1001])
+def test_counts_are_those_of_bytes_taken_one_by_one(first: int, length: int) -> None:
+    piece = np.random.default_rng(length).integers(0, 256, first + length, dtype=np.uint8)[first:]
+    of_bytes, n_ones = [0] * 256, 0
+    for byte in piece.tolist():
+        of_bytes[byte] += 1
+        n_ones += byte.bit_count()
+    assert _counts(piece, "bytes").tolist() == of_bytes
+    assert _counts(piece, "bits").tolist() == [n_ones]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("query", "--verify", BOARD), ("solve", "--verify", BOARD), ("serve", "--port", "0")],
+    ids=lambda c: c[0],
+)
+def test_command_refuses_a_damaged_table(damaged: Path, command: tuple[str, ...]) -> None:
+    refused(pdb(*command, "--db", str(damaged)), 4, r"the table of pattern 7,8 does not match its digest; build it")
+
+
+def test_commands_verify_sound_tables_and_open_damaged_ones_if_told_to(damaged: Path, small_table: str) -> None:
+    assert "maximum      31" in pdb("query", "--verify", "--db", str(table_file("8", "3x3")), BOARD).stdout
+    assert pdb("query", "--db", str(damaged), BOARD).returncode == 0
+    serve._open([damaged], "map", verify=False)[0].close()
+    for database in serve._open([Path(small_table)], "huge", verify=True):
+        database.close()
