@@ -16,7 +16,8 @@ def outcome(program: str, *arguments: str) -> dict[str, Any]:
     result = subprocess.run(
         [sys.executable, "-m", f"tests.faults.{program}", *arguments],
         cwd=ROOT,
-        capture_output=True,
+        # What a program writes to stderr is shown if a test fails.
+        stdout=subprocess.PIPE,
         text=True,
         check=True,
     )

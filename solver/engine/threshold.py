@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, get_ident
+from threading import Condition, RLock, get_ident
 
 from pdb_core.lookup import Int64s
 from solver.checkpoint import Subtrees
@@ -31,6 +31,8 @@ from solver.progress import Iteration, Limits, Report
 
 # Seconds between two looks at the limits by an owner that has no work.
 _WAIT_S = 0.05
+# Solutions that wait to be listed before workers wait too: a slow `listed` must not delay the time limit for long.
+_MOST_UNLISTED = 16
 # No limit on nodes.
 NO_LIMIT = 1 << 62
 
@@ -81,11 +83,15 @@ class ThresholdSearch:
         self._max_nodes = NO_LIMIT if max_nodes is None else max_nodes
         self._finds_all = finds_all
         self._listed = listed
-        self._changed = Condition()
+        # As in `WorkerPool`, an interrupt must not leave it locked.
+        self._lock = RLock()
+        self._changed = Condition(self._lock)
         self._offered: deque[Part] = deque()
         # The thread that searches each part. An interrupt may come while a part changes hands.
         self._working: dict[Part, int] = {}
         self._n_waiting = 0
+        # The thread that lists solutions.
+        self._owner = get_ident()
         self._unlisted: deque[tuple[int, ...]] = deque()
         self._error: BaseException | None = None
         self.is_over = False
@@ -97,7 +103,7 @@ class ThresholdSearch:
 
     def resume(self, known: Subtrees) -> None:
         """Count the nodes and the seconds of what was searched before. Called by the owner's thread."""
-        with self._changed:
+        with self._lock:
             self.generated += known.generated
             self.expanded += known.expanded
         self.seconds = known.seconds
@@ -108,32 +114,36 @@ class ThresholdSearch:
         `go_on` is called every fraction of a second; if it returns False, the search is given up. Workers of `pool`
         help from the second slice on. Raises what `go_on`, `listed` or the search raise, in whichever thread.
         """
-        self._working[part] = get_ident()
+        self._owner = self._working[part] = get_ident()
         try:
             is_offered = False
             while not self.is_over:
-                if part not in self._working:
+                if self._unlisted:
+                    self._list_one()
+                elif part not in self._working:
                     taken = self._take(_WAIT_S)
                     part = part if taken is None else taken
-                if part in self._working and self._search_slice(part) == PAUSED and pool and not is_offered:
-                    pool.offer(self)
-                    is_offered = True
-                while self._unlisted and self._listed is not None:
-                    self._listed(self._unlisted.popleft())
+                if part in self._working and not self._unlisted:
+                    status = self._search_slice(part)
+                    if status == PAUSED and pool is not None and not is_offered:
+                        pool.offer(self)
+                        is_offered = True
                 if not self.is_over and not go_on():
                     self._end(PAUSED)
         except BaseException as error:
             self._fail(error)
         finally:
+            # An interrupt may have come before `_fail` was through.
+            self._end(PAUSED)
             if pool is not None:
                 pool.withdraw(self)
             self._leave()
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(lambda: not self._working)
         if self._error is not None:
             raise self._error
-        while self._unlisted and self._listed is not None:
-            self._listed(self._unlisted.popleft())
+        while self._unlisted:
+            self._list_one()
         if self.status == EXHAUSTED and self.n_solutions:
             self.status = FOUND
         return self.status
@@ -146,20 +156,28 @@ class ThresholdSearch:
                 part = self._take(None)
                 while part is not None and part in self._working and not self.is_over:
                     self._search_slice(part)
+            if part is not None and part in self._working:
+                # Before the owner may return: it raises what fails here. After an error nothing is used again.
+                part.release()
         except BaseException as error:
             self._fail(error)
         finally:
-            for left in self._leave():
-                left.release()
+            self._leave()
 
-    def _leave(self) -> list[Part]:
-        """Stop working on the parts of this thread. Returns them."""
-        with self._changed:
-            parts = [part for part, thread in self._working.items() if thread == get_ident()]
-            for part in parts:
+    def _list_one(self) -> None:
+        """List a solution that waits. The callback runs without the lock."""
+        assert self._listed is not None
+        with self._lock:
+            tiles = self._unlisted.popleft()
+            self._changed.notify_all()
+        self._listed(tiles)
+
+    def _leave(self) -> None:
+        """Stop working on the parts of this thread."""
+        with self._lock:
+            for part in [part for part, thread in self._working.items() if thread == get_ident()]:
                 del self._working[part]
             self._changed.notify_all()
-        return parts
 
     def _search_slice(self, part: Part) -> int:
         """Search a slice, count it, and act on it."""
@@ -175,7 +193,7 @@ class ThresholdSearch:
         tiles = part.tiles() if status == FOUND else ()
         part.counters[GENERATED] = part.counters[EXPANDED] = part.counters[SOLUTIONS] = 0
         gift = part.split() if status == PAUSED and self._n_waiting > len(self._offered) else None
-        with self._changed:
+        with self._lock:
             self.generated += counted[GENERATED]
             self.expanded += counted[EXPANDED]
             self.n_solutions += counted[SOLUTIONS]
@@ -194,6 +212,8 @@ class ThresholdSearch:
             if self.generated >= self._max_nodes:
                 self._end_locked(PAUSED)
             self._changed.notify_all()
+            if get_ident() != self._owner:
+                self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
         if status == EXHAUSTED:
             part.release()
         return status
@@ -201,7 +221,7 @@ class ThresholdSearch:
     def _take(self, timeout: float | None) -> Part | None:
         """Wait for work. Returns None if there is none in time, or the threshold is over."""
         end = time.perf_counter() + (timeout or 0.0)
-        with self._changed:
+        with self._lock:
             self._n_waiting += 1
             try:
                 while not self._offered and not self.is_over:
@@ -220,13 +240,13 @@ class ThresholdSearch:
             return part
 
     def _fail(self, error: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             if self._error is None:
                 self._error = error
             self._end_locked(PAUSED)
 
     def _end(self, status: int) -> None:
-        with self._changed:
+        with self._lock:
             self._end_locked(status)
 
     def _end_locked(self, status: int) -> None:

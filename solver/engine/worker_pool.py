@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from functools import partial
-from threading import Condition, Event, Thread
+from queue import Empty, SimpleQueue
+from threading import Condition, RLock, Thread
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pdb_core.errors import LimitReachedError
 from solver.progress import Iteration, Report
@@ -39,10 +40,12 @@ class WorkerPool:
 
     def __init__(self, n_workers: int) -> None:
         self._n_workers = n_workers
-        self._changed = Condition()
+        # Not `with Condition()`: an interrupt that comes while the main thread waits for it would leave it locked.
+        self._lock = RLock()
+        self._changed = Condition(self._lock)
         self._threads: list[Thread] = []
         self._n_free = 0
-        self._tasks: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._tasks: deque[Callable[[], None]] = deque()
         self._n_helpers: dict[Any, int] = {}
         self._is_closed = False
 
@@ -54,31 +57,28 @@ class WorkerPool:
     ) -> None:
         self.close()
 
-    def submit(self, task: Callable[[], Any]) -> Future[Any]:
-        """Run a task on a worker. Its result, or what it raises, is in the future."""
-        future: Future[Any] = Future()
-        with self._changed:
-            self._tasks.append((future, task))
+    def submit(self, task: Callable[[], None]) -> None:
+        """Run a task, which must not raise, on a worker."""
+        with self._lock:
+            self._tasks.append(task)
             self._start_workers(len(self._tasks))
-        return future
 
     def offer(self, search: Helped) -> None:
         """Let free workers help with a search, until `withdraw`."""
-        with self._changed:
+        with self._lock:
             self._n_helpers[search] = 0
             self._start_workers(self._n_workers)
 
     def withdraw(self, search: Helped) -> None:
         """Let no more workers help with a search."""
-        with self._changed:
+        with self._lock:
             self._n_helpers.pop(search, None)
 
     def close(self) -> None:
-        """Cancel the tasks that have not begun, and wait for the workers."""
-        with self._changed:
+        """Drop the tasks that have not begun, and wait for the workers."""
+        with self._lock:
             self._is_closed = True
-            while self._tasks:
-                self._tasks.popleft()[0].cancel()
+            self._tasks.clear()
             self._changed.notify_all()
         for thread in self._threads:
             thread.join()
@@ -87,18 +87,18 @@ class WorkerPool:
         """Start workers until `n_wanted` are free, or there are as many as there may be."""
         while self._n_free < n_wanted and len(self._threads) < self._n_workers and not self._is_closed:
             thread = Thread(target=self._work, name="tile-pdb worker", daemon=True)
+            # The system may refuse another thread; this one waits for the lock.
+            thread.start()
             self._threads.append(thread)
             self._n_free += 1
-            thread.start()
         self._changed.notify_all()
 
     def _work(self) -> None:
-        with self._changed:
+        with self._lock:
             while True:
                 self._changed.wait_for(lambda: self._is_closed or self._tasks or self._open_searches())
                 if self._tasks:
-                    future, task = self._tasks.popleft()
-                    self._run_unlocked(partial(_fulfil, future, task))
+                    self._run_unlocked(self._tasks.popleft())
                 elif self._is_closed:
                     return
                 else:
@@ -110,30 +110,28 @@ class WorkerPool:
 
     def _run_unlocked(self, work: Callable[[], None]) -> None:
         self._n_free -= 1
-        self._changed.release()
+        self._lock.release()
         try:
             work()
         finally:
-            self._changed.acquire()
+            self._lock.acquire()
             self._n_free += 1
 
     def _open_searches(self) -> list[Any]:
         return [search for search in self._n_helpers if not search.is_over]
 
 
-def _fulfil(future: "Future[Any]", task: Callable[[], Any]) -> None:
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        result = task()
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
-
-
 class _CancelledError(LimitReachedError):
     """The batch was given up while this board was searched."""
+
+
+@dataclass(eq=False)
+class _Turn(Generic[Outcome]):
+    """An item of `stream_in_parallel` that was begun: its outcomes that are not yielded yet, and how it ended."""
+
+    outcomes: deque[Outcome] = field(default_factory=deque)
+    is_done: bool = False
+    error: BaseException | None = None
 
 
 def in_parallel(
@@ -168,53 +166,59 @@ def stream_in_parallel(
         for item in items:
             yield from work(item, lambda _: None, None)
         return
-    give_up, has_changed = Event(), Event()
+    is_given_up = False
+    # Not events or futures: an interrupt could leave their locks locked, see `WorkerPool`.
+    changes: SimpleQueue[None] = SimpleQueue()
 
     def check(_iteration: Iteration | None = None) -> None:
-        if give_up.is_set():
+        if is_given_up:
             raise _CancelledError("cancelled")
 
     with WorkerPool(n_threads) as pool:
 
-        def run(item: Item, outcomes: deque[Outcome]) -> None:
-            # Closed here: after an error, a traceback would keep the generator alive, and what it holds.
-            with closing(work(item, check, pool)) as found:
-                for outcome in found:
-                    outcomes.append(outcome)
-                    has_changed.set()
-                    check()
+        def run(item: Item, turn: _Turn[Outcome]) -> None:
+            try:
+                # Closed here: after an error, a traceback would keep the generator alive, and what it holds.
+                with closing(work(item, check, pool)) as found:
+                    for outcome in found:
+                        turn.outcomes.append(outcome)
+                        changes.put(None)
+                        check()
+            except BaseException as error:
+                turn.error = error
+            turn.is_done = True
+            changes.put(None)
 
-        waiting: deque[tuple[Future[None], deque[Outcome]]] = deque()
+        waiting: deque[_Turn[Outcome]] = deque()
         source = iter(items)
         end: Exception | None = None
         try:
             while True:
                 # A few more than there are threads, so that a hard board at the head does not leave a core idle.
                 while end is None and len(waiting) < _MOST_WAITING * n_threads:
-                    if sum(not task.done() for task, _ in waiting) >= 2 * n_threads:
+                    if sum(not turn.is_done for turn in waiting) >= 2 * n_threads:
                         break
                     try:
                         item = next(source)
                     except Exception as error:  # raised after the outcomes of the items before
                         end = error
                         break
-                    outcomes: deque[Outcome] = deque()
-                    task = pool.submit(partial(run, item, outcomes))
-                    task.add_done_callback(lambda _: has_changed.set())
-                    waiting.append((task, outcomes))
+                    waiting.append(_Turn())
+                    pool.submit(partial(run, item, waiting[-1]))
                 if not waiting:
                     if end is None or isinstance(end, StopIteration):
                         return
                     raise end
-                has_changed.clear()
-                task, outcomes = waiting[0]
-                is_done = task.done()
-                while outcomes:
-                    yield outcomes.popleft()
-                if is_done:
-                    task.result()
-                    waiting.popleft()
+                turn = waiting[0]
+                is_done = turn.is_done
+                while turn.outcomes:
+                    yield turn.outcomes.popleft()
+                if not is_done:
+                    with suppress(Empty):
+                        changes.get(timeout=_WAIT_S)
+                elif turn.error is not None:
+                    raise turn.error
                 else:
-                    has_changed.wait(_WAIT_S)
+                    waiting.popleft()
         finally:
-            give_up.set()
+            is_given_up = True

@@ -1,0 +1,401 @@
+"""Searches on several threads that fail: one call raises an error at one point, or Ctrl-C comes at a random moment.
+
+What is asked: the exact answer or an exception, never another answer and never a hang. The same solver, worker pool and
+checkpoint then find the exact answer.
+
+    python -m tests.faults.failing_search --tried 2000 --interrupts 500 --seed 1
+"""
+
+import argparse
+import faulthandler
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
+from solver import checkpoint as checkpoint_module
+from solver import ida_star_solver as solver_module
+from solver.engine import division as division_module
+from solver.engine import ida_star as ida_star_module
+from solver.engine import stack as stack_module
+from solver.engine import worker_pool as worker_pool_module
+from solver.engine.division import Division
+from solver.engine.engine import Engine
+from solver.engine.frontier import Frontier, FrontierLimits, FrontierPieces
+from solver.engine.ida_star import IdaStar
+from solver.engine.pieces import Pieces
+from solver.engine.stack import Stack
+from solver.engine.threshold import ThresholdSearch
+from tests.faults.counting import Tally
+from tests.solving import S3, database_for, node_counts, solvable_boards
+
+HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+ERRORS = (OSError, MemoryError, KeyboardInterrupt, StopIteration, GeneratorExit, SystemExit)
+# Seconds after which a search counts as one that hangs; it takes some hundredths.
+_HANG_S = 60.0
+_WORKER = "tile-pdb worker"
+
+
+class WorkerThread(threading.Thread):
+    """A thread of a worker pool: only these fail to start."""
+
+
+# The points at which a call fails, before or after it does its work: by stage, the object and the name of the function.
+POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
+    "start": (
+        (WorkerThread, "start"),
+        (WorkerPool, "offer"),
+        (WorkerPool, "submit"),
+        (IdaStar, "lend_stack"),
+        (IdaStar, "begin"),
+        (Stack, "_allocate"),
+        (Engine, "roots"),
+        (ThresholdSearch, "resume"),
+    ),
+    "slice": ((stack_module, "search_boards"), (Frontier, "expand")),
+    "split": ((Stack, "split"), (stack_module, "split"), (Pieces, "join")),
+    "pieces": (
+        (Pieces, "begin"),
+        (Pieces, "count"),
+        (Division, "load"),
+        (FrontierPieces, "load"),
+        (FrontierPieces, "__init__"),
+        (Checkpoint, "resume"),
+        (Checkpoint, "subtrees"),
+        (Checkpoint, "finish_subtrees"),
+    ),
+    "end": (
+        (ida_star_module, "tiles_moved"),
+        (solver_module, "replay"),
+        (ida_star_module, "check_solution"),
+        (IdaStar, "take_back"),
+        (WorkerPool, "withdraw"),
+        (Checkpoint, "finish_threshold"),
+    ),
+}
+CALLBACKS = ("report", "listed", "checkpoints")
+
+
+class Faults:
+    """Counts the calls at each point, and lets one of them fail. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.calls: Counter[str] = Counter()
+        self._target: tuple[str, int] | None = None
+        self._error: BaseException | None = None
+
+    def arm(self, point: str | None, number: int, error: BaseException) -> None:
+        """Let call `number` at a point raise an error, from 1; None for no fault. Calls are counted from now on."""
+        with self._lock:
+            self.calls.clear()
+            self._target, self._error = None if point is None else (point, number), error
+
+    def wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with the points `before NAME` and `after NAME`."""
+
+        def failing(*args: Any, **options: Any) -> Any:
+            self._at(f"before {name}")
+            result = function(*args, **options)
+            self._at(f"after {name}")
+            return result
+
+        return failing
+
+    def _at(self, point: str) -> None:
+        with self._lock:
+            self.calls[point] += 1
+            is_hit = self._target == (point, self.calls[point])
+        if is_hit:
+            assert self._error is not None
+            raise self._error
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """Wrap all functions of POINTS for a while, and make slices small: work changes hands all the time."""
+        with ExitStack() as stack:
+            for place in [place for places in POINTS.values() for place in places]:
+                owner, name = place
+                wrapped = self.wrap(name_of(place), getattr(owner, name))
+                stack.enter_context(mock.patch.object(owner, name, wrapped))
+            for module, name, value in (
+                (worker_pool_module, "Thread", WorkerThread),
+                (ida_star_module, "_SMALL_NODES", 1),
+                (ida_star_module, "_SLICE_NODES", 100),
+                (checkpoint_module, "DIVIDE_ABOVE", 5),
+                (division_module, "_NODES_PER_UPPER", 20),
+            ):
+                stack.enter_context(mock.patch.object(module, name, value))
+            yield
+
+
+def name_of(place: tuple[Any, str]) -> str:
+    """Return the name of a point, such as `Stack.split`."""
+    owner, name = place
+    return f"{owner.__name__.rpartition('.')[2]}.{name}"
+
+
+def stages() -> dict[str, str]:
+    """Return the stage of each point."""
+    of_functions = {name_of(place): stage for stage, places in POINTS.items() for place in places}
+    return of_functions | dict.fromkeys(CALLBACKS, "callback")
+
+
+# What a search returned, and what it raised.
+Outcome = tuple[Any, BaseException | None]
+
+
+@dataclass
+class Work:
+    """A search, to be called with a worker pool and a checkpoint."""
+
+    name: str
+    run: Callable[[WorkerPool, Checkpoint], Any]
+
+
+class Searches:
+    """The searches that fail, with small tables of the 8-puzzle."""
+
+    def __init__(self, faults: Faults, stack: ExitStack) -> None:
+        # Weak tables: some hundred slices for a board.
+        weak = stack.enter_context(database_for("1,2/3,6/4,7/5,8", "3x3", encoding="bits"))
+        self.solver = Solver(weak)
+        self.with_frontier = Solver(weak, frontier_bytes=1 << 20)
+        self.with_frontier.ida_star._frontier_limits = FrontierLimits(1 << 20, previous_nodes=300, share=8)
+        self.in_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
+        self.boards = [HARD, *solvable_boards(S3, weak.goal, 7, 4)]
+        self._report = faults.wrap("report", lambda *_: None)
+        self._faults = faults
+        # A table of all tiles holds the lengths themselves.
+        with database_for("8", "3x3") as exact:
+            self._distances = {board: exact.probe(board).maximum for board in self.boards}
+        self.works = (
+            Work("one board", self._one_board),
+            Work("one board with pieces", self._with_pieces),
+            Work("one board with a frontier", self._with_a_frontier),
+            Work("one board in order", self._in_order),
+            Work("all solutions, listed", self._listed),
+            Work("all solutions, counted", self._counted),
+            Work("solve_batch", self._batch),
+            Work("solve_many", self._many),
+        )
+
+    def _checked(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
+        found = solver.solve(
+            HARD, report=self._report, pool=pool, checkpoint=checkpoint, limits=Limits(seconds=_HANG_S / 2)
+        )
+        assert found.length == self._distances[HARD], f"length {found.length}"
+        return node_counts(found.iterations[:-1])
+
+    def _one_board(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+        return self._checked(self.solver, pool, None)
+
+    def _with_pieces(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+        return self._checked(self.solver, pool, checkpoint)
+
+    def _with_a_frontier(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+        return self._checked(self.with_frontier, pool, checkpoint)
+
+    def _in_order(self, _pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+        return self._checked(self.in_order, None, checkpoint)
+
+    def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+        listed: list[tuple[int, ...]] = []
+        found = self.solver.solve_all(
+            HARD, listed=self._faults.wrap("listed", listed.append), report=self._report, pool=pool
+        )
+        assert found.is_complete
+        assert found.n_solutions == len(set(listed)) == len(listed)
+        return sorted(listed), node_counts(found.iterations)
+
+    def _counted(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+        found = self.solver.solve_all(HARD, report=self._report, pool=pool)
+        assert found.is_complete
+        return found.n_solutions, node_counts(found.iterations)
+
+    def _batch(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+        # The first board is the one of the checkpoint.
+        checkpoints = self._faults.wrap("checkpoints", lambda i: Checkpoint() if i else checkpoint)
+        found: list[Any] = []
+        for some in self.solver.solve_batch(self.boards, report=self._report, pool=pool, checkpoints=checkpoints):
+            found += some
+        assert [at.length for at in found] == [self._distances[board] for board in self.boards]
+        return [node_counts(at.iterations[:-1]) for at in found]
+
+    def _many(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+        boards = 3 * self.boards
+        found = self.solver.solve_many(boards, n_threads=3, moves=True)
+        assert found.lengths.tolist() == [self._distances[board] for board in boards]
+        return found.lengths.tolist()
+
+
+def ended_in_time(work: Callable[[], Any], seconds: float = _HANG_S) -> Outcome:
+    """Do work in a thread. Returns its result and what it raised. If it hangs, the program ends with all stacks."""
+    box: list[Outcome] = []
+
+    def run() -> None:
+        try:
+            box.append((work(), None))
+        except BaseException as error:
+            box.append((None, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not box:
+        faulthandler.dump_traceback(sys.stderr, all_threads=True)
+        sys.stderr.write("the search hangs\n")
+        os._exit(1)
+    return box[0]
+
+
+def is_of(raised: BaseException | None, injected: BaseException) -> bool:
+    """Return whether an exception is the injected one, or was raised because of it."""
+    seen: set[int] = set()
+    waiting = [raised]
+    while waiting:
+        at = waiting.pop()
+        if at is injected:
+            return True
+        if at is not None and id(at) not in seen:
+            seen.add(id(at))
+            waiting += [at.__cause__, at.__context__]
+    return False
+
+
+def wait_for_workers() -> str | None:
+    """Wait until all worker threads have ended; return what is wrong if they do not."""
+    end = time.monotonic() + _HANG_S
+    while any(thread.name == _WORKER for thread in threading.enumerate()):
+        if time.monotonic() > end:
+            return "a worker thread did not end"
+        time.sleep(0.001)
+    return None
+
+
+def loss_of(
+    work: Work, expected: Any, fail: Callable[[Callable[[], Any]], tuple[Any, BaseException | None]]
+) -> str | None:
+    """Run a search, which `fail` lets fail, and then once more. Returns what was lost; None for nothing."""
+    checkpoint, pool = Checkpoint(), WorkerPool(2)
+    answer, raised = fail(lambda: work.run(pool, checkpoint))
+    again, raised_again = ended_in_time(lambda: work.run(pool, checkpoint))
+    _, raised_by_close = ended_in_time(pool.close)
+    if isinstance(raised, AssertionError) or (raised is None and answer != expected):
+        return f"{work.name}: another answer: {raised or answer}"
+    if raised_again is not None or again != expected:
+        return f"{work.name}: afterwards: {raised_again or again!r}"
+    if raised_by_close is not None:
+        return f"{work.name}: the pool cannot be closed: {raised_by_close}"
+    return wait_for_workers()
+
+
+def try_errors(searches: Searches, faults: Faults, n_tried: int, seed: int, tally: Tally) -> None:
+    """Let calls fail: each stage and each search as often."""
+    rng = random.Random(seed)
+    stage_of = stages()
+    expected, calls = {}, {}
+    for work in searches.works:
+        # Two runs: how often functions are called depends on the threads.
+        for _ in range(2):
+            faults.arm(None, 0, OSError())
+            with WorkerPool(2) as pool:
+                expected[work.name] = work.run(pool, Checkpoint())
+            calls[work.name] = dict(faults.calls)
+    for i in range(n_tried):
+        work = searches.works[i % len(searches.works)]
+        points = calls[work.name]
+        here = sorted({stage_of[point.split()[1]] for point in points})
+        stage = here[(i // len(searches.works)) % len(here)]
+        point = rng.choice(sorted(at for at in points if stage_of[at.split()[1]] == stage))
+        error = rng.choice(ERRORS)("injected")
+        number = rng.randint(1, points[point])
+
+        def fail(run: Callable[[], Any], at: tuple[str, int] = (point, number), error: BaseException = error) -> Any:
+            def armed() -> Any:
+                faults.arm(*at, error)
+                try:
+                    return run()
+                finally:
+                    faults.arm(None, 0, OSError())
+
+            answer, raised = ended_in_time(armed)
+            if raised is not None and not is_of(raised, error):
+                raised = AssertionError(f"another error: {raised!r}")
+            return answer, raised
+
+        loss = loss_of(work, expected[work.name], fail)
+        tally.count(stage, None if loss is None else f"{point} {number} {error!r}: {loss}")
+
+
+def try_interrupts(searches: Searches, n_tried: int, seed: int, tally: Tally) -> None:
+    """Interrupt the main thread, which owns the searches, at random moments."""
+    rng = random.Random(seed)
+    is_armed = False
+
+    def interrupt(_signal: int, _frame: Any) -> None:
+        nonlocal is_armed
+        if is_armed:
+            is_armed = False
+            raise KeyboardInterrupt
+
+    def fail(run: Callable[[], Any], after_s: float) -> Outcome:
+        nonlocal is_armed
+        try:
+            is_armed = True
+            signal.setitimer(signal.ITIMER_REAL, after_s)
+            answer = run()
+            is_armed = False
+        except BaseException as error:
+            is_armed = False
+            return None, error
+        return answer, None
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    expected, seconds = {}, {}
+    for work in searches.works:
+        start = time.perf_counter()
+        with WorkerPool(2) as pool:
+            expected[work.name] = work.run(pool, Checkpoint())
+        seconds[work.name] = time.perf_counter() - start
+    try:
+        for i in range(n_tried):
+            work = searches.works[i % len(searches.works)]
+            after_s = rng.uniform(1e-5, seconds[work.name])
+            # This ends the program with the stacks of all threads.
+            faulthandler.dump_traceback_later(_HANG_S, exit=True)
+            loss = loss_of(work, expected[work.name], lambda run, after_s=after_s: fail(run, after_s))  # type: ignore[misc]
+            tally.count("interrupt", None if loss is None else f"after {after_s:.6f} s: {loss}")
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def main() -> None:
+    """Print the counts of both kinds of faults as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tried", type=int, default=160)
+    parser.add_argument("--interrupts", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    tally, faults = Tally(), Faults()
+    with ExitStack() as stack:
+        searches = Searches(faults, stack)
+        with faults.installed():
+            try_errors(searches, faults, arguments.tried, arguments.seed, tally)
+            try_interrupts(searches, arguments.interrupts, arguments.seed, tally)
+    print(tally.to_json())
+
+
+if __name__ == "__main__":
+    main()
