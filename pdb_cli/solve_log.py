@@ -115,7 +115,7 @@ class SolveLog:
 
     def hold(self, board: "Board", goal: "Board") -> None:
         """Hold a board until `release`. If another thread holds it, wait: its answer is then in the log."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._hold_free(board, goal))
 
     def _hold_free(self, board: "Board", goal: "Board") -> bool:
@@ -127,7 +127,7 @@ class SolveLog:
     def release(self, boards: "Iterable[Board]", goal: "Board") -> None:
         """Let other threads hold boards."""
         keys = [_key(board, goal) for board in boards]
-        with self._changed:
+        with self._lock:
             for key in keys:
                 if key in self._checkpoints and self._checkpoints[key].is_empty:
                     del self._checkpoints[key]

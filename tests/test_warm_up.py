@@ -46,7 +46,7 @@ def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def ends_after(search: Callable[..., Any], n_calls: int) -> Callable[..., Any]:
-    """Return the function; after so many calls it fails."""
+    """Return the function, limited to `n_calls` calls."""
     left = [n_calls]
 
     def limited(*args: Any, **options: Any) -> Any:

@@ -381,6 +381,17 @@ def try_interrupts(searches: Searches, n_tried: int, seed: int, tally: Tally) ->
         signal.signal(signal.SIGALRM, before)
 
 
+def tally_of(n_tried: int, n_interrupts: int, seed: int) -> Tally:
+    """Try both kinds of faults. Call it from the main thread, which gets the interrupts."""
+    tally, faults = Tally(), Faults()
+    with ExitStack() as stack:
+        searches = Searches(faults, stack)
+        stack.enter_context(faults.installed())
+        try_errors(searches, faults, n_tried, seed, tally)
+        try_interrupts(searches, n_interrupts, seed, tally)
+    return tally
+
+
 def main() -> None:
     """Print the counts of both kinds of faults as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -388,13 +399,7 @@ def main() -> None:
     parser.add_argument("--interrupts", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    tally, faults = Tally(), Faults()
-    with ExitStack() as stack:
-        searches = Searches(faults, stack)
-        with faults.installed():
-            try_errors(searches, faults, arguments.tried, arguments.seed, tally)
-            try_interrupts(searches, arguments.interrupts, arguments.seed, tally)
-    print(tally.to_json())
+    print(tally_of(arguments.tried, arguments.interrupts, arguments.seed).to_json())
 
 
 if __name__ == "__main__":
