@@ -296,7 +296,7 @@ def loss_of(
         return f"{work.name}: afterwards: {raised_again or again!r}"
     if raised_by_close is not None:
         return f"{work.name}: the pool cannot be closed: {raised_by_close}"
-    return wait_for_workers()
+    return None
 
 
 def try_errors(searches: Searches, faults: Faults, n_tried: int, seed: int, tally: Tally) -> None:
@@ -333,7 +333,7 @@ def try_errors(searches: Searches, faults: Faults, n_tried: int, seed: int, tall
                 raised = AssertionError(f"another error: {raised!r}")
             return answer, raised
 
-        loss = loss_of(work, expected[work.name], fail)
+        loss = loss_of(work, expected[work.name], fail) or wait_for_workers()
         tally.count(stage, None if loss is None else f"{point} {number} {error!r}: {loss}")
 
 
@@ -373,6 +373,7 @@ def try_interrupts(searches: Searches, n_tried: int, seed: int, tally: Tally) ->
             after_s = rng.uniform(1e-5, seconds[work.name])
             # This ends the program with the stacks of all threads.
             faulthandler.dump_traceback_later(_HANG_S, exit=True)
+            # Not that workers end: an interrupt may come just before a pool is closed, and they then wait for work.
             loss = loss_of(work, expected[work.name], lambda run, after_s=after_s: fail(run, after_s))  # type: ignore[misc]
             tally.count("interrupt", None if loss is None else f"after {after_s:.6f} s: {loss}")
     finally:
