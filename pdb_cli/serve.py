@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +47,14 @@ def serve(
             "--cors-origin", metavar="ORIGIN", help="Let pages of this origin ask, such as https://example.org."
         ),
     ] = None,
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            help="Answer requests for this host too, such as tiles.example.org; repeat the option for several.",
+        ),
+    ] = None,
     solves: Annotated[
         int | None,
         typer.Option(
@@ -71,6 +80,7 @@ def serve(
         raise InputError(
             f"{error.name} is not installed; pip install 'tile-pdb[serve]' brings what pdb serve needs"
         ) from None
+    from pdb_query.service.hosts import advice, hosts_of, read_host, read_origin
     from pdb_query.service.server import open_socket
     from pdb_query.service.systemd import tell_ready
 
@@ -80,7 +90,8 @@ def serve(
         solve_s=seconds,
         grace_s=grace,
         token=None if token_file is None else _read_token(token_file),
-        cors_origins=tuple(cors_origin or ()),
+        cors_origins=tuple(map(read_origin, cors_origin or ())),
+        allowed_hosts=tuple(map(read_host, allowed_host or ())),
     )
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with open_socket(host, port) as listener, contextlib.ExitStack() as stack:
@@ -88,6 +99,9 @@ def serve(
         shown, number = listener.getsockname()[:2]
         url = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
         message(f"pdb: listening on {url}")
+        if (todo := advice(shown, settings.allowed_hosts)) is not None:
+            message(f"pdb: {todo}")
+        settings = replace(settings, allowed_hosts=(*hosts_of(host, shown), *settings.allowed_hosts))
 
         def on_ready() -> None:
             message(f"pdb: ready: {url}")

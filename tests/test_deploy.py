@@ -152,6 +152,11 @@ def test_a_port_that_is_taken_is_refused() -> None:
         refused(pdb("serve", "--port", str(listener.getsockname()[1])), 2, "choose another with --host and --port")
 
 
+@pytest.mark.parametrize("options", [["--allowed-host", "http://a"], ["--cors-origin", "https://example.org/"]])
+def test_hosts_and_origins_that_never_match_are_refused(options: list[str]) -> None:
+    refused(pdb("serve", "--db", "none.h5", *options), 2, options[0])
+
+
 def test_ctrl_c_ends_the_server_with_130() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

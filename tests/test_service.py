@@ -1,5 +1,7 @@
 """The service over HTTP, asked as a client would."""
 
+import contextlib
+import http.client
 import json
 from collections.abc import Iterator
 
@@ -26,6 +28,20 @@ def test_databases_are_listed_without_their_paths(server: Server) -> None:
     assert [(at["partition"], at["size"]) for at in reply.json["databases"]] == [("663", "4x4"), ("8", "3x3")]
     assert b"/" not in reply.body
     assert reply.json["default_goals"] == {"3x3": list(blank_last(S3)), "4x4": list(blank_last(S4))}
+
+
+def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
+    for path in ("/", "/v1/databases", "/v1/nowhere", "/healthz"):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        with contextlib.closing(connection):
+            replies = []
+            for method in ("GET", "HEAD", "GET"):  # over one connection: a body would be read as the next answer
+                connection.request(method, path)
+                response = connection.getresponse()
+                replies.append((response.status, dict(response.getheaders()), response.read()))
+        get, head, again = ((status, {**headers, "date": ""}, body) for status, headers, body in replies)
+        assert head == (get[0], get[1], b"")
+        assert again == get
 
 
 def test_lookup_says_what_the_database_says(server: Server) -> None:

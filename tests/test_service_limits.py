@@ -122,7 +122,11 @@ def test_a_board_that_is_no_list_of_whole_numbers_is_refused(server: Server, boa
 
 
 def test_every_method_of_a_path_is_named_where_another_is_tried(server: Server) -> None:
-    for path, methods in (("/v1/lookup", "GET, POST"), ("/v1/solve", "GET, POST"), ("/v1/moves", "GET")):
+    for path, methods in (
+        ("/v1/lookup", "GET, HEAD, POST"),
+        ("/v1/solve", "GET, HEAD, POST"),
+        ("/v1/moves", "GET, HEAD"),
+    ):
         with connect(server, request(path, None, method="PUT")) as connection:
             answer = read_all(connection).lower()
         assert answer.startswith(b"http/1.1 405 ")
@@ -285,8 +289,9 @@ def test_pages_of_others_may_not_ask_unless_they_are_named(server: Server) -> No
 def test_a_token_and_an_origin_open_what_they_are_for(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("s3cret\n")
-    options = ["--token-file", str(token), "--cors-origin", "https://example.org"]
+    options = ["--host", "0.0.0.0", "--token-file", str(token), "--cors-origin", "https://example.org"]
     with serving(table(), options=options) as server:
+        assert [line for line in server.log if "Name the hosts that clients use with --allowed-host" in line]
         for path in (LOOKUP, "/v1/databases", "/v1/nowhere", "/metrics"):
             for shown in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "s3cret"}):
                 refused = server.ask(path, **shown)

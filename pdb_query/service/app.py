@@ -1,7 +1,9 @@
 """The service as an ASGI app: the routes, and what is shared between requests. Read this first.
 
 slow, large, idle connections     connection
-token, sizes, errors, counts      limits.Gate, before every route
+headers, HEAD, CORS               headers, before every route
+token, sizes, errors, counts      limits.Gate, after these
+the Host header                   hosts
 which database answers            served_databases
 /v1/lookup                        lookups, batches
 /v1/moves, /v1/solve              moves, solves, both by turns of solve_queue
@@ -24,6 +26,8 @@ from pdb_core import __version__
 from pdb_core.errors import PdbError
 from pdb_query.database import Database
 from pdb_query.service.about_routes import about_routes
+from pdb_query.service.headers import DefaultHeaders, HeadAsGet
+from pdb_query.service.hosts import TrustedHosts
 from pdb_query.service.limits import Gate
 from pdb_query.service.lookup_routes import lookup_routes
 from pdb_query.service.metrics import Metrics
@@ -79,6 +83,8 @@ def create_app(
         # Their pages load scripts from elsewhere; ours is api.html.
         docs_url=None,
         redoc_url=None,
+        # A redirect would lead to whatever host the request names.
+        redirect_slashes=False,
     )
     app.state.service = service
     for routes in (lookup_routes, solve_routes, about_routes):
@@ -86,15 +92,25 @@ def create_app(
     app.add_exception_handler(PdbError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_bad_request)
     app.add_exception_handler(HTTPException, _answer_http_error)
+    _add_middleware(app, service)
+    return app
+
+
+def _add_middleware(app: FastAPI, service: Service) -> None:
+    """Wrap the routes. The last one is the outermost: its headers are on every answer, errors included."""
+    settings = service.settings
+    app.add_middleware(TrustedHosts, allowed_hosts=settings.allowed_hosts)
+    app.add_middleware(Gate, settings=settings, room=service.room, metrics=service.metrics)
+    app.add_middleware(HeadAsGet)
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.cors_origins),
-            allow_methods=["GET", "POST"],
+            allow_methods=["GET", "HEAD", "POST"],
             allow_headers=["Authorization", "Content-Type"],
+            expose_headers=["Retry-After"],
         )
-    app.add_middleware(Gate, settings=settings, room=service.room, metrics=service.metrics)
-    return app
+    app.add_middleware(DefaultHeaders)
 
 
 async def _answer_error(_: Request, error: Exception) -> Response:
@@ -117,6 +133,6 @@ async def _answer_http_error(request: Request, error: Exception) -> Response:
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The router names the methods of one route; a path may have another.
         path = getattr(request.scope.get("route"), "path", None)
-        methods = request.app.openapi()["paths"].get(path, {"get": None})
-        response.headers["Allow"] = ", ".join(sorted(method.upper() for method in methods))
+        methods = {method.upper() for method in request.app.openapi()["paths"].get(path, {"get": None})}
+        response.headers["Allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
     return response

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from pdb_query.service.hosts import LOOPBACK
+
 
 @dataclass(frozen=True)
 class ServiceSettings:
@@ -21,7 +23,8 @@ class ServiceSettings:
     max_held_bytes   of bodies and answers under way, of all clients together; large ones are refused beyond
     grace_s          how long running solves go on when the server is told to stop
     token            what clients must show, if anything
-    cors_origins     the pages of other servers that may ask
+    cors_origins     the origins of other servers whose pages may send requests
+    allowed_hosts    the hosts that requests may name, as `hosts.is_allowed` takes them; "*" for all
     """
 
     max_body_bytes: int = 16_000_000
@@ -39,3 +42,4 @@ class ServiceSettings:
     grace_s: float = 5.0
     token: str | None = None
     cors_origins: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = LOOPBACK
