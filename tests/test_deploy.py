@@ -93,6 +93,18 @@ def test_readme_of_deploy_names_what_exists() -> None:
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - others <= options
 
 
+@pytest.mark.tiny
+def test_sample_proxies_keep_metrics_to_themselves() -> None:
+    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("nginx", "caddy"))
+    assert re.search(r"location = /metrics \{\s+return 404;", nginx)
+    assert re.search(r"respond /metrics 404\n.*reverse_proxy", caddy)
+    zone = re.search(r"limit_conn_zone \$binary_remote_addr zone=(\w+):", nginx)
+    assert zone is not None
+    assert f"limit_conn {zone[1]} " in nginx
+    assert "proxy_set_header Host $host;" in nginx
+
+
 def test_is_ready_tells_when_the_service_is() -> None:
     program = (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
     with serving(table_file("8", "3x3")) as server:
