@@ -1,7 +1,9 @@
 """The page in a real browser: what a person does with it, and what it says when something goes wrong."""
 
 import json
+import random
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from playwright.sync_api import Browser, Route, expect
 from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_board, parse_goal, random_boards
 from pdb_query import read_instances
 from tests.browsing import Visit, browser, visiting
+from tests.page_states import STATES, State, details, low_contrasts, violations
 from tests.service import serving
 from tests.tables import table_file
 
@@ -123,6 +126,93 @@ def test_arrow_keys_slide_a_tile_in_their_direction(visit: Visit) -> None:
     expect(visit.at("#idle")).to_have_text("4 moves so far")
     visit.at("#text").press("ArrowLeft")  # there it moves the cursor
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
+
+
+def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    expect(visit.at("#h")).to_have_text("31")
+    for css in ("body", "#shuffle", "nav a", "#sums input >> nth=0"):
+        visit.page.evaluate("document.activeElement.blur()")
+        visit.at(css).focus()
+        for key in ("h", "H", ",", ".", *(() if css != "body" else ("Enter", " "))):
+            visit.page.keyboard.press(key)
+    assert visit.at("#hint").get_attribute("aria-busy") is None
+    expect(visit.at("#hints")).to_be_hidden()
+    expect(visit.at("#solution-text")).to_contain_text("Press Solve")
+    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+    visit.tile(8).focus()
+    visit.page.keyboard.press("H")
+    expect(visit.at("#moves li")).to_have_count(3)
+
+
+@pytest.mark.parametrize(
+    ("focus", "idle_key"), [("body", " "), pytest.param("#board", "ArrowUp", marks=pytest.mark.slow)]
+)
+def test_keys_scroll_the_page_unless_they_act(chromium: Browser, url: str, focus: str, idle_key: str) -> None:
+    with visiting(chromium, url, viewport={"width": 900, "height": 400}) as visit:
+        visit.open(address_of(SOLVED))
+        expect(visit.at("#h")).to_have_text("0")
+        visit.page.evaluate("css => document.querySelector(css).focus()", focus)
+        visit.page.evaluate("scrollTo(0, 100)")
+        for key in ("ArrowDown", "ArrowUp"):
+            visit.page.keyboard.press(key)
+        visit.expect_board(SOLVED)
+        assert visit.page.evaluate("scrollY") == 100
+        visit.page.keyboard.press(idle_key)
+        deadline = time.monotonic() + 5
+        while visit.page.evaluate("scrollY") == 100:
+            assert time.monotonic() < deadline
+        visit.expect_board(SOLVED)
+
+
+# The state of the page before and after each key, and whether the key was kept from its own effect.
+_WATCH_KEYS = """() => {
+  const state = () => JSON.stringify([
+    document.getElementById("board").getAttribute("aria-owns"), document.getElementById("step").textContent,
+    document.getElementById("play").getAttribute("aria-label"),
+    document.getElementById("hint").getAttribute("aria-busy"), document.getElementById("solve").textContent,
+  ]);
+  addEventListener("keydown", (event) => { window.before = state(); }, { capture: true });
+  addEventListener("keydown", (event) => {
+    window.pressed = {
+      acted: window.before !== state(), prevented: event.defaultPrevented,
+      onBoard: document.getElementById("board").contains(event.target), inField: event.target.matches("textarea"),
+      onChart: event.target.matches("[role=slider]"), arrow: event.key.startsWith("Arrow"),
+    };
+  });
+}"""
+_FOCUSED = ("#board", ".tile", "body", "#solve", "#shuffle", "#text", "#chart svg", ".scrolling", "#scrubber",
+            "summary", "#theme", "#sums input")  # fmt: skip
+_KEYS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "h", "H", "Enter", " ", ",", ".", "Home", "End", "PageDown",
+         "x", "Shift+ArrowUp", "Control+h", "Tab")  # fmt: skip
+
+
+@pytest.mark.parametrize("n_keys", [10, pytest.param(1500, marks=pytest.mark.slow)])
+def test_random_keys_are_kept_from_scrolling_only_if_they_act(visit: Visit, n_keys: int) -> None:
+    rng = random.Random(n_keys)
+    visit.open(FAR_ADDRESS)
+    visit.page.evaluate(_WATCH_KEYS)
+    visit.at("#solve").click()
+    n_acted = 0
+    for _ in range(n_keys):
+        expect(visit.at("#solve")).to_have_text("Solve")
+        expect(visit.at("[aria-busy]")).to_have_count(0)
+        css, key = rng.choice(_FOCUSED), rng.choice(_KEYS)
+        visit.page.evaluate(
+            """([css, share]) => {
+              window.pressed = null;
+              document.activeElement.blur();
+              const all = [...document.querySelectorAll(css)];
+              all[Math.floor(share * all.length)]?.focus({ preventScroll: true });
+            }""",
+            [css, rng.random()],
+        )
+        visit.page.keyboard.press(key)
+        pressed = visit.page.evaluate("window.pressed")
+        assert pressed["prevented"] == pressed["acted"] or pressed["inField"], (css, key, pressed)
+        assert pressed["arrow"] or pressed["onBoard"] or pressed["onChart"] or not pressed["acted"], (css, key, pressed)
+        n_acted += pressed["acted"]
+    assert n_acted > 0
 
 
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
@@ -325,6 +415,37 @@ def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None
     expect(visit.at("#solution-text")).to_contain_text("31 moves, the shortest")
 
 
+@pytest.mark.parametrize(
+    ("most_s", "shown", "enabled", "chosen"),
+    [
+        (30, ["10 s", "30 s", "1 min", "10 min"], 2, "30"),
+        pytest.param(5, ["5 s", "10 s", "1 min", "10 min"], 1, "5", marks=pytest.mark.slow),
+        pytest.param(60, ["10 s", "1 min", "10 min"], 2, "60", marks=pytest.mark.slow),
+        pytest.param(3600, ["10 s", "1 min", "10 min", "60 min"], 4, "60", marks=pytest.mark.slow),
+    ],
+)
+def test_time_limits_beyond_the_servers_are_disabled(
+    visit: Visit, most_s: int, shown: list[str], enabled: int, chosen: str
+) -> None:
+    def limited(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "limits": {"solve_seconds_limit": most_s}})
+
+    visit.page.route(re.compile("/v1/databases"), limited)
+    visit.open(FAR_ADDRESS)
+    expect(visit.at("#seconds option")).to_have_text(shown)
+    expect(visit.at("#seconds")).to_have_attribute("title", re.compile("server"))
+    expect(visit.at("#seconds option:enabled")).to_have_text(shown[:enabled])
+    expect(visit.at("#seconds")).to_have_value(chosen)
+    result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
+    counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
+    stream(visit, ("result", {**result, **counts}))
+    visit.choose("#seconds", str(most_s))
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("at least 27 moves")
+    expect(visit.at("#solution-problem button")).to_be_hidden()
+
+
 def test_limit_reached_shows_what_is_proved(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
@@ -448,6 +569,32 @@ def small_targets(visit: Visit) -> list[str]:
             .map(([name, box]) => `${name} ${box.width}x${box.height}`)"""
     )
     return found
+
+
+_LOOKS = {
+    "wide": {"viewport": {"width": 1280, "height": 860}},
+    "narrow": {"viewport": {"width": 320, "height": 640}},
+    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
+}
+
+
+def look(chromium: Browser, url: str, state: State, looks: str, colours: str) -> list[str]:
+    """Return what axe-core and the check of contrasts find in a state of the page."""
+    with visiting(chromium, url, color_scheme=colours, reduced_motion="reduce", **_LOOKS[looks]) as visit:
+        state(visit)
+        return violations(visit) + low_contrasts(visit)
+
+
+def test_page_has_no_violation_of_wcag(chromium: Browser, url: str) -> None:
+    assert look(chromium, url, details, "phone", "dark") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+def test_no_state_of_the_page_violates_wcag(chromium: Browser, url: str, state: State) -> None:
+    for looks in _LOOKS:
+        for colours in ("light", "dark"):
+            assert look(chromium, url, state, looks, colours) == [], (looks, colours)
 
 
 def test_every_control_has_a_name(visit: Visit) -> None:

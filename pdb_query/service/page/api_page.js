@@ -59,7 +59,8 @@ function properties(schema, depth = 0) {
   if (!inner.properties || depth >= DEEPEST) return [];
   const rows = Object.entries(inner.properties).map(([name, part]) => {
     const element = row(name, part, false, undefined);
-    element.append(...properties(part, depth + 1));
+    const parts = properties(part, depth + 1);
+    if (parts.length) element.append(make("dd", { class: "inner" }, ...parts));
     return element;
   });
   return [make("dl", { class: "fields-of" }, ...rows)];

@@ -132,9 +132,10 @@ function showBound(answer) {
 
 // -- moves ------------------------------------------------------------------------------------------------------------
 
+/** Slide the tile of a cell, and those between it and the blank; return whether any can. */
 function slideCell(cell) {
   const cells = cellsToSlide(position.board, position.size, cell);
-  if (cells.length === 0) return;
+  if (cells.length === 0) return false;
   play.pause();
   nMade += cells.length;
   const tiles = cells.map((at) => position.board[at]);
@@ -144,6 +145,7 @@ function slideCell(cell) {
   say(sameBoard(position.board, position.goal) ? "Solved." : "");
   setText(byId("said"), `${tiles.join(", ")} moved.`);
   show();
+  return true;
 }
 
 /** Where a move by hand stands on the solution that is shown, its step is shown; else how to come back. */
@@ -168,13 +170,14 @@ function goToStep(step) {
 // -- solving ----------------------------------------------------------------------------------------------------------
 
 function solve() {
-  if (byId("solve").disabled || solver.isSearching()) return;
+  if (byId("solve").disabled || solver.isSearching()) return false;
   way = null;
   play.load(null);
   curve.load(null);
   byId("moves-details").hidden = true;
   hints.clear();
   solver.solve(names());
+  return true;
 }
 
 async function found({ moves, length }) {
@@ -200,8 +203,9 @@ async function found({ moves, length }) {
 }
 
 function hint() {
-  if (byId("hint").disabled) return;
+  if (byId("hint").disabled) return false;
   hints.ask(names(), position.size);
+  return true;
 }
 
 // -- databases --------------------------------------------------------------------------------------------------------
@@ -219,6 +223,7 @@ async function loadDatabases() {
   try {
     const answer = await api.databases();
     [databases, defaultGoals] = [answer.databases, answer.default_goals];
+    if (answer.limits) solver.allow(answer.limits.solve_seconds_limit);
     panel.showSizes([...new Set(databases.map(({ size }) => size))].filter(parseSize));
     showDatabases();
     const address = readAddress();
@@ -268,7 +273,7 @@ listenToKeys(view.root, {
   solve,
   slide: (direction) => {
     const cell = cellSlidingTo(direction, position.board, position.size);
-    if (cell !== null) slideCell(cell);
+    return cell !== null && slideCell(cell);
   },
   togglePlay: play.toggle,
   step: (by) => play.isLoaded() && play.step(by),

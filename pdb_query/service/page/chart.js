@@ -87,10 +87,9 @@ export function chart(goTo) {
     svg.addEventListener("pointermove", (event) => event.buttons && goTo(stepAt(event)));
     svg.addEventListener("keydown", (event) => {
       const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
-      if (by) goTo(Math.min(Math.max(at + by, 0), length));
-      else if (event.key === "Home") goTo(0);
-      else if (event.key === "End") goTo(length);
-      else return;
+      const wanted = { Home: 0, End: length }[event.key] ?? Math.min(Math.max(at + (by ?? 0), 0), length);
+      if (wanted === at) return;
+      goTo(wanted);
       event.preventDefault();
     });
   }
@@ -110,7 +109,7 @@ export function chart(goTo) {
       "details",
       {},
       make("summary", { text: "The chart in numbers" }),
-      make("div", { class: "scrolling" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))),
+      make("div", { class: "scrolling", tabindex: 0, role: "group", "aria-label": "The chart in numbers" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))),
     );
     details.open = open;
     return details;

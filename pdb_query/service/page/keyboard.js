@@ -2,20 +2,20 @@
 
 const DIRECTIONS = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 
-/** `act` holds slide(direction), hint(), solve(), togglePlay(), step(by). Letters act on the board alone. */
+/**
+ * `act` holds slide(direction), hint(), solve(), togglePlay(), step(by); each returns whether it did something. All but
+ * the arrows act only while the board has the focus (WCAG 2.1.4). A key that does nothing scrolls the page as usual.
+ */
 export function listenToKeys(board, act) {
+  const onBoard = new Map([["h", act.hint], [",", () => act.step(-1)], [".", () => act.step(1)]]);
+  const onBoardItself = new Map([["Enter", act.solve], [" ", act.togglePlay]]); // on a tile they click
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
-    if (event.target.closest("input, select, textarea, summary, dialog, [role=slider], [role=radiogroup]")) return;
-    const onBoard = board.contains(event.target) || event.target === document.body;
-    if (DIRECTIONS[event.key]) act.slide(DIRECTIONS[event.key]);
-    else if (!onBoard) return;
-    else if (event.key === "h" || event.key === "H") act.hint();
-    else if (event.key === "Enter" && !event.target.closest("button")) act.solve();
-    else if (event.key === " " && !event.target.closest("button")) act.togglePlay();
-    else if (event.key === ",") act.step(-1);
-    else if (event.key === ".") act.step(1);
-    else return;
-    event.preventDefault();
+    if (event.target.closest("input, select, textarea, summary, dialog, .scrolling, [role=slider], [role=radiogroup]")) return;
+    let action = null;
+    if (DIRECTIONS[event.key]) action = () => act.slide(DIRECTIONS[event.key]);
+    else if (board.contains(event.target)) action = onBoard.get(event.key.toLowerCase());
+    if (event.target === board) action ??= onBoardItself.get(event.key);
+    if (action?.()) event.preventDefault();
   });
 }

@@ -25,17 +25,24 @@ export function player({ goTo, glide }) {
   scrubber.addEventListener("input", () => go(Number(scrubber.value)));
   byId("rejoin").addEventListener("click", () => go(at));
 
-  /** A person goes to a step: playing stops. */
+  /** Stop playing and go to a step of the solution; return whether that changes anything. */
   function go(wanted) {
+    const to = Math.min(Math.max(wanted, 0), length);
+    if (to === at && !timer && off.hidden) return false;
     pause();
-    goTo(Math.min(Math.max(wanted, 0), length));
+    goTo(to);
+    return true;
   }
 
+  /** Play or pause; return whether there is anything to play. */
   function toggle() {
-    if (root.hidden || length === 0) return;
-    if (timer) return pause();
-    if (at === length) goTo(0);
-    start();
+    if (root.hidden || length === 0) return false;
+    if (timer) pause();
+    else {
+      if (at === length) goTo(0);
+      start();
+    }
+    return true;
   }
 
   function start() {

@@ -7,7 +7,7 @@ const TICK_MS = 100;
 
 /** `found(result)` hears of a solution, `unsolvable(why)` that there is none; `say(text)` and `idle(text)` tell it at the board. */
 export function solverPanel({ found, unsolvable, say, idle }) {
-  const [text, search, sweep, details] = ["solution-text", "search", "search", "search-details"].map(byId);
+  const [text, search, sweep, details] = ["solution-text", "search", "sweep", "search-details"].map(byId);
   const seconds = byId("seconds");
   let [abort, proved] = [null, null];
 
@@ -41,8 +41,22 @@ export function solverPanel({ found, unsolvable, say, idle }) {
   }
 
   function again(names) {
-    seconds.selectedIndex = Math.min(seconds.selectedIndex + 1, seconds.length - 1);
+    seconds.selectedIndex += 1;
     solve(names);
+  }
+
+  const canSearchLonger = () => seconds.options[seconds.selectedIndex + 1]?.disabled === false;
+
+  /** Disable the time limits above that of the server, and offer its own. */
+  function allow(mostSeconds) {
+    const options = [...seconds.options];
+    if (!options.some(({ value }) => Number(value) === mostSeconds)) {
+      const own = make("option", { value: mostSeconds, text: limitText(mostSeconds) });
+      seconds.insertBefore(own, options.find(({ value }) => Number(value) > mostSeconds) ?? null);
+    }
+    for (const option of seconds.options) option.disabled = Number(option.value) > mostSeconds;
+    if (seconds.selectedOptions[0].disabled) seconds.value = mostSeconds;
+    seconds.title = `The server searches for up to ${limitText(mostSeconds)}`;
   }
 
   function showSearching(own) {
@@ -83,11 +97,10 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     showThresholds(result);
     if (result.length === null) {
       setText(text, "");
-      const canWait = seconds.selectedIndex < seconds.length - 1;
       showNotice(
         byId("solution-problem"),
         `No solution was found within ${duration(result.seconds || limit)}. Proved so far: every solution has at least ${moves(result.lower_bound)}.`,
-        canWait ? more : null,
+        canSearchLonger() ? more : null,
       );
       byId("solution-problem").querySelector("button").textContent = "Search longer";
       return say(`A limit was reached. At least ${moves(result.lower_bound)} are needed.`);
@@ -140,5 +153,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }
 
-  return { solve, cancel, clear, isSearching: () => abort !== null };
+  return { solve, allow, cancel, clear, isSearching: () => abort !== null };
 }
+
+const limitText = (seconds) => (seconds < 60 ? `${seconds} s` : `${Number((seconds / 60).toFixed(1))} min`);
