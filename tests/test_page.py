@@ -168,9 +168,10 @@ def test_keys_scroll_the_page_unless_they_act(chromium: Browser, url: str, focus
 # The state of the page before and after each key, and whether the key was kept from its own effect.
 _WATCH_KEYS = """() => {
   const state = () => JSON.stringify([
-    document.getElementById("board").getAttribute("aria-owns"), document.getElementById("step").textContent,
-    document.getElementById("play").getAttribute("aria-label"),
-    document.getElementById("hint").getAttribute("aria-busy"), document.getElementById("solve").textContent,
+    [...document.querySelectorAll(".tile")].map((tile) => tile.style.cssText),
+    document.getElementById("step").textContent, document.getElementById("play").getAttribute("aria-label"),
+    document.getElementById("hint").getAttribute("aria-busy"),
+    document.getElementById("solve").textContent,
   ]);
   addEventListener("keydown", (event) => { window.before = state(); }, { capture: true });
   addEventListener("keydown", (event) => {
