@@ -108,7 +108,7 @@ def _add_middleware(app: FastAPI, service: Service) -> None:
             allow_origins=list(settings.cors_origins),
             allow_methods=["GET", "HEAD", "POST"],
             allow_headers=["Authorization", "Content-Type"],
-            expose_headers=["Retry-After"],
+            expose_headers=["Retry-After", "X-Request-Id"],
         )
     app.add_middleware(DefaultHeaders)
 

@@ -20,7 +20,7 @@ _log = logging.getLogger("tile_pdb.service")
 _SMALL_BODY_BYTES = 64_000
 # An answer goes out in pieces of this size, each when the client has read most of those before.
 _PIECE_BYTES = 256_000
-_METHODS = ("GET", "OPTIONS", "POST")
+_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 _GONE = 499  # nobody reads it; a name for the count
 
 
