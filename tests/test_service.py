@@ -36,7 +36,7 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
         with contextlib.closing(connection):
             replies = []
             for method in ("GET", "HEAD", "GET"):  # over one connection: a body would be read as the next answer
-                connection.request(method, path)
+                connection.request(method, path, headers={"X-Request-Id": "1"})
                 response = connection.getresponse()
                 replies.append((response.status, dict(response.getheaders()), response.read()))
         get, head, again = ((status, {**headers, "date": ""}, body) for status, headers, body in replies)

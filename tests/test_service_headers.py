@@ -220,7 +220,8 @@ def test_nothing_is_redirected(app: FastAPI, path: str) -> None:
 def test_head_is_answered_as_get(app: FastAPI, path: str) -> None:
     if path == "/metrics":
         return  # these change with every request
-    get, head = ask(app, path), ask(app, path, method="HEAD")
+    same_id = ("X-Request-Id", "1")
+    get, head = ask(app, path, same_id), ask(app, path, same_id, method="HEAD")
     assert (head.status, head.headers) == (get.status, get.headers)
 
 
