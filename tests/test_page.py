@@ -452,6 +452,7 @@ def test_limit_reached_shows_what_is_proved(visit: Visit) -> None:
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
     counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
     stream(visit, ("queued", {"ahead": 2}), ("result", {**result, **counts}))
+    visit.choose("#seconds", "10")
     visit.at("#solve").click()
     expect(visit.at("#solution-problem")).to_contain_text("at least 27 moves")
     visit.page.unroute_all()
