@@ -53,7 +53,7 @@ def is_problem(answer: Answer, status: int, match: str = "") -> bool:
 
 
 def is_complete(answer: Answer) -> bool:
-    """Whether an answer to a request of the allowed origin has the headers that every answer has."""
+    """Return whether an answer to the allowed origin has the headers of every answer."""
     return (
         answer.headers.get("access-control-allow-origin") == ORIGIN[1]
         and "Origin" in answer.headers["vary"]
