@@ -95,7 +95,15 @@ def _databases(service: Service) -> dict[str, object]:
                 "n_bytes": sum(at.n_bytes for at in header.tables.values()),
             }
         )
-    return {"databases": described, "default_goals": goals}
+    settings = service.settings
+    limits = {
+        "solve_seconds_limit": settings.solve_s,
+        "short_seconds_limit": settings.short_s,
+        "wait_seconds_limit": settings.wait_s,
+        "body_bytes_limit": settings.max_body_bytes,
+        "batch_boards_limit": settings.max_boards,
+    }
+    return {"databases": described, "default_goals": goals, "limits": limits}
 
 
 @lru_cache(maxsize=64)

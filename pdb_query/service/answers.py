@@ -26,11 +26,22 @@ class DatabaseInfo(BaseModel):
     n_bytes: int
 
 
+class LimitsInfo(BaseModel):
+    """The limits of this server that a client can plan with, in seconds, bytes and boards."""
+
+    solve_seconds_limit: float
+    short_seconds_limit: float
+    wait_seconds_limit: float
+    body_bytes_limit: int
+    batch_boards_limit: int
+
+
 class DatabasesAnswer(BaseModel):
-    """All that answer, and the goal that each size has where a request names none."""
+    """All databases, the goal of each size for requests that name none, and the limits of the server."""
 
     databases: list[DatabaseInfo]
     default_goals: dict[str, BoardList]
+    limits: LimitsInfo
 
 
 class SumAnswer(BaseModel):

@@ -11,9 +11,12 @@ class ServiceSettings:
 
     max_body_bytes   of a request
     max_boards       of a batch
-    n_solves         solves that run at a time
-    n_waiting        solves that may wait for one of these; more are refused
+    n_solves         long searches that run at a time, and as many short ones beside them
+    n_waiting        long searches that may wait for a turn, and as many short ones; more are refused
+    wait_s           the longest that a search may wait for its turn; it is refused then
     solve_s          the longest a solve may search; also how long it searches where the client does not say
+    short_s          searches with a time limit of up to this are short: they have turns of their own
+    max_cached_bytes of answers that are kept, the latest used ones
     request_s        the longest that reading the body of a request may take
     head_s           the longest that the head of a request may take to arrive
     stall_s          how long a client may leave an answer unread
@@ -31,7 +34,10 @@ class ServiceSettings:
     max_boards: int = 100_000
     n_solves: int = 2
     n_waiting: int = 16
+    wait_s: float = 30.0
     solve_s: float = 60.0
+    short_s: float = 2.0
+    max_cached_bytes: int = 16_000_000
     request_s: float = 30.0
     head_s: float = 10.0
     stall_s: float = 30.0
