@@ -24,7 +24,7 @@ from pdb_query.service.problems import problem, problem_body, problem_response, 
 from pdb_query.service.room import Room
 from pdb_query.service.served_databases import ServedDatabases
 from pdb_query.service.settings import ServiceSettings
-from pdb_query.service.solve_queue import GivenUpError, Job, SolveQueue
+from pdb_query.service.solve_queue import GivenUpError, Job, SolveQueue, Stopping
 from tests.tables import table_file
 
 pytestmark = pytest.mark.tiny
@@ -259,37 +259,66 @@ def test_problems_say_when_to_come_back_and_what_to_show() -> None:
 # Turns
 
 
+def _queue(n_running: int, n_waiting: int, wait_s: float = 30.0) -> tuple[SolveQueue, Stopping]:
+    stopping = Stopping(0)
+    return SolveQueue(n_running, n_waiting, wait_s, stopping, Metrics().of_queue("long")), stopping
+
+
+async def _take(queue: SolveQueue, stopping: Stopping) -> None:
+    async with queue.turn(Job(stopping)):
+        pass
+
+
 def test_turns_are_bounded_and_given_back() -> None:
     async def work() -> None:
-        queue = SolveQueue(1, 1, 0)
-        async with queue.turn():
-            waiting = asyncio.ensure_future(_take(queue))
+        queue, stopping = _queue(1, 1)
+        async with queue.turn(Job(stopping)):
+            waiting = asyncio.ensure_future(_take(queue, stopping))
             await asyncio.sleep(0)
             assert (queue.n_running, queue.n_waiting) == (1, 1)
             with pytest.raises(BusyError):
                 queue.check_open()
             with pytest.raises(BusyError):
-                await _take(queue)
+                await _take(queue, stopping)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             assert queue.n_waiting == 0
         assert queue.n_running == 0
-        await _take(queue)
+        await _take(queue, stopping)
         queue.close()
 
     asyncio.run(work())
 
 
-async def _take(queue: SolveQueue) -> None:
-    async with queue.turn():
-        pass
-
-
-def test_a_search_whose_client_is_gone_ends() -> None:
+def test_turns_are_given_in_order_and_after_a_bounded_time() -> None:
     async def work() -> None:
-        queue = SolveQueue(1, 0, 0)
-        job = Job(queue)
+        queue, stopping = _queue(1, 3, wait_s=0.05)
+        jobs = [Job(stopping) for _ in range(3)]
+
+        async def take(job: Job) -> None:
+            async with queue.turn(job):
+                pass
+
+        async with queue.turn(Job(stopping)):
+            waiting = [asyncio.ensure_future(take(job)) for job in jobs]
+            await asyncio.sleep(0)
+            assert [queue.ahead(job) for job in jobs] == [0, 1, 2]
+            for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+                assert isinstance(outcome, BusyError)
+                assert "0.05 seconds" in str(outcome)
+        assert (queue.n_running, queue.n_waiting) == (0, 0)
+        await _take(queue, stopping)
+        queue.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_search_whose_client_is_gone_ends(fails: bool, caplog: pytest.LogCaptureFixture) -> None:
+    async def work() -> None:
+        queue, stopping = _queue(1, 0)
+        job = Job(stopping)
         ended = []
 
         def search() -> None:
@@ -298,6 +327,8 @@ def test_a_search_whose_client_is_gone_ends() -> None:
                     job.report(_progress(1, 1))
             except GivenUpError:
                 ended.append(True)
+                if fails:
+                    raise KeyError("a bug") from None
                 raise
 
         running = asyncio.ensure_future(queue.run(job, search))
@@ -309,16 +340,17 @@ def test_a_search_whose_client_is_gone_ends() -> None:
         queue.close()
 
     asyncio.run(work())
+    assert ("a bug" in caplog.text) == fails
 
 
 def test_a_queue_that_stops_takes_nobody_and_ends_what_runs() -> None:
     async def work() -> None:
-        queue = SolveQueue(1, 1, 0)
-        job = Job(queue)
+        queue, stopping = _queue(1, 1)
+        job = Job(stopping)
         job.report(_progress(10, 5))
-        queue.stop()
+        stopping.begin()
         with pytest.raises(BusyError):
-            await _take(queue)
+            await _take(queue, stopping)
         with pytest.raises(BusyError):
             job.report(_progress(10, 5))
         queue.close()
@@ -331,18 +363,13 @@ def _progress(threshold: int, generated: int) -> Any:
 
 
 def test_progress_counts_the_nodes_of_all_thresholds() -> None:
-    async def work() -> None:
-        queue = SolveQueue(1, 1, 0)
-        job = Job(queue)
-        assert job.progress() is None
-        for threshold, generated in ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10)):
-            job.report(_progress(threshold, generated))
-        told = job.progress()
-        assert told is not None
-        assert (told["threshold"], told["generated"], told["expanded"]) == (14, 610, 305)
-        queue.close()
-
-    asyncio.run(work())
+    job = Job(Stopping(0))
+    assert job.progress() is None
+    for threshold, generated in ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10)):
+        job.report(_progress(threshold, generated))
+    told = job.progress()
+    assert told is not None
+    assert (told["threshold"], told["generated"], told["expanded"]) == (14, 610, 305)
 
 
 def test_room_is_given_back_however_a_request_ends() -> None:

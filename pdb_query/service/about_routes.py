@@ -49,15 +49,18 @@ def about_routes(service: Service) -> APIRouter:
     @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problems(503))
     async def readyz() -> Response:
         """Whether tables and kernels are warm."""
-        if not service.is_ready:
+        if service.start_up.failure is not None:
+            raise HTTPException(503, "the tables could not be made ready; the server's log says why")
+        if not service.start_up.is_ready:
             raise HTTPException(503, "the tables are being made ready")
         return Response(b"ready\n", media_type="text/plain")
 
     @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problems())
     async def metrics() -> Response:
         """For Prometheus."""
-        service.metrics.running.set(service.queue.n_running)
-        service.metrics.waiting.set(service.queue.n_waiting)
+        service.metrics.running.set(service.searches.n_running)
+        service.metrics.waiting.set(service.searches.n_waiting)
+        service.metrics.cached.set(service.searches.n_cached_bytes)
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
     @router.get("/", include_in_schema=False)

@@ -71,12 +71,16 @@ class LookupAnswer(BoardAnswer):
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457). `detail` says what happened, to what, and what to do."""
+    """What went wrong (RFC 9457). `detail` says what happened, to what, and what to do.
+
+    `request_id` names a fault of the server in its log.
+    """
 
     type: str
     title: str
     status: int
     detail: str
+    request_id: str | None = None
 
 
 class BatchItem(BaseModel):

@@ -6,12 +6,12 @@ token, sizes, errors, counts      limits.Gate, after these
 the Host header                   hosts
 which database answers            served_databases
 /v1/lookup                        lookups, batches
-/v1/moves, /v1/solve              moves, solves, both by turns of solve_queue
+/v1/moves, /v1/solve              moves, solves, both through searches, by turns of solve_queue
+start, /readyz                    start_up
 errors                            problems
 the page                          page_files, page/
 """
 
-import threading
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -31,12 +31,12 @@ from pdb_query.service.hosts import TrustedHosts
 from pdb_query.service.limits import Gate
 from pdb_query.service.lookup_routes import lookup_routes
 from pdb_query.service.metrics import Metrics
-from pdb_query.service.problems import problem, problem_body, problem_response
+from pdb_query.service.problems import problem_body, problem_response, reported_problem
 from pdb_query.service.room import Room
+from pdb_query.service.searches import Searches
 from pdb_query.service.served_databases import ServedDatabases
 from pdb_query.service.service import Service
 from pdb_query.service.settings import ServiceSettings
-from pdb_query.service.solve_queue import SolveQueue
 from pdb_query.service.solve_routes import solve_routes
 from pdb_query.service.solving import CountedSolving, Solving
 
@@ -50,30 +50,27 @@ def create_app(
 ) -> FastAPI:
     """The app that answers from `databases`, which must stay open; its `state.service` is a `Service`.
 
-    `on_ready` is called, from a thread of its own, when tables and kernels are warm.
+    `on_ready` is called, from a thread of its own, when tables and kernels are warm. If that fails, the error is
+    logged, `state.service.start_up.failure` holds it, and `serve` ends; under another server, /readyz stays 503.
     """
     settings = settings or ServiceSettings()
     metrics = Metrics()
+    solving = CountedSolving(solving, metrics.nodes.inc)
     service = Service(
         room=Room(settings.max_held_bytes),
         databases=ServedDatabases(databases),
-        solving=CountedSolving(solving, metrics.nodes.inc),
+        solving=solving,
         settings=settings,
-        queue=SolveQueue(settings.n_solves, settings.n_waiting, settings.grace_s),
+        searches=Searches(solving, settings, metrics),
         metrics=metrics,
     )
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        def warm() -> None:
-            service.warm()
-            if on_ready is not None:
-                on_ready()
-
-        threading.Thread(target=warm, name="warm", daemon=True).start()
+        service.start_up.begin(service.warm, on_ready=on_ready)
         yield
-        service.queue.stop()
-        service.queue.close()
+        service.searches.stopping.begin()
+        await service.searches.close()
 
     app = FastAPI(
         title="tile-pdb",
@@ -113,9 +110,8 @@ def _add_middleware(app: FastAPI, service: Service) -> None:
     app.add_middleware(DefaultHeaders)
 
 
-async def _answer_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, PdbError)
-    return problem_response(problem(error))
+async def _answer_error(request: Request, error: Exception) -> Response:
+    return problem_response(reported_problem(error, request.state.request_id))
 
 
 async def _answer_bad_request(_: Request, error: Exception) -> Response:

@@ -2,26 +2,30 @@
 
 import asyncio
 import hmac
-import logging
+import re
 import time
+import uuid
 from collections.abc import Callable
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pdb_core.errors import PdbError, RequestError, RequestTooLargeError, TokenError
+from pdb_core.errors import BusyError, RequestError, RequestTooLargeError, TokenError
 from pdb_query.service.metrics import Metrics
-from pdb_query.service.problems import problem, problem_body, problem_response
+from pdb_query.service.problems import problem, problem_response, reported_problem
 from pdb_query.service.room import Room
 from pdb_query.service.settings import ServiceSettings
 
-_log = logging.getLogger("tile_pdb.service")
 # Bodies up to this are read even where large ones fill the room.
 _SMALL_BODY_BYTES = 64_000
 # An answer goes out in pieces of this size, each when the client has read most of those before.
 _PIECE_BYTES = 256_000
 _METHODS = ("GET", "HEAD", "OPTIONS", "POST")
-_GONE = 499  # nobody reads it; a name for the count
+CLIENT_GONE = 499  # nobody reads it; a name for the count
+REQUEST_ID = "X-Request-Id"
+# An id that a proxy has given. Others are replaced: the id goes into the log.
+_GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Gate:
@@ -36,12 +40,15 @@ class Gate:
             return
         started = time.perf_counter()
         status = 0
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
         with self._room.share() as take:
 
             async def noting(message: Message) -> None:
                 nonlocal status
                 if message["type"] == "http.response.start":
                     status = message["status"]
+                    MutableHeaders(scope=message)[REQUEST_ID] = request_id
                 await _send_in_pieces(message, send, take)
 
             try:
@@ -49,17 +56,17 @@ class Gate:
                 self._check_length(scope)
                 await self._app(scope, self._counted(receive, take), noting)
             except ClientDisconnect:
-                status = _GONE
-            except PdbError as error:
+                status = CLIENT_GONE
+            except Exception as error:
+                body = reported_problem(error, request_id)
                 if status:
                     raise
-                await problem_response(problem(error))(scope, receive, noting)
-            except Exception:
-                _log.exception("%s %s failed", scope["method"], scope["path"])
-                if status:
-                    raise
-                body = problem_body(500, "the server failed to answer; its log says why")
                 await problem_response(body)(scope, receive, noting)
+            except asyncio.CancelledError:
+                # The server ends, and the request has not: the time of grace was too short for it.
+                if status:
+                    raise
+                await problem_response(problem(BusyError("this server has stopped; ask again")))(scope, receive, noting)
             finally:
                 # The route, not the path: what clients make up must not become new series.
                 route = getattr(scope.get("route"), "path", "other")
@@ -112,6 +119,12 @@ class Gate:
         shown = dict(scope["headers"]).get(b"authorization", b"")
         if not hmac.compare_digest(shown, b"Bearer " + token.encode()):
             raise TokenError("this server wants its token: send it as Authorization: Bearer TOKEN")
+
+
+def _request_id(scope: Scope) -> str:
+    """Return the id of a request: the one that a proxy has given it, or a new one."""
+    given = Headers(scope=scope).get(REQUEST_ID, "")
+    return given if _GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
 
 
 async def _send_in_pieces(message: Message, send: Send, take: Callable[[int], None]) -> None:

@@ -2,11 +2,14 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize, is_solvable
 from pdb_query.service.lookups import described, maxima
+from pdb_query.service.searches import Question
 from pdb_query.service.served_databases import Served
+from pdb_query.service.solve_queue import Job
 from pdb_query.service.solving import Answer, Progress, Solving
 
 Report = Callable[[Progress], None]
@@ -14,6 +17,25 @@ Report = Callable[[Progress], None]
 
 class _TooFarError(Exception):
     """The search has gone past the last distance that matters."""
+
+
+@dataclass(frozen=True)
+class ListMoves(Question):
+    """A list of moves that a request asks for. Its answer is a `MovesAnswer`."""
+
+    @property
+    def needs_search(self) -> bool:
+        """Whether there are distances to be found, and time to find them."""
+        goal = self.served.goal
+        return self.seconds > 0 and self.board != goal and is_solvable(self.board, goal, self.served.size)
+
+    def find(self, solving: Solving, job: Job) -> dict[str, Any]:
+        """As `Question`."""
+        return list_moves(self.board, self.served, solving, seconds=self.seconds, nodes=self.nodes, report=job.report)
+
+    def is_complete(self, answer: dict[str, Any]) -> bool:
+        """As `Question`."""
+        return all(move["distance"] is not None for move in answer["moves"])
 
 
 def list_moves(

@@ -1,5 +1,6 @@
 """Errors as the client sees them: problem details (RFC 9457), from one table of exception -> status."""
 
+import logging
 from http import HTTPStatus
 from typing import Any
 
@@ -23,6 +24,9 @@ from pdb_core.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
+_log = logging.getLogger("tile_pdb.service")
+# What went wrong inside is for the log: its message may name files of this machine.
+_FAULT = "the server failed to answer; its log says why"
 # The first that fits counts.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
@@ -48,9 +52,16 @@ def status_of(error: PdbError) -> HTTPStatus:
 def problem(error: PdbError) -> dict[str, Any]:
     """The body that tells of an error; its `type` ends in the name of the error's class."""
     status = status_of(error)
-    # What went wrong inside is for the log: its message may name files of this machine.
-    detail = "the server failed to answer; its log says why" if status >= 500 and status != 503 else str(error)
-    return problem_body(status, detail, type(error).__name__)
+    return problem_body(status, _FAULT if _is_fault(status) else str(error), type(error).__name__)
+
+
+def reported_problem(error: Exception, request_id: str) -> dict[str, Any]:
+    """Return the body for any error. Log the server's own faults with their traceback and the id of the request."""
+    body = problem(error) if isinstance(error, PdbError) else problem_body(HTTPStatus.INTERNAL_SERVER_ERROR, _FAULT)
+    if not _is_fault(body["status"]):
+        return body
+    _log.error("request %s failed", request_id, exc_info=error)
+    return {**body, "request_id": request_id}
 
 
 def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str, Any]:
@@ -62,6 +73,10 @@ def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str,
         "status": int(status),
         "detail": detail,
     }
+
+
+def _is_fault(status: int) -> bool:
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def problem_response(body: dict[str, Any]) -> Response:

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from pdb_core.errors import InputError
+from pdb_core.errors import InputError, PdbError, ServiceError
 from pdb_query.service.connection import Connection
 from pdb_query.service.service import Service
 from pdb_query.service.systemd import handed_socket
@@ -42,7 +42,8 @@ def open_socket(host: str, port: int) -> socket.socket:
 def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) -> None:
     """Answer on `listener` until SIGTERM or SIGINT; then answer what runs, within the time of grace, and return.
 
-    Raises `KeyboardInterrupt` where it was SIGINT.
+    Raises `KeyboardInterrupt` if it was SIGINT. Raises `ServiceError`, or the `PdbError` that was the cause, if the
+    service cannot be made ready.
     """
     service: Service = app.state.service
     _raise_file_limit()
@@ -66,10 +67,22 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
         # Searches end by themselves when the time of grace is over; this is for whatever else hangs.
         timeout_graceful_shutdown=int(service.settings.grace_s) + 5,
     )
-    server = _Server(config, service.queue.stop)
+    server = _Server(config, service.searches.stopping.begin)
+    service.start_up.on_failure = server.stop
     server.run(sockets=[listener])
     if server.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt
+    _check_start(service.start_up.failure)
+
+
+def _check_start(failure: BaseException | None) -> None:
+    """Raise what a start has failed with, as an error that the command line can name."""
+    if isinstance(failure, PdbError):
+        raise failure
+    if failure is not None:
+        raise ServiceError(
+            f"the service could not be made ready: {type(failure).__name__}: {failure}; its log has the traceback"
+        ) from failure
 
 
 class _Server(uvicorn.Server):
@@ -82,10 +95,14 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 (the signature is uvicorn's)
         # uvicorn's own raises the signal once more in the end, so that a clean stop would look like a crash.
-        self._on_stop()
         self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.should_exit = True
         self.stopped_by = sig
+        self.stop()
+
+    def stop(self) -> None:
+        """Stop as a signal would. For any thread."""
+        self._on_stop()
+        self.should_exit = True
 
 
 def _give_back_memory() -> None:

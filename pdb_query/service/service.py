@@ -1,8 +1,6 @@
 """What the requests of one server share."""
 
-import logging
 from dataclasses import dataclass, field
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -13,13 +11,13 @@ from pdb_query.database import Database
 from pdb_query.service.batches import BINARY, JSON, NDJSON, Batches, Wanted
 from pdb_query.service.metrics import Metrics
 from pdb_query.service.room import Room
+from pdb_query.service.searches import Searches
 from pdb_query.service.served_databases import ServedDatabases
 from pdb_query.service.settings import ServiceSettings
-from pdb_query.service.solve_queue import SolveQueue
 from pdb_query.service.solving import Solving
+from pdb_query.service.start_up import StartUp
 
 _PAGE_BYTES = 4096
-_log = logging.getLogger("tile_pdb.service")
 
 
 @dataclass(frozen=True)
@@ -29,31 +27,21 @@ class Service:
     databases: ServedDatabases
     solving: Solving
     settings: ServiceSettings
-    queue: SolveQueue
+    searches: Searches
     metrics: Metrics
     room: Room
     # Kept by connection.Connection.
     idle_connections: dict[Any, None] = field(default_factory=dict)
-    _is_ready: Event = field(default_factory=Event)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether kernels are compiled and tables in memory."""
-        return self._is_ready.is_set()
+    start_up: StartUp = field(default_factory=StartUp)
 
     def warm(self) -> None:
         """Compile kernels and bring the tables into memory: the first requests then wait for nothing."""
-        try:
-            for name, database in self.databases:
-                goal = self.databases.default_goal(database)
-                database.probe(goal, goal)
-                self.solving.warm(database)
-                self._warm_batches(name, goal)
-                _touch(database)
-            self._is_ready.set()
-        except Exception:
-            # The server stays up, not ready, and says so.
-            _log.exception("the tables could not be made ready")
+        for name, database in self.databases:
+            goal = self.databases.default_goal(database)
+            database.probe(goal, goal)
+            self.solving.warm(database)
+            self._warm_batches(name, goal)
+            _touch(database)
 
     def _warm_batches(self, name: str, goal: Board) -> None:
         """A batch in each form: their kernels are others than those of one board."""

@@ -1,18 +1,17 @@
 """/v1/moves and /v1/solve: what takes a search, by turns."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from pdb_query.service.answers import MovesAnswer, SolveAnswer
-from pdb_query.service.moves import list_moves
+from pdb_query.service.limits import CLIENT_GONE
+from pdb_query.service.moves import ListMoves
 from pdb_query.service.parameters import (
     BoardParameter,
     DatabaseParameter,
@@ -21,12 +20,12 @@ from pdb_query.service.parameters import (
     SecondsParameter,
     problems,
 )
+from pdb_query.service.searches import Question
 from pdb_query.service.served_databases import BoardText
 from pdb_query.service.service import Service
-from pdb_query.service.solve_queue import GivenUpError, Job
-from pdb_query.service.solves import solve, solve_events
+from pdb_query.service.solves import Solve, solve_events
 
-_EVENTS = "text/event-stream"
+_EVENTS, _JSON = "text/event-stream", "application/json"
 _HINT_S = 1.0
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
@@ -60,27 +59,19 @@ def solve_routes(service: Service) -> APIRouter:
         """Every legal move, best first: by the exact distance after it where that is found in time, else by h."""
         tiles, served = service.databases.place(board, goal, database)
         limit = min(most_s, _HINT_S if seconds is None else seconds)
-        find = partial(list_moves, tiles, served, service.solving, seconds=limit, nodes=nodes)
-        if limit == 0:
-            return Response(orjson.dumps(find(report=lambda _: None)), media_type="application/json")
-        return await _in_turn(request, service, lambda job: find(report=job.report))
+        return await _answer(request, service, ListMoves(tiles, served, limit, nodes))
 
     async def answer(
         request: Request, board: BoardText, goal: str | None, database: str | None, seconds: float | None,
         nodes: int | None,
     ) -> Response:  # fmt: skip
         tiles, served = service.databases.place(board, goal, database)
-        limit = most_s if seconds is None else min(most_s, seconds)
+        question = Solve(tiles, served, most_s if seconds is None else min(most_s, seconds), nodes)
         if _EVENTS in request.headers.get("accept", ""):
-            service.queue.check_open()
-            events = solve_events(tiles, served, service.solving, service.queue, seconds=limit, nodes=nodes)
+            service.searches.check_open(question)  # as a status: an event comes after the status
+            events = solve_events(question, service.searches, request.state.request_id)
             return StreamingResponse(events, media_type=_EVENTS, headers=_HEADERS)
-
-        return await _in_turn(
-            request,
-            service,
-            lambda job: solve(tiles, served, service.solving, job, seconds=limit, nodes=nodes),
-        )
+        return await _answer(request, service, question)
 
     described: Mapping[str, Any] = {
         "response_model": SolveAnswer,
@@ -123,27 +114,25 @@ def solve_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _in_turn(request: Request, service: Service, work: Callable[[Job], dict[str, Any]]) -> Response:
-    """Do `work` when it is its turn, and give it up where the client goes away."""
+async def _answer(request: Request, service: Service, question: Question) -> Response:
+    """Wait for the answer, or until the client goes away."""
+    with service.searches.join(question) as search:
+        if not search.found.done():
+            gone = asyncio.ensure_future(_gone(request))
+            awaited: set[asyncio.Future[Any]] = {search.found, gone}
+            try:
+                await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                gone.cancel()
+                # Its error is raised below, unless there is an answer: then it does not matter.
+                await asyncio.gather(gone, return_exceptions=True)
+            if not search.found.done():
+                gone.result()  # raises if it was a body that is too large or too slow
+                return Response(status_code=CLIENT_GONE)
+        return Response(search.found.result().body, media_type=_JSON)
 
-    async def whole() -> dict[str, Any]:
-        async with service.queue.turn() as job:
-            return await service.queue.run(job, partial(work, job))
 
-    async def gone() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    tasks = asyncio.ensure_future(whole()), asyncio.ensure_future(gone())
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if not tasks[0].done():
-            tasks[1].result()  # raises where it was a body that is too large or too slow
-            raise GivenUpError
-        return Response(orjson.dumps(tasks[0].result()), media_type="application/json")
-    except GivenUpError:
-        return Response(status_code=499)  # nobody reads it
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+async def _gone(request: Request) -> None:
+    """Wait until the client goes away. Raises as `limits.Gate` if it sends a body that is too large or too slow."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

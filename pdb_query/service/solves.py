@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from pdb_core.errors import PdbError
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Board, is_solvable
 from pdb_query.service.lookups import described
-from pdb_query.service.problems import problem
+from pdb_query.service.problems import reported_problem
+from pdb_query.service.searches import Question, Searches
 from pdb_query.service.served_databases import Served
-from pdb_query.service.solve_queue import Job, SolveQueue
+from pdb_query.service.solve_queue import Job
 from pdb_query.service.solving import Solving
 
 # Between two events, in seconds. One that only waits says something too: else nobody sees that the client is gone.
@@ -50,32 +50,43 @@ def solve(
     }
 
 
-async def solve_events(
-    board: Board, served: Served, solving: Solving, queue: SolveQueue, *, seconds: float, nodes: int | None
-) -> AsyncIterator[bytes]:
-    """The same as events, with progress between. Closing the iterator gives the search up."""
-    job: Job | None = None
+@dataclass(frozen=True)
+class Solve(Question):
+    """A solve that a request asks for. Its answer is a `SolveAnswer`."""
 
-    async def whole() -> dict[str, Any]:
-        nonlocal job
-        async with queue.turn() as job:
-            return await queue.run(job, partial(solve, board, served, solving, job, seconds=seconds, nodes=nodes))
+    @property
+    def needs_search(self) -> bool:
+        """Whether the board can be solved."""
+        return is_solvable(self.board, self.served.goal, self.served.size)
 
-    work = asyncio.ensure_future(whole())
+    def find(self, solving: Solving, job: Job) -> dict[str, Any]:
+        """As `Question`."""
+        return solve(self.board, self.served, solving, job, seconds=self.seconds, nodes=self.nodes)
+
+    def is_complete(self, answer: dict[str, Any]) -> bool:
+        """As `Question`."""
+        return bool(answer["optimal"])
+
+
+async def solve_events(question: Solve, searches: Searches, request_id: str) -> AsyncIterator[bytes]:
+    """Yield progress, then the answer or the problem, as events. Closing the iterator leaves the search."""
     try:
-        while not (await asyncio.wait({work}, timeout=_EVENT_S))[0]:
-            progress = None if job is None else job.progress()
-            if progress is not None:
-                yield _event("progress", progress)
-            else:
-                yield _event("queued", {"ahead": max(0, queue.n_waiting - 1)})
-        yield _event("result", work.result())
-    except PdbError as error:
-        yield _event("problem", problem(error))
-    finally:
-        work.cancel()
-        await asyncio.wait({work})
+        with searches.join(question) as search:
+            while not (await asyncio.wait({search.found}, timeout=_EVENT_S))[0]:
+                progress = search.progress()
+                if progress is not None:
+                    yield _event("progress", progress)
+                else:
+                    yield _event("queued", {"ahead": search.n_ahead})
+            yield _event_of_text("result", search.found.result().body)
+    except Exception as error:
+        # The status has been sent: the last event is all that can name the error.
+        yield _event("problem", reported_problem(error, request_id))
 
 
 def _event(name: str, data: dict[str, Any]) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + orjson.dumps(data) + b"\n\n"
+    return _event_of_text(name, orjson.dumps(data))
+
+
+def _event_of_text(name: str, text: bytes) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + text + b"\n\n"
