@@ -46,9 +46,8 @@ class HeldSolving:
         self._running: Counter[bool] = Counter()
         self.most_running: Counter[bool] = Counter()
 
-    def __call__(
-        self, _: Database, board: Board, goal: Board, *, seconds: float, nodes: int | None, report: Any
-    ) -> Any:
+    def __call__(self, _: Database, board: Board, goal: Board, *, seconds: float, report: Any, **_limits: Any) -> Any:
+        assert is_solvable(board, goal, S3)
         is_short = seconds <= 2
         with self._lock:
             self.begun.append(board)
@@ -82,19 +81,32 @@ class HeldSolving:
 
 
 class AppRequest:
-    """A request to an app, under way; its client may leave before the answer."""
+    """A request to an app, under way, POST if it has a body; its client may leave before the answer.
+
+    query  as it is sent; else the other names are
+    """
 
     def __init__(
-        self, app: FastAPI, path: str, *, events: bool = False, headers: dict[str, str] | None = None, **query: Any
-    ):
-        named = {**({"accept": "text/event-stream"} if events else {}), **(headers or {})}
+        self,
+        app: FastAPI,
+        path: str,
+        *,
+        body: bytes | None = None,
+        events: bool = False,
+        headers: dict[str, str] | None = None,
+        query: bytes | None = None,
+        **parameters: Any,
+    ) -> None:
+        named = {"host": "localhost", **({"accept": "text/event-stream"} if events else {}), **(headers or {})}
         self._scope = {
-            "type": "http", "http_version": "1.1", "method": "GET", "path": path, "raw_path": path.encode(),
-            "scheme": "http", "query_string": urlencode(query).encode(),
-            "headers": [(b"host", b"localhost"), *((name.encode(), value.encode()) for name, value in named.items())],
+            "type": "http", "http_version": "1.1", "method": "GET" if body is None else "POST", "path": path,
+            "raw_path": path.encode(), "scheme": "http",
+            "query_string": urlencode(parameters).encode() if query is None else query,
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in named.items()],
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
         }  # fmt: skip
+        self._body = body or b""
         self._is_read = False
         self._has_left = asyncio.Event()
         self.sent: list[Any] = []
@@ -103,7 +115,7 @@ class AppRequest:
     async def _receive(self) -> dict[str, Any]:
         if not self._is_read:
             self._is_read = True
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": self._body, "more_body": False}
         await self._has_left.wait()
         return {"type": "http.disconnect"}
 

@@ -424,7 +424,7 @@ def check_outcome(board: Any, request: AppRequest, may_be_cut: bool) -> str:
     """Check the whole answer against the one that the board has, and return what it is."""
     starts = [message["status"] for message in request.sent if message["type"] == "http.response.start"]
     body = b"".join(message.get("body", b"") for message in request.sent)
-    if may_be_cut and (not starts or starts == [499] or (starts == [200] and b"event: " in body or not body)):
+    if may_be_cut and (not starts or starts == [499] or ((starts == [200] and b"event: " in body) or not body)):
         return "left"
     (status,) = starts
     if b"event: " in body:
