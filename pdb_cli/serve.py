@@ -62,6 +62,7 @@ def serve(
         ),
     ] = None,
     waiting: Annotated[int, typer.Option("--waiting", min=0, max=100_000, help="Solves that may wait.")] = 16,
+    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds that a solve may wait for its turn.")] = 30.0,
     seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="The longest a solve may search.")] = 60.0,
     grace: Annotated[
         float, typer.Option("--grace", min=0, help="Seconds that running solves have when the server is stopped.")
@@ -87,6 +88,7 @@ def serve(
     settings = ServiceSettings(
         n_solves=solves or len(os.sched_getaffinity(0)),
         n_waiting=waiting,
+        wait_s=wait,
         solve_s=seconds,
         grace_s=grace,
         token=None if token_file is None else _read_token(token_file),

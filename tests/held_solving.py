@@ -26,7 +26,7 @@ assert not is_solvable(UNSOLVABLE, GOAL, S3)
 
 
 def answer_for(board: Board) -> tuple[int, ...]:
-    """Return what `HeldSolving` calls a solution of a board: different for different boards."""
+    """Return the solution that `HeldSolving` finds for a board. Boards have different ones."""
     return tuple(int(tile) for tile in np.array(board)[:5])
 
 

@@ -1,5 +1,6 @@
 """docs/http.md says what the service does: its routes, the names in its answers, its problems."""
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ import pytest
 
 from pdb_core import errors
 from pdb_query import read_instances
+from pdb_query.service import ServiceSettings
 from pdb_query.service.problems import STATUS, status_of
 from tests.service import Server, serving
 from tests.tables import table_file
@@ -126,6 +128,22 @@ def test_events_are_those_written(server: Server) -> None:
     for name, data in events:
         if name in ("queued", "progress"):
             assert set(re.findall(r'"(\w+)":', rows[name])) == names_in(json.loads(data))
+
+
+def test_limits_are_those_written() -> None:
+    """Every number of the settings is in the table, and no other."""
+    rows = re.findall(r"^\| .* \| `(\w+)`.* \| ([\d,]+).* \| .* \|$", sections()["Limits"], re.MULTILINE)
+    written = {name: float(number.replace(",", "")) for name, number in rows}
+    assert len(rows) == len(written)
+    settings = {at.name: at.default for at in dataclasses.fields(ServiceSettings)}
+    assert written == {name: value for name, value in settings.items() if isinstance(value, int | float)}
+
+
+def test_metrics_of_searches_are_those_written(server: Server) -> None:
+    written = set(re.findall(r"`(tile_pdb_\w+)`", sections()["GET /healthz, /readyz, /metrics"]))
+    families = re.findall(r"^# TYPE (\w+)", server.ask("/metrics").body.decode(), re.MULTILINE)
+    assert written <= set(families)
+    assert {name for name in families if "solve" in name and not name.endswith("_created")} <= written
 
 
 def test_problems_are_those_written(server: Server) -> None:

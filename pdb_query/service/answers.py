@@ -71,7 +71,7 @@ class LookupAnswer(BoardAnswer):
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457). `detail` says what happened, to what, and what to do.
+    """A problem (RFC 9457). `detail` says what happened, to what, and what to do.
 
     `request_id` names a fault of the server in its log.
     """

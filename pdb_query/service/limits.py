@@ -22,7 +22,7 @@ _SMALL_BODY_BYTES = 64_000
 # An answer goes out in pieces of this size, each when the client has read most of those before.
 _PIECE_BYTES = 256_000
 _METHODS = ("GET", "HEAD", "OPTIONS", "POST")
-CLIENT_GONE = 499  # nobody reads it; a name for the count
+CLIENT_GONE = 499  # for the count of requests: the client has closed the connection
 REQUEST_ID = "X-Request-Id"
 # An id that a proxy has given. Others are replaced: the id goes into the log.
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")

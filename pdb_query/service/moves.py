@@ -25,7 +25,7 @@ class ListMoves(Question):
 
     @property
     def needs_search(self) -> bool:
-        """Whether there are distances to be found, and time to find them."""
+        """Return whether distances have to be found, and time is given for that."""
         goal = self.served.goal
         return self.seconds > 0 and self.board != goal and is_solvable(self.board, goal, self.served.size)
 

@@ -34,7 +34,7 @@ _LAST_SLICE_S = 5.0
 
 @dataclass(frozen=True)
 class Question(ABC):
-    """What a search is to find. Questions that are equal have the same answer.
+    """Task of a search. Questions that are equal have the same answer.
 
     seconds  the longest that the search may take
     nodes    the most nodes that it may generate; None for no limit
@@ -48,7 +48,7 @@ class Question(ABC):
     @property
     @abstractmethod
     def needs_search(self) -> bool:
-        """Whether lookups cannot answer this."""
+        """Return whether the answer needs more than lookups."""
 
     @abstractmethod
     def find(self, solving: Solving, job: Job) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Question(ABC):
 
     @abstractmethod
     def is_complete(self, answer: dict[str, Any]) -> bool:
-        """Whether no limit cut this answer short."""
+        """Return False if a limit cut this answer short."""
 
     def without_limits(self) -> "Question":
         """Return the question that complete answers belong to."""

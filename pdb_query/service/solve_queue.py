@@ -23,7 +23,7 @@ _STOPPING = "this server is being stopped; ask again in a moment"
 
 
 class GivenUpError(Exception):
-    """Nobody waits for this search any more."""
+    """All clients of this search have left."""
 
 
 class Stopping:
@@ -35,7 +35,7 @@ class Stopping:
 
     @property
     def has_begun(self) -> bool:
-        """Whether `begin` was called."""
+        """Return whether `begin` was called."""
         return self._stop_at is not None
 
     def begin(self) -> None:

@@ -115,7 +115,7 @@ def solve_routes(service: Service) -> APIRouter:
 
 
 async def _answer(request: Request, service: Service, question: Question) -> Response:
-    """Wait for the answer, or until the client goes away."""
+    """Return the answer; an empty response if the client leaves first."""
     with service.searches.join(question) as search:
         if not search.found.done():
             gone = asyncio.ensure_future(_gone(request))
@@ -133,6 +133,6 @@ async def _answer(request: Request, service: Service, question: Question) -> Res
 
 
 async def _gone(request: Request) -> None:
-    """Wait until the client goes away. Raises as `limits.Gate` if it sends a body that is too large or too slow."""
+    """Wait until the client leaves. Raises as `limits.Gate` if its body is too large or too slow."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

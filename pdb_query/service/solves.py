@@ -56,7 +56,7 @@ class Solve(Question):
 
     @property
     def needs_search(self) -> bool:
-        """Whether the board can be solved."""
+        """Return whether the board can be solved."""
         return is_solvable(self.board, self.served.goal, self.served.size)
 
     def find(self, solving: Solving, job: Job) -> dict[str, Any]:

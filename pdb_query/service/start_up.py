@@ -21,7 +21,7 @@ class StartUp:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all steps have succeeded."""
+        """Return whether all steps have succeeded."""
         return self._are_steps_done.is_set() and self.failure is None
 
     def begin(self, *steps: Callable[[], None], on_ready: Callable[[], None] | None) -> None:
