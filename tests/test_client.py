@@ -209,12 +209,12 @@ def test_a_service_with_too_much_to_do_is_busy(server: Server) -> None:
         if stop.is_set():
             raise StopError
 
-    def solve() -> None:
+    def solve(seconds: float) -> None:  # of different limits: equal solves share one search
         with pytest.raises((StopError, errors.BusyError)):
-            client.solve(HARD_4X4, report=report)
+            client.solve(HARD_4X4, seconds=seconds, report=report)
 
     with Client(server.url, token=TOKEN) as client, ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(solve) for _ in range(2)]
+        futures = [pool.submit(solve, seconds) for seconds in (50, 51)]
         assert waits.wait(30)
         time.sleep(0.5)
         kind, text = told(client.solve, HARD_4X4)
