@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pdb_core.errors import BusyError, PdbError, ServiceError, TableFileDamagedError
+from pdb_core.errors import BusyError, InputError, PdbError, ServiceError, TableFileDamagedError
 from pdb_query import Database, open_database
 from pdb_query.service import ServiceSettings, create_app, serve, server
 from pdb_query.service.server import open_socket
@@ -214,6 +214,13 @@ def test_systemd_hears_nothing_of_a_failed_start_but_the_exit_code(tmp_path: Pat
         assert "pdb: the service could not be made ready: RuntimeError: no kernels today" in ended.stderr
         with pytest.raises(BlockingIOError):
             notified.recv(100)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+@pytest.mark.parametrize("name", ["solve_s", "wait_s", "grace_s"])
+def test_a_limit_that_is_none_is_refused(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"^{name} is {value}; "):
+        ServiceSettings(**{name: value})
 
 
 def test_settings_of_the_queues_are_readable(database: Database) -> None:

@@ -1,13 +1,15 @@
 """What the service allows, and where to."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
+from pdb_core.errors import InputError
 from pdb_query.service.hosts import LOOPBACK
 
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Limits of one server process. Sizes in bytes, times in seconds.
+    """Limits of one server process. Sizes in bytes, times in seconds. Raises `InputError` if one is not finite, or < 0.
 
     max_body_bytes   of a request
     max_boards       of a batch
@@ -49,3 +51,9 @@ class ServiceSettings:
     token: str | None = None
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = LOOPBACK
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
+                raise InputError(f"{field.name} is {value}; give a finite number, 0 or more")
