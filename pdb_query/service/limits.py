@@ -3,11 +3,10 @@
 import asyncio
 import hmac
 import re
+import secrets
 import time
-import uuid
 from collections.abc import Callable
 
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,9 +22,9 @@ _SMALL_BODY_BYTES = 64_000
 _PIECE_BYTES = 256_000
 _METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 CLIENT_GONE = 499  # for the count of requests: the client has closed the connection
-REQUEST_ID = "X-Request-Id"
+_REQUEST_ID = b"x-request-id"
 # An id that a proxy has given. Others are replaced: the id goes into the log.
-_GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_GIVEN_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 class Gate:
@@ -48,7 +47,8 @@ class Gate:
                 nonlocal status
                 if message["type"] == "http.response.start":
                     status = message["status"]
-                    MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                    id_header = _REQUEST_ID, request_id.encode()
+                    message = {**message, "headers": [*message.get("headers", ()), id_header]}
                 await _send_in_pieces(message, send, take)
 
             try:
@@ -123,8 +123,8 @@ class Gate:
 
 def _request_id(scope: Scope) -> str:
     """Return the id of a request: the one that a proxy has given it, or a new one."""
-    given = Headers(scope=scope).get(REQUEST_ID, "")
-    return given if _GIVEN_ID.fullmatch(given) else uuid.uuid4().hex
+    given = next((value for name, value in scope["headers"] if name == _REQUEST_ID), b"")
+    return given.decode() if _GIVEN_ID.fullmatch(given) else secrets.token_hex(16)
 
 
 async def _send_in_pieces(message: Message, send: Send, take: Callable[[int], None]) -> None:
