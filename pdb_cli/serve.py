@@ -58,10 +58,16 @@ def serve(
     solves: Annotated[
         int | None,
         typer.Option(
-            "--solves", min=1, max=1024, help="Solves that run at a time; the cores by default.", show_default=False
+            "--solves",
+            min=1,
+            max=1024,
+            help="Solves at a time, and as many short searches; the cores by default.",
+            show_default=False,
         ),
     ] = None,
-    waiting: Annotated[int, typer.Option("--waiting", min=0, max=100_000, help="Solves that may wait.")] = 16,
+    waiting: Annotated[
+        int, typer.Option("--waiting", min=0, max=100_000, help="Solves that may wait, and as many short searches.")
+    ] = 16,
     wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds that a solve may wait for its turn.")] = 30.0,
     seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="The longest a solve may search.")] = 60.0,
     grace: Annotated[
