@@ -223,7 +223,7 @@ async function loadDatabases() {
   try {
     const answer = await api.databases();
     [databases, defaultGoals] = [answer.databases, answer.default_goals];
-    if (answer.limits) solver.allow(answer.limits.solve_seconds_limit);
+    solver.allow(answer.limits.solve_seconds_limit);
     panel.showSizes([...new Set(databases.map(({ size }) => size))].filter(parseSize));
     showDatabases();
     const address = readAddress();
