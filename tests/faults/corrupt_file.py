@@ -15,13 +15,12 @@ import json
 import os
 import random
 import resource
-import select
-import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,6 +32,7 @@ from pdb_core.encoding import Encoding
 from pdb_core.errors import TableFileDamagedError, TableFileError
 from pdb_core.schema import PAGE_BYTES, Header
 from pdb_query import Database, open_database
+from tests.faults.watched import Case, watched
 from tests.tables import table_file
 
 # (partition, size, encoding, cost): a complete table, patterns with tables of their own and some that share, all costs.
@@ -285,69 +285,27 @@ def outcome(path: Path, sound: Sound, load: str) -> str:
     return "harmless"
 
 
-def _watch_over(sounds: list[Sound], seed: int, first: int, tried: int, folder: Path) -> tuple[list[str], str | None]:
-    """What becomes of the files from `first` on, told by a child; and what became of the child, if it did not live to
-    the end.
-    """
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        _work(sounds, seed, range(first, tried), folder, writing)
-    os.close(writing)
-    told, left, problem = [], b"", None
-    while True:
-        if not select.select([reading], [], [], _PATIENCE_S)[0]:
-            os.kill(child, signal.SIGKILL)
-            problem = "hang"
-            break
-        piece = os.read(reading, 65_536)
-        if not piece:
-            break
-        *lines, left = (left + piece).split(b"\n")
-        told += [line.decode() for line in lines]
-    os.close(reading)
-    status = os.waitpid(child, 0)[1]
-    if problem is None and status != 0:
-        problem = f"crash: {signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else status}"
-    return told, problem
+def _case_of(sounds: list[Sound], seed: int, folder: Path) -> Case:
+    os.chdir(folder)  # HDF5 writes external data there
+    places = [places_of(sound) for sound in sounds]
+    path = folder / "damaged.h5"
 
+    def case(number: int) -> str:
+        sound = sounds[number % len(sounds)]
+        path.unlink(missing_ok=True)
+        damage(sound, places[number % len(sounds)], path, f"{seed} {number}")
+        return outcome(path, sound, ("map", "map", "copy", "huge")[number // len(sounds) % 4])
 
-def _work(sounds: list[Sound], seed: int, numbers: range, folder: Path, writing: int) -> None:
-    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (in_use + _MEMORY_BYTES, in_use + _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    status = 1
-    try:
-        os.chdir(folder)  # HDF5 writes external data there
-        places = [places_of(sound) for sound in sounds]
-        path = folder / "damaged.h5"
-        for number in numbers:
-            sound = sounds[number % len(sounds)]
-            path.unlink(missing_ok=True)
-            damage(sound, places[number % len(sounds)], path, f"{seed} {number}")
-            try:
-                line = outcome(path, sound, ("map", "map", "copy", "huge")[number // len(sounds) % 4])
-            except Exception as error:
-                line = f"lost: {type(error).__name__}: {error}"
-            os.write(writing, line.replace("\n", " ").encode() + b"\n")
-        status = 0
-    finally:
-        os._exit(status)
+    return case
 
 
 def run(tried: int, seed: int) -> dict[str, object]:
     """Damage so many files and count; `lost` files are listed by their numbers."""
     sounds = [sound_file(*sample) for sample in SAMPLES]
     start = time.process_time()
-    lines: list[str] = []
     with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
-        while len(lines) < tried:
-            told, problem = _watch_over(sounds, seed, len(lines), tried, Path(folder))
-            lines += told
-            if problem is not None:
-                lines.append(f"lost: {problem}")
+        make_case = partial(_case_of, sounds, seed, Path(folder))
+        lines = watched(make_case, tried, patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES)
     counts = Counter(line.split(":")[0] for line in lines)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {

@@ -1,0 +1,498 @@
+"""Damages the tables of files, opens them without verification, and gives them to everything that reads tables.
+
+    python -m tests.faults.damaged_tables --tried 2000 --seed 1
+    NUMBA_BOUNDSCHECK=1 python -m tests.faults.damaged_tables --tried 2000 --seed 1
+
+Each reader must end: with an error, at a limit, or with an answer. A solution must lead to the goal. All else is
+*lost*: another exception, a crash, a hang, an access outside an array. In the second form, kernels check the indices of
+arrays; it compiles them once more. Kernels that read tables by address do not check, so the pages before or after the
+tables are not accessible.
+
+Children do the work and are watched, see `watched`.
+"""
+
+import argparse
+import ctypes
+import json
+import mmap
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import solver.checkpoint
+import solver.engine.ida_star
+import solver.engine.subtrees
+from pdb_build.deep_check import prove_table
+from pdb_cluster.split_board import lower_bounds_by
+from pdb_cluster.worker import WorkerTables, solver_for
+from pdb_core.cost import Cost
+from pdb_core.encoding import Encoding
+from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError, TableFileError
+from pdb_core.jit import program_version
+from pdb_core.lookup import lookup_tables
+from pdb_core.puzzle import Board, random_boards
+from pdb_core.schema import PAGE_BYTES
+from pdb_query import Database, open_database, random_board_statistics
+from pdb_query.table_file import LOAD_MODES
+from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
+from solver.engine.catalogue_round_kernels import CatalogueStages
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
+from solver.engine.frontier import FrontierLimits
+from solver.engine.ida_star import IdaStar
+from solver.engine.prefixes import prefixes_of
+from solver.engine.subtrees import search_subtrees
+from solver.engine.unit_tables import Heuristic, UnitTables
+from solver.engine.wide_round_kernels import WideStages
+from solver.graph_search.graph_search import A_STAR, GREEDY, WEIGHTED_A_STAR
+from solver.move_pruning.move_pruning import move_machine
+from tests.faults.watched import Case, watched
+from tests.naive import naive_moves
+from tests.tables import table_file
+
+_THREES_5X5 = "/".join(f"{first},{first + 1},{first + 2}" for first in range(1, 25, 3))
+_PAIRS_6X6 = "/".join(f"{first},{first + 1}" for first in range(1, 35, 2)) + "/35"
+_CATALOGUE_3X3 = "1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8+1,4,7/2,3,5/6,8"
+_CATALOGUE_4X4 = "1,2,3,4/5,6,9,10/7,8,11,12/13,14,15+1,2,5,6/3,4,7,8/9,10,13,14/11,12,15"
+# Boards of 2 to 6 rows and columns; both encodings, both costs; shared tables; catalogues.
+SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
+    ("1,2,5/3,4,6/7,8", "3x3", "bits", "additive"),
+    ("1,2,5/3,4,6/7,8", "3x3", "bytes", "additive"),
+    ("1,2,3/4,5/6,7,8", "3x3", "bits", "every-move"),
+    (_CATALOGUE_3X3, "3x3", "bits", "additive"),
+    ("555", "4x4", "bits", "additive"),
+    ("555", "4x4", "bytes", "additive"),
+    (_CATALOGUE_4X4, "4x4", "bits", "additive"),
+    (_THREES_5X5, "5x5", "bits", "additive"),
+    (_THREES_5X5, "5x5", "bytes", "additive"),
+    (_PAIRS_6X6, "6x6", "bits", "additive"),
+    ("1,2/3,6/4,7/5,8", "3x3", "bits", "additive"),
+    ("1,2/3,4,5", "3x2", "bytes", "additive"),
+    ("1,2/3,4,5", "2x3", "bits", "every-move"),
+    ("1,2,3/4,5,6/7,8,9", "2x5", "bits", "additive"),
+)
+# The kinds of rounds, and the types of their tables.
+KINDS: dict[str, type] = {VECTOR: type(None), WIDE: WideStages, CATALOGUE: CatalogueStages, SCALAR: UnitTables}
+_PATIENCE_S = 60.0
+_MEMORY_BYTES = 4_000_000_000
+# Far more than a search up to the limit of nodes takes.
+_LIMITS = Limits(nodes=3000, seconds=20)
+_GRAPH_LIMITS = Limits(nodes=20_000, seconds=20)
+_GRAPH_BYTES = 64_000_000
+# Tables with at most so many entries are checked deeply.
+_DEEP_BYTES = 100_000
+# What becomes of a table in a reader.
+REFUSED, ERROR, LIMIT, ANSWER, LONGER, EXACT = OUTCOMES = ("refused", "error", "limit", "answer", "longer", "exact")
+
+
+class _LostError(Exception):
+    """An answer that no damage excuses."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A sound file, in memory that is damaged, and what searches in that memory.
+
+    content   uint8, writable: the memory of the database
+    sound     uint8: the bytes of the sound file
+    boards    solvable boards, and their optimal lengths
+    """
+
+    path: Path
+    database: Database
+    content: npt.NDArray[np.uint8]
+    sound: npt.NDArray[np.uint8]
+    boards: tuple[Board, ...]
+    lengths: dict[Board, int]
+    engines: dict[str, DatabaseEngine]
+
+
+class Trial(NamedTuple):
+    """A subject with damaged tables, the file of them, and a board to solve."""
+
+    subject: Subject
+    damaged: Path
+    is_changed: bool
+    board: Board
+    rng: random.Random
+
+    @property
+    def database(self) -> Database:
+        return self.subject.database
+
+    @property
+    def engine(self) -> DatabaseEngine:
+        """One of the kinds of rounds."""
+        return self.subject.engines[self.rng.choice(list(self.subject.engines))]
+
+    def checked(self, board: Board, tiles: tuple[int, ...] | None) -> str:
+        """Replay a solution, if there is one."""
+        if tiles is None:
+            return LIMIT
+        replay(board, tiles, self.database.goal, self.database.size)
+        least = self.subject.lengths[board]
+        if len(tiles) < least:
+            raise _LostError(f"{len(tiles)} moves for a board of {least}")
+        return EXACT if len(tiles) == least else LONGER
+
+
+# --- Subjects -------------------------------------------------------------------------------------------------------
+
+
+def _guarded(n_bytes: int, *, at_end: bool) -> npt.NDArray[np.uint8]:
+    """Return uint8[n_bytes] that ends at a page that is not accessible, or begins behind one.
+
+    Kernels read whole words of 64 bits, the last one, too.
+    """
+    n_words_bytes = -(-n_bytes // 8) * 8
+    n_room = -(-n_words_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    room = np.frombuffer(mmap.mmap(-1, n_room + 2 * mmap.PAGESIZE), dtype=np.uint8)
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    for first in (0, mmap.PAGESIZE + n_room):
+        if protect(ctypes.c_void_p(room.ctypes.data + first), ctypes.c_size_t(mmap.PAGESIZE), 0) != 0:
+            raise OSError(ctypes.get_errno(), "mprotect failed")
+    start = mmap.PAGESIZE + (n_room - n_words_bytes if at_end else 0)
+    return room[start : start + n_bytes]
+
+
+def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_end: bool) -> Subject:
+    """Build a sound file, solve some boards with it, and prepare its memory for damage."""
+    path = table_file(partition, size, encoding=encoding, cost=cost)
+    database = open_database(path)
+    sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
+    solved = Solver(database)
+    boards = tuple(_near_boards(database, 12, random.Random(size)))
+    lengths = {board: solved.solve(board).length or 0 for board in boards}
+    # The tables only, so that they lie next to the pages that are not accessible.
+    tables = database.lookup_tables
+    first, last = _ends(database)
+    content = _guarded(last - first, at_end=at_end)
+    content[:] = tables.memory[first:last]
+    read_only = content.view()
+    read_only.flags.writeable = False
+    starts = [start - first for start in tables.table_start.tolist()]
+    header = database.header
+    database._tables = lookup_tables(
+        database.size, database.goal, header.partition, header.encoding, read_only, starts, header.uses
+    )
+    return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
+
+
+def _ends(database: Database) -> tuple[int, int]:
+    """Return where the first table begins and the last one ends in the file."""
+    starts = database.lookup_tables.table_start.tolist()
+    ends = [start + entry.n_bytes for start, entry in zip(starts, database.header.patterns, strict=True)]
+    return min(starts), max(ends)
+
+
+def _near_boards(database: Database, n: int, rng: random.Random) -> Iterator[Board]:
+    """Yield boards of up to some 20 moves, and on small ones any."""
+    for length in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60)[:n]:
+        board = before = database.goal
+        for _ in range(length):
+            choices = [near for _tile, near in naive_moves(board, database.size) if near != before]
+            before, board = board, rng.choice(choices)
+        yield board
+
+
+def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
+    """Yield an engine for each kind of rounds that suits the tables."""
+    heuristic = Heuristic(database.lookup_tables, database.views(database.goal))
+    for kind, stages in KINDS.items():
+        engine = database_engine(
+            database.size, [heuristic], move_machine(8), source=str(database.path), rounds=(kind, SCALAR)
+        )
+        if isinstance(engine.stages, stages):
+            yield kind, engine
+
+
+# --- Damage to the bytes of a file, from `first` to `last` ------------------------------------------------------------
+
+
+def _flipped(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
+    for _ in range(rng.choice((1, 1, 10, 1000))):
+        content[rng.randrange(first, last)] ^= 1 << rng.randrange(8)
+
+
+def _filled(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
+    start, length = rng.randrange(first, last), rng.choice((1, 16, 512, PAGE_BYTES, last - first))
+    content[start : min(last, start + length)] = rng.choice((0, 0, 255, 1, 254))
+
+
+def _randomized(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
+    start, length = rng.choice((first, rng.randrange(first, last))), rng.choice((16, 512, PAGE_BYTES, last - first))
+    piece = content[start : min(last, start + length)]
+    piece[:] = np.frombuffer(rng.randbytes(len(piece)), dtype=np.uint8)
+
+
+def _swapped(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
+    """Pieces of the tables, or pages anywhere in the file, which then may not open."""
+    if rng.random() < 0.3:
+        first, last, page = 0, len(content), PAGE_BYTES
+    else:
+        page = rng.choice([size for size in (8, 64, 512, PAGE_BYTES) if 2 * size <= last - first] or [1])
+    a, b = (first + page * rng.randrange(max(1, (last - first) // page)) for _ in range(2))
+    page = min(page, len(content) - max(a, b))
+    content[a : a + page], content[b : b + page] = content[b : b + page].copy(), content[a : a + page].copy()
+
+
+DAMAGES = (_flipped, _flipped, _filled, _filled, _randomized, _swapped, _swapped)
+
+
+# --- Readers: each returns one of `OUTCOMES` ------------------------------------------------------------------------
+
+
+def _looked_up(trial: Trial) -> str:
+    database = trial.database
+    boards = random_boards(database.size, database.goal, 100, trial.rng.randrange(1 << 30))
+    database.probe_batch(np.concatenate([boards, boards[:, ::-1], np.array(trial.subject.boards)]), strict=False)
+    return ANSWER
+
+
+def _sampled(trial: Trial) -> str:
+    random_board_statistics(trial.database, n_boards=50, seed=trial.rng.randrange(1 << 30))
+    return ANSWER
+
+
+def _checked_deeply(trial: Trial) -> str:
+    database = trial.database
+    for index, entry in database.header.tables.items():
+        if entry.n_bytes <= _DEEP_BYTES:
+            prove_table(
+                database.size, database.goal, entry.pattern.tiles, database.table(index), database.encoding,
+                database.cost, n_threads=1,
+            )  # fmt: skip
+        elif trial.is_changed:
+            return ANSWER
+    if trial.is_changed:
+        raise _LostError("the deep check finds damaged tables right")
+    return EXACT
+
+
+def _searched(kind: str, trial: Trial) -> str:
+    if kind not in trial.subject.engines:
+        return ""
+    return trial.checked(trial.board, IdaStar(trial.subject.engines[kind]).search(trial.board, _LIMITS).tiles)
+
+
+def _searched_with_frontier(kind: str, trial: Trial) -> str:
+    if kind not in trial.subject.engines:
+        return ""
+    engine = trial.subject.engines[kind]
+    n_nodes = trial.rng.choice((20, 400, 3000))
+    limits = FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
+    return trial.checked(trial.board, IdaStar(engine, frontier_limits=limits).search(trial.board, _LIMITS).tiles)
+
+
+def _searched_in_parts(trial: Trial) -> str:
+    """With thresholds divided into subtrees, as long runs are."""
+    result = IdaStar(trial.engine).search(trial.board, _LIMITS, checkpoint=Checkpoint())
+    return trial.checked(trial.board, result.tiles)
+
+
+def _searched_by_workers(trial: Trial) -> str:
+    with WorkerPool(2) as pool:
+        return trial.checked(trial.board, IdaStar(trial.engine).search(trial.board, _LIMITS, pool=pool).tiles)
+
+
+def _all_found(trial: Trial) -> str:
+    found: list[tuple[int, ...]] = []
+    engine = trial.engine
+    result = IdaStar(engine).search(trial.board, _LIMITS, finds_all=True, listed=found.append)
+    for tiles in found:
+        trial.checked(trial.board, tiles)
+    return trial.checked(trial.board, result.tiles)
+
+
+def _searched_as_subtrees(trial: Trial) -> str:
+    """As workers of a cluster do, whose tables are damaged after they were verified."""
+    database, ida_star, board = trial.database, IdaStar(trial.engine), trial.board
+    if board == database.goal:
+        return EXACT
+    threshold = max(1, database.probe(board).maximum)
+    for _ in range(4):
+        prefixes = prefixes_of(
+            board, database.goal, database.size, threshold, ida_star.machine, lower_bounds_by([database]),
+            lambda _depth, h: np.full(len(h), len(h) < 30),
+        )  # fmt: skip
+        if prefixes.tiles is not None:
+            return trial.checked(board, prefixes.tiles)
+        paths = prefixes.paths
+        for _ in range(5):
+            result = search_subtrees(ida_star, board, paths, threshold, max_nodes=1000, max_seconds=10)
+            if result.tiles is not None:
+                return trial.checked(board, result.tiles)
+            paths = result.rest
+            if not paths:
+                break
+        threshold += 2
+    return LIMIT
+
+
+class _EnoughError(Exception):
+    """Ends a search from its report."""
+
+
+def _batch_solved(trial: Trial) -> str:
+    """The boards of a batch, by the solver, with the file itself."""
+
+    def stop(_index: int, _iteration: Iteration) -> None:
+        raise _EnoughError
+
+    with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
+        boards = trial.subject.boards
+        found: list[str] = []
+        try:
+            for answers in Solver(database, plain=True).solve_batch(boards, report=stop):
+                for answer in answers:
+                    found.append(trial.checked(boards[len(found)], getattr(answer, "tiles", None)))
+        except _EnoughError:
+            return LIMIT
+        return max(found, key=OUTCOMES[:-1].index if LONGER in found else OUTCOMES.index)
+
+
+def _graph_searched(search: str, trial: Trial) -> str:
+    with open_database(trial.damaged, load=trial.rng.choice(LOAD_MODES)) as database:
+        graph_solver = GraphSolver(
+            database.size, database.goal, search=search, databases=[database], weight=1.5,
+            memory_limit_bytes=_GRAPH_BYTES,
+        )  # fmt: skip
+        solution = graph_solver.solve(trial.board, limits=_GRAPH_LIMITS)
+        found = trial.checked(trial.board, solution.tiles)
+        if solution.is_optimal and solution.lower_bound != solution.length:
+            raise _LostError("an optimal solution is not as long as the lower bound")
+        if search == A_STAR and solution.length is not None and solution.length < solution.h:
+            raise _LostError("a solution is shorter than h at its root")
+        return found
+
+
+def _opened_by_worker(trial: Trial) -> str:
+    """A worker of a cluster verifies the tables."""
+    digest = trial.database.header.digest()
+    try:
+        solver_for(WorkerTables((str(trial.damaged),), (digest,), True, "map", program_version()))
+    except ClusterError:
+        return ERROR
+    if trial.is_changed:
+        raise _LostError("a worker opens damaged tables")
+    return EXACT
+
+
+READERS: dict[str, Callable[[Trial], str]] = {
+    "lookup of many boards": _looked_up,
+    "statistics": _sampled,
+    "deep check": _checked_deeply,
+    "worker of a cluster": _opened_by_worker,
+    **{f"IDA*, {kind} rounds": partial(_searched, kind) for kind in KINDS},
+    **{
+        f"IDA* with a frontier, {kind} rounds": partial(_searched_with_frontier, kind)
+        for kind in KINDS
+    },
+    "IDA*, divided thresholds": _searched_in_parts,
+    "IDA*, two workers": _searched_by_workers,
+    "IDA*, all solutions": _all_found,
+    "IDA*, subtrees of a cluster": _searched_as_subtrees,
+    "IDA*, a batch of boards": _batch_solved,
+    **{search: partial(_graph_searched, search) for search in (A_STAR, WEIGHTED_A_STAR, GREEDY)},
+}
+
+
+def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
+    """Return one of `OUTCOMES`, or "lost: " and why; empty if the reader has nothing to do with these tables."""
+    try:
+        return reader(trial)
+    except TableFileDamagedError as error:
+        return ERROR if "damaged" in str(error) or "rebuild it" in str(error) else f"lost: message {error}"
+    except LimitReachedError:
+        return LIMIT
+    except Exception as error:
+        return f"lost: {type(error).__name__}: {error}"
+
+
+# --- Cases ----------------------------------------------------------------------------------------------------------
+
+
+def _case_of(seed: int, folder: Path) -> Case:
+    warnings.simplefilter("error")
+    # Small thresholds and slices, so that few nodes reach all of the engine.
+    solver.engine.ida_star._SMALL_NODES = 300
+    solver.engine.ida_star._SLICE_NODES = 1000
+    solver.engine.subtrees._SLICE_NODES = 300
+    solver.checkpoint.DIVIDE_ABOVE = 5
+    subjects: dict[tuple[int, bool], Subject] = {}
+    damaged = folder / "damaged.h5"
+
+    def case(number: int) -> str:
+        rng = random.Random(f"{seed} {number}")
+        chosen, at_end = number % len(SAMPLES), rng.random() < 0.5
+        if (chosen, at_end) not in subjects:
+            subjects[chosen, at_end] = subject_of(*SAMPLES[chosen], at_end=at_end)
+        return json.dumps(_outcomes(subjects[chosen, at_end], damaged, rng))
+
+    return case
+
+
+def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, str]:
+    """Damage the tables of a subject, and return what becomes of them in each reader."""
+    content = subject.sound.copy()
+    with open_database(subject.path) as database:
+        first, last = _ends(database)
+    rng.choice(DAMAGES)(content, first, last, rng)
+    damaged.unlink(missing_ok=True)  # the one of the case before may be mapped
+    damaged.write_bytes(content.tobytes())
+    try:
+        with open_database(damaged) as database:
+            subject.content[:] = database.lookup_tables.memory[first:last]
+    except TableFileError:
+        return {"open": REFUSED}
+    is_changed = not np.array_equal(content[first:last], subject.sound[first:last])
+    trial = Trial(subject, damaged, is_changed, rng.choice(subject.boards), rng)
+    return {name: found for name, reader in READERS.items() if (found := _outcome(reader, trial))}
+
+
+def run(tried: int, seed: int) -> dict[str, object]:
+    """Damage so many files; count the outcomes of each reader. `losses` has the case, the reader and the problem."""
+    start = time.perf_counter()
+    with TemporaryDirectory(prefix="tile-pdb-faults-") as folder:
+        lines = watched(
+            partial(_case_of, seed, Path(folder)), tried, patience_s=_PATIENCE_S, memory_bytes=_MEMORY_BYTES
+        )
+    counts: dict[str, Counter[str]] = {}
+    losses = []
+    for number, line in enumerate(lines):
+        found = {"case": line} if line.startswith("lost") else json.loads(line)
+        for reader, outcome in found.items():
+            counts.setdefault(reader, Counter())[outcome.split(":")[0]] += 1
+            if outcome.startswith("lost"):
+                losses.append(f"{number}: {reader}: {outcome}")
+    return {
+        "tried": len(lines),
+        "lost": len(losses),
+        "readers": counts,
+        "losses": losses,
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--tried", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    result = run(options.tried, options.seed)
+    print(json.dumps(result, indent=2))
+    sys.exit(1 if result["lost"] else 0)
+
+
+if __name__ == "__main__":
+    main()
