@@ -42,6 +42,8 @@ class LookupTables(NamedTuple):
     prefix, suffix  uint16       arrangement ranks, see `ranking.ArrangementRanks`
     low_bits, high_bits          cells in the lower and the upper half of a mask
     goal          uint8[n_cells] the goal of the tables
+    dark_cells    mask of the cells of one colour of the chess board
+    n_dark        int64[p]       the tiles of each pattern that are on dark cells in the goal
 
     For tables of bits, else empty or 0:
     is_bits       1
@@ -71,6 +73,8 @@ class LookupTables(NamedTuple):
     low_bits: int
     high_bits: int
     goal: npt.NDArray[np.uint8]
+    dark_cells: int
+    n_dark: Int64s
     is_bits: int
     counts_every_move: int
     block_start: Int64s
@@ -132,9 +136,10 @@ def lookup_tables(
     `table_start` has a place for each pattern, also for one that uses the table of another; `uses` says which do, by
     default none.
     """
+    uses = uses or own_tables(size, len(partition.patterns))
     if encoding == "bits":
-        tables = lookup_tables(size, goal, partition, "bytes", memory, table_start)
-        return _with_blocks(size, goal, partition, tables, uses or own_tables(size, len(partition.patterns)))
+        tables = lookup_tables(size, goal, partition, "bytes", memory, table_start, uses)
+        return _with_blocks(size, goal, partition, tables, uses)
     sets = [cell_set_ranks(size.n_cells, pattern.n_tiles) for pattern in partition.patterns]
     orders = [arrangement_ranks(pattern.n_tiles) for pattern in partition.patterns]
     low, low_start = _concatenate([ranks.low for ranks in sets])
@@ -159,6 +164,11 @@ def lookup_tables(
         low_bits=sets[0].low_bits,
         high_bits=sets[0].high_bits,
         goal=np.array(goal, dtype=np.uint8),
+        dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
+        n_dark=np.array(
+            [sum(size.is_dark(goal.index(tile)) for tile in partition.patterns[use.index].tiles) for use in uses],
+            dtype=np.int64,
+        ),
         is_bits=0,
         counts_every_move=0,
         block_start=_NO_INT64S,
@@ -225,7 +235,7 @@ def _with_blocks(
         descent.WIDTH: size.width,
         descent.NOT_LEFT: grid.not_left,
         descent.NOT_RIGHT: grid.not_right,
-        descent.DARK_CELLS: sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
+        descent.DARK_CELLS: tables.dark_cells,
         descent.COUNTS_EVERY_MOVE: int(every_move),
         descent.LOW_BITS: tables.low_bits,
         descent.HIGH_BITS: tables.high_bits,

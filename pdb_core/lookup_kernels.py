@@ -47,6 +47,9 @@ def place_all_units(boards: Any, tables: Any, views: Any, masks: Any, labels: An
 def probe_bytes(tables: Any, masks: Any, labels: Any, values: Any) -> None:
     """Read `values` in tables of bytes, some boards at a time, so that their waits for memory overlap. See
     `probe.probe_boards`.
+
+    A move takes a tile to a cell of the other colour. So the cells give the parity of a distance, and an entry with the
+    other parity is damaged: it counts as UNREACHED.
     """
     n_boards, n_sums, n_patterns = masks.shape
     addresses = np.empty((_GROUP_BOARDS, n_sums, n_patterns), dtype=np.int64)
@@ -63,7 +66,10 @@ def probe_bytes(tables: Any, masks: Any, labels: Any, values: Any) -> None:
         for row in range(n_rows):
             for s in range(n_sums):
                 for pattern in range(n_patterns):
-                    values[first + row, s, pattern] = tables.memory[np.uint64(addresses[row, s, pattern])]
+                    value = np.int64(tables.memory[np.uint64(addresses[row, s, pattern])])
+                    n_dark = popcount(masks[first + row, s, pattern] & tables.dark_cells)
+                    is_odd = (value + n_dark + tables.n_dark[pattern]) & 1
+                    values[first + row, s, pattern] = value | (UNREACHED & -is_odd)
 
 
 @kernel

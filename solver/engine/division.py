@@ -5,6 +5,7 @@ search that was stopped continues with the subtrees that its checkpoint does not
 """
 
 import hashlib
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,7 +77,9 @@ def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.fl
     """
     # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
     slack = (moves_left - h) / 2
-    weights = growth**slack * np.exp(_GROWTH_BY_H * slack * (h - h.max(initial=0)))
+    logarithms = slack * (math.log(growth) + _GROWTH_BY_H * (h - h.max(initial=0)))
+    # The largest weight is 1: in damaged tables others would not fit a float.
+    weights = np.exp(logarithms - logarithms.max(initial=0.0 if len(h) == 0 else -np.inf))
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
@@ -94,10 +97,17 @@ def divide(ida_star: "IdaStar", board: Board, threshold: int, checkpoint: Checkp
         roots = ida_star.engine.roots(boards)
         return roots.h, roots.sums.sum(axis=1)
 
+    n_chosen = 0
+
+    def is_upper(depth: int, h: Int64s) -> npt.NDArray[np.bool_]:
+        # The tree was counted before. In damaged tables it may have more nodes now.
+        nonlocal n_chosen
+        chosen = h + depth <= inner
+        n_chosen += np.count_nonzero(chosen)
+        return chosen & (n_chosen <= _MOST_UPPER)
+
     engine = ida_star.engine
-    prefixes = prefixes_of(
-        board, engine.goal, engine.size, threshold, engine.machine, lower_bounds, lambda depth, h: h + depth <= inner
-    )
+    prefixes = prefixes_of(board, engine.goal, engine.size, threshold, engine.machine, lower_bounds, is_upper)
     if prefixes.tiles is not None or not prefixes.paths:
         return None
     return Division(ida_star, board, threshold, prefixes, last / max(1, before), checkpoint)

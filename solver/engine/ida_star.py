@@ -285,8 +285,13 @@ class IdaStar:
             self.begin(stack, roots, row, threshold)
 
     def begin(self, stack: Stack, roots: Roots, row: int, threshold: int) -> None:
-        """Put a root on an empty stack. Raises `LimitReachedError` if the threshold is too large."""
-        if threshold - int(roots.sums[row].min()) > 2 * MAX_SLACK:
+        """Put a root on an empty stack. Raises `LimitReachedError` if the threshold is too large, and
+        `Engine.wrong_end` if it is less than a sum: a board that was looked up before has another sum now.
+        """
+        sums = roots.sums[row]
+        if threshold < int(sums.max(initial=0)):
+            raise self.engine.wrong_end()
+        if threshold - int(sums.min()) > 2 * MAX_SLACK:
             raise too_deep(threshold)
         stack.begin(roots, row, threshold)
 

@@ -11,7 +11,7 @@ All of them pack boards into words and keep them in a hash table, node_table.py,
 
 from collections.abc import Sequence
 
-from pdb_core.errors import InputError
+from pdb_core.errors import InputError, PdbError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
 from solver.engine.worker_pool import WorkerPool
@@ -64,6 +64,7 @@ class GraphSolver:
         if GRAPH_SEARCHES[search]:
             names = tuple(heuristics) or (() if databases else ("manhattan",))
             self._best_first = BestFirst(size, self._goal, names, databases)
+        self._source = " or ".join(str(database.path) for database in databases)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self.solve(one_move_away(self._goal, size), limits=WARM_UP_LIMITS)
 
@@ -80,7 +81,8 @@ class GraphSolver:
         `report` is called every fraction of a second with the key, or the depth, that the search is at; what it raises
         ends the search. Where a limit of time or nodes is reached the solution has no length. Raises `BoardError`,
         `UnsolvableError`, `MemoryLimitError` where the nodes outgrow the limit (what was known by then is its
-        `solution`), and `WrongAnswerError` should the answer fail its replay.
+        `solution`), `TableFileDamagedError` if the tables contradict the solution, and `WrongAnswerError` should the
+        answer fail its replay.
         """
         board = check_board(board, self._size)
         check_solvable(board, self._goal, self._size)
@@ -95,10 +97,19 @@ class GraphSolver:
         if found.tiles is not None:
             replay(board, found.tiles, self._goal, self._size)
         solution = self._solution(board, found)
+        if solution.length is not None and solution.length < solution.lower_bound:
+            raise self._too_short(solution.length, solution.lower_bound)
         if found.memory_error is not None:
             found.memory_error.solution = solution
             raise found.memory_error
         return solution
+
+    def _too_short(self, length: int, lower_bound: int) -> PdbError:
+        """Return the error of a solution that is shorter than a lower bound."""
+        what = f"a solution has {length} moves, fewer than the lower bound {lower_bound}"
+        if self._source:
+            return TableFileDamagedError(f"{self._source} is damaged: {what}; run pdb verify, and build it again")
+        return WrongAnswerError(f"{what}; please report this board")
 
     def _solution(self, board: Board, found: Found) -> Solution:
         length = None if found.tiles is None else len(found.tiles)

@@ -86,7 +86,7 @@ KINDS: dict[str, type] = {VECTOR: type(None), WIDE: WideStages, CATALOGUE: Catal
 _PATIENCE_S = 60.0
 _MEMORY_BYTES = 4_000_000_000
 # Far more than a search up to the limit of nodes takes.
-_LIMITS = Limits(nodes=3000, seconds=20)
+_LIMITS = Limits(nodes=10_000, seconds=20)
 _GRAPH_LIMITS = Limits(nodes=20_000, seconds=20)
 _GRAPH_BYTES = 64_000_000
 # Tables with at most so many entries are checked deeply.
@@ -104,7 +104,7 @@ class Subject:
     """A sound file, in memory that is damaged, and what searches in that memory.
 
     content   uint8, writable: the memory of the database
-    sound     uint8: the bytes of the sound file
+    sound     uint8: the bytes of the sound file at `path`
     boards    solvable boards, and their optimal lengths
     """
 
@@ -175,7 +175,7 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     lengths = {board: solved.solve(board).length or 0 for board in boards}
     # The tables only, so that they lie next to the pages that are not accessible.
     tables = database.lookup_tables
-    first, last = _ends(database)
+    first, last = _places(database)[0][0], _places(database)[-1][1]
     content = _guarded(last - first, at_end=at_end)
     content[:] = tables.memory[first:last]
     read_only = content.view()
@@ -188,11 +188,10 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
 
 
-def _ends(database: Database) -> tuple[int, int]:
-    """Return where the first table begins and the last one ends in the file."""
-    starts = database.lookup_tables.table_start.tolist()
-    ends = [start + entry.n_bytes for start, entry in zip(starts, database.header.patterns, strict=True)]
-    return min(starts), max(ends)
+def _places(database: Database) -> list[tuple[int, int]]:
+    """Return where each table begins and ends in the memory of a database, in the order of the file."""
+    starts, tables = database.lookup_tables.table_start.tolist(), database.header.tables
+    return sorted((starts[index], starts[index] + entry.n_bytes) for index, entry in tables.items())
 
 
 def _near_boards(database: Database, n: int, rng: random.Random) -> Iterator[Board]:
@@ -216,37 +215,44 @@ def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
             yield kind, engine
 
 
-# --- Damage to the bytes of a file, from `first` to `last` ------------------------------------------------------------
+# --- Damage to the bytes of all tables ------------------------------------------------------------------------------
 
 
-def _flipped(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
+def _flipped(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
     for _ in range(rng.choice((1, 1, 10, 1000))):
-        content[rng.randrange(first, last)] ^= 1 << rng.randrange(8)
+        content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
 
-def _filled(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
-    start, length = rng.randrange(first, last), rng.choice((1, 16, 512, PAGE_BYTES, last - first))
-    content[start : min(last, start + length)] = rng.choice((0, 0, 255, 1, 254))
+def _filled(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+    start, length = rng.randrange(len(content)), rng.choice((1, 16, 512, PAGE_BYTES, len(content)))
+    content[start : start + length] = rng.choice((0, 0, 255, 1, 254))
 
 
-def _randomized(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
-    start, length = rng.choice((first, rng.randrange(first, last))), rng.choice((16, 512, PAGE_BYTES, last - first))
-    piece = content[start : min(last, start + length)]
+def _randomized(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+    start, length = rng.choice((0, rng.randrange(len(content)))), rng.choice((16, 512, PAGE_BYTES, len(content)))
+    piece = content[start : start + length]
     piece[:] = np.frombuffer(rng.randbytes(len(piece)), dtype=np.uint8)
 
 
-def _swapped(content: npt.NDArray[np.uint8], first: int, last: int, rng: random.Random) -> None:
-    """Pieces of the tables, or pages anywhere in the file, which then may not open."""
-    if rng.random() < 0.3:
-        first, last, page = 0, len(content), PAGE_BYTES
-    else:
-        page = rng.choice([size for size in (8, 64, 512, PAGE_BYTES) if 2 * size <= last - first] or [1])
-    a, b = (first + page * rng.randrange(max(1, (last - first) // page)) for _ in range(2))
-    page = min(page, len(content) - max(a, b))
+def _swapped(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
+    page = rng.choice([size for size in (1, 8, 64, 512, PAGE_BYTES) if 2 * size <= len(content)])
+    a, b = (page * rng.randrange(len(content) // page) for _ in range(2))
     content[a : a + page], content[b : b + page] = content[b : b + page].copy(), content[a : a + page].copy()
 
 
 DAMAGES = (_flipped, _flipped, _filled, _filled, _randomized, _swapped, _swapped)
+
+
+def _damage(content: npt.NDArray[np.uint8], database: Database, rng: random.Random) -> None:
+    """Damage the tables in the bytes of a file; seldom any of its pages, so that it may not open."""
+    if rng.random() < 0.05:
+        _swapped(content, rng)
+        return
+    pieces = [content[start:end] for start, end in _places(database)]
+    joined = np.concatenate(pieces)
+    rng.choice(DAMAGES)(joined, rng)
+    for piece, damaged in zip(pieces, np.split(joined, np.cumsum([len(piece) for piece in pieces])[:-1]), strict=True):
+        piece[:] = damaged
 
 
 # --- Readers: each returns one of `OUTCOMES` ------------------------------------------------------------------------
@@ -358,7 +364,7 @@ def _batch_solved(trial: Trial) -> str:
                     found.append(trial.checked(boards[len(found)], getattr(answer, "tiles", None)))
         except _EnoughError:
             return LIMIT
-        return max(found, key=OUTCOMES[:-1].index if LONGER in found else OUTCOMES.index)
+        return LONGER if LONGER in found else EXACT
 
 
 def _graph_searched(search: str, trial: Trial) -> str:
@@ -394,10 +400,7 @@ READERS: dict[str, Callable[[Trial], str]] = {
     "deep check": _checked_deeply,
     "worker of a cluster": _opened_by_worker,
     **{f"IDA*, {kind} rounds": partial(_searched, kind) for kind in KINDS},
-    **{
-        f"IDA* with a frontier, {kind} rounds": partial(_searched_with_frontier, kind)
-        for kind in KINDS
-    },
+    **{f"IDA* with a frontier, {kind} rounds": partial(_searched_with_frontier, kind) for kind in KINDS},
     "IDA*, divided thresholds": _searched_in_parts,
     "IDA*, two workers": _searched_by_workers,
     "IDA*, all solutions": _all_found,
@@ -446,8 +449,9 @@ def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, 
     """Damage the tables of a subject, and return what becomes of them in each reader."""
     content = subject.sound.copy()
     with open_database(subject.path) as database:
-        first, last = _ends(database)
-    rng.choice(DAMAGES)(content, first, last, rng)
+        places = _places(database)
+        _damage(content, database, rng)
+    first, last = places[0][0], places[-1][1]
     damaged.unlink(missing_ok=True)  # the one of the case before may be mapped
     damaged.write_bytes(content.tobytes())
     try:
@@ -455,7 +459,7 @@ def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, 
             subject.content[:] = database.lookup_tables.memory[first:last]
     except TableFileError:
         return {"open": REFUSED}
-    is_changed = not np.array_equal(content[first:last], subject.sound[first:last])
+    is_changed = any(not np.array_equal(content[start:end], subject.sound[start:end]) for start, end in places)
     trial = Trial(subject, damaged, is_changed, rng.choice(subject.boards), rng)
     return {name: found for name, reader in READERS.items() if (found := _outcome(reader, trial))}
 
