@@ -15,7 +15,7 @@ def watched(make_case: Callable[[], Case], n_cases: int, *, patience_s: float, m
     """Return what became of each case, in order: what `Case` returns, or "lost: " and the exception, crash or hang.
 
     make_case     called once in each child, which is a fork of this process
-    patience_s    a case that takes longer hangs; what `make_case` takes counts for the first one
+    patience_s    a case that takes longer hangs; `make_case` and the first case count together
     memory_bytes  that a child may use beyond what it has when it starts
     """
     lines: list[str] = []
