@@ -112,11 +112,12 @@ def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
 
 
 def test_graph_search_in_a_damaged_table_begins_soon() -> None:
-    """The distances are 0 or 1: a greedy search goes astray, also from a board one move from the goal."""
+    """All distances are 0 or 1, except those of the goal: the search expands all other boards before the goal."""
     with database_for("555", "4x4") as sound:
         content = sound.lookup_tables.memory.copy()
         for start, entry in zip(sound.lookup_tables.table_start.tolist(), sound.header.patterns, strict=True):
             content[start : start + entry.n_bytes] &= 1
+        content[entries_of(sound, sound.goal)] = 80
         with with_bytes(sound, content) as database:
             solver = GraphSolver(S4, sound.goal, search="greedy", databases=[database], memory_limit_bytes=2_000_000)
             assert solver.solve(one_move_away(sound.goal, S4), limits=Limits(nodes=2000)).generated < 2100
