@@ -103,7 +103,7 @@ def divide(ida_star: "IdaStar", board: Board, threshold: int, checkpoint: Checkp
         # The tree was counted before. In damaged tables it may have more nodes now.
         nonlocal n_chosen
         chosen = h + depth <= inner
-        n_chosen += np.count_nonzero(chosen)
+        n_chosen += int(np.count_nonzero(chosen))
         return chosen & (n_chosen <= _MOST_UPPER)
 
     engine = ida_star.engine

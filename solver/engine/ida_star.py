@@ -285,8 +285,10 @@ class IdaStar:
             self.begin(stack, roots, row, threshold)
 
     def begin(self, stack: Stack, roots: Roots, row: int, threshold: int) -> None:
-        """Put a root on an empty stack. Raises `LimitReachedError` if the threshold is too large, and
-        `Engine.wrong_end` if it is less than a sum: a board that was looked up before has another sum now.
+        """Put a root on an empty stack.
+
+        Raises `LimitReachedError` if the threshold is too large, and `Engine.wrong_end` if it is less than a sum: an
+        earlier lookup of the board gave another sum.
         """
         sums = roots.sums[row]
         if threshold < int(sums.max(initial=0)):

@@ -89,7 +89,7 @@ _MEMORY_BYTES = 4_000_000_000
 _LIMITS = Limits(nodes=10_000, seconds=20)
 _GRAPH_LIMITS = Limits(nodes=20_000, seconds=20)
 _GRAPH_BYTES = 64_000_000
-# Tables with at most so many entries are checked deeply.
+# Bytes of the largest tables that are checked deeply.
 _DEEP_BYTES = 100_000
 # What becomes of a table in a reader.
 REFUSED, ERROR, LIMIT, ANSWER, LONGER, EXACT = OUTCOMES = ("refused", "error", "limit", "answer", "longer", "exact")
