@@ -471,7 +471,7 @@ def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, 
 
 
 def run(tried: int, seed: int, n_samples: int) -> dict[str, object]:
-    """Damage so many files of the first samples. `losses` has the case, the reader and the problem."""
+    """Damage so many files of the first samples. Of each case that is lost, `losses` has the reader and the problem."""
     start = time.perf_counter()
     warnings.simplefilter("error")
     _shorten_slices()

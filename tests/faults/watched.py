@@ -1,4 +1,4 @@
-"""Numbered cases worked off by children that are watched: one that crashes or hangs costs its case, not the others."""
+"""Numbered cases in watched child processes: a crash or a hang ends one case, and a new child continues."""
 
 import os
 import resource
@@ -30,7 +30,7 @@ def watched(make_case: Callable[[], Case], n_cases: int, *, patience_s: float, m
 def _watch_over(
     make_case: Callable[[], Case], numbers: range, patience_s: float, memory_bytes: int
 ) -> tuple[list[str], str | None]:
-    """What becomes of some cases, told by a child; and what became of the child, if it did not live to the end."""
+    """Return what a child reports of some cases, and the problem that ended the child early, if any."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
