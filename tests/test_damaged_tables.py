@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from solver.solution import one_move_away
 from tests.faults.damaged_tables import OUTCOMES, READERS
 from tests.solving import S3, S4, database_for, solvable_boards
 from tests.tables import table_file
+from tests.test_descent import with_table_bytes
 
 ROOT = Path(__file__).parent.parent
 PARTITION = "1,2,5/3,4,6/7,8"
@@ -57,16 +56,6 @@ def test_no_reader_of_many_damaged_tables_crashes_hangs_or_errs(bounds_check: st
     assert outcomes("--tried", "2000", "--seed", "2", NUMBA_BOUNDSCHECK=bounds_check)["tried"] == 2000
 
 
-@contextmanager
-def with_bytes(database: Database, content: npt.NDArray[np.uint8]) -> Iterator[Database]:
-    """Put other bytes in the place of the memory of a database."""
-    content.flags.writeable = False
-    before = database.lookup_tables
-    database._tables = before._replace(memory=content)
-    yield database
-    database._tables = before
-
-
 def entries_of(database: Database, board: Board) -> list[int]:
     """Return the places in memory of the distances of a board in a table of bytes, the reflected ones included."""
     places = []
@@ -92,7 +81,7 @@ def test_distance_of_the_wrong_parity_is_refused() -> None:
         first = entries_of(sound, board)[:1]
         content = sound.lookup_tables.memory.copy()
         content[first] += np.uint8(1)
-        with with_bytes(sound, content) as database:
+        with with_table_bytes(sound, content) as database:
             with pytest.raises(TableFileDamagedError, match="no distance"):
                 database.probe(board)
             ida_star = IdaStar(
@@ -104,7 +93,7 @@ def test_distance_of_the_wrong_parity_is_refused() -> None:
 
 def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
     board = solvable_boards(S3, (1, 2, 3, 4, 5, 6, 7, 8, 0), 1, 5)[0]
-    with database_for(PARTITION, "3x3") as sound, with_bytes(sound, raised(sound, board, 20)) as database:
+    with database_for(PARTITION, "3x3") as sound, with_table_bytes(sound, raised(sound, board, 20)) as database:
         for search in ("a-star", "greedy"):
             solver = GraphSolver(S3, database.goal, search=search, databases=[database])
             with pytest.raises(TableFileDamagedError, match=r"3x3.* is damaged: a solution has .* moves, fewer than"):
@@ -118,7 +107,7 @@ def test_graph_search_in_a_damaged_table_begins_soon() -> None:
         for start, entry in zip(sound.lookup_tables.table_start.tolist(), sound.header.patterns, strict=True):
             content[start : start + entry.n_bytes] &= 1
         content[entries_of(sound, sound.goal)] = 80
-        with with_bytes(sound, content) as database:
+        with with_table_bytes(sound, content) as database:
             solver = GraphSolver(S4, sound.goal, search="greedy", databases=[database], memory_limit_bytes=2_000_000)
             assert solver.solve(one_move_away(sound.goal, S4), limits=Limits(nodes=2000)).generated < 2100
 
@@ -127,7 +116,7 @@ def test_threshold_below_a_sum_is_refused() -> None:
     """Such a node would have a negative slack, which would overwrite its moves."""
     with database_for(PARTITION, "3x3") as sound:
         board = one_move_away(sound.goal, S3)
-        with with_bytes(sound, raised(sound, board, 2)) as database:
+        with with_table_bytes(sound, raised(sound, board, 2)) as database:
             for frontier_bytes in (None, 1 << 20):
                 with pytest.raises(TableFileDamagedError, match="contradicts"):
                     Solver(database, frontier_bytes=frontier_bytes)
