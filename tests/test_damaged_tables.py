@@ -31,7 +31,7 @@ PARTITION = "1,2,5/3,4,6/7,8"
 
 
 def outcomes(*arguments: str, **environment: str) -> dict[str, Any]:
-    """Return what tests.faults.damaged_tables prints. It is a process of its own, because it forks."""
+    """Run tests.faults.damaged_tables in a separate process, because it forks, and return its report."""
     result = subprocess.run(
         [sys.executable, "-m", "tests.faults.damaged_tables", *arguments],
         cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, **environment},
@@ -57,7 +57,7 @@ def test_no_reader_of_many_damaged_tables_crashes_hangs_or_errs(bounds_check: st
 
 
 def entries_of(database: Database, board: Board) -> list[int]:
-    """Return the places in memory of the distances of a board in a table of bytes, the reflected ones included."""
+    """Return the indices in memory of the distances of a board, by all symmetries, in a table of bytes."""
     places = []
     for mapping in database.mappings():
         cells = np.argsort(mapping.apply(board))
@@ -68,7 +68,7 @@ def entries_of(database: Database, board: Board) -> list[int]:
 
 
 def raised(database: Database, board: Board, rise: int) -> npt.NDArray[np.uint8]:
-    """Return the memory of a database with larger distances of a board."""
+    """Return a copy of the memory of a database in which `rise` is added to the distances of a board."""
     content = database.lookup_tables.memory.copy()
     content[entries_of(database, board)] += np.uint8(rise)
     return content

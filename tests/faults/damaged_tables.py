@@ -471,7 +471,7 @@ def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, 
 
 
 def run(tried: int, seed: int, n_samples: int) -> dict[str, object]:
-    """Damage so many files of the first samples. Of each case that is lost, `losses` has the reader and the problem."""
+    """Damage `tried` files of the first samples, and count the outcomes of each reader."""
     start = time.perf_counter()
     warnings.simplefilter("error")
     _shorten_slices()
