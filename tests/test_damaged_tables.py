@@ -14,13 +14,12 @@ import pytest
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board
 from pdb_query import Database, open_database
-from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver
+from solver import Checkpoint, GraphSolver, Iteration, Limits
 from solver.engine import division
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
-from solver.solution import one_move_away
 from tests.faults.damaged_tables import OUTCOMES, READERS
 from tests.solving import S3, S4, database_for, solvable_boards
 from tests.tables import table_file
@@ -100,26 +99,13 @@ def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
                 solver.solve(board)
 
 
-def test_graph_search_in_a_damaged_table_begins_soon() -> None:
-    """All distances are 0 or 1, except those of the goal: the search expands all other boards before the goal."""
-    with database_for("555", "4x4") as sound:
-        content = sound.lookup_tables.memory.copy()
-        for start, entry in zip(sound.lookup_tables.table_start.tolist(), sound.header.patterns, strict=True):
-            content[start : start + entry.n_bytes] &= 1
-        content[entries_of(sound, sound.goal)] = 80
-        with with_table_bytes(sound, content) as database:
-            solver = GraphSolver(S4, sound.goal, search="greedy", databases=[database], memory_limit_bytes=2_000_000)
-            assert solver.solve(one_move_away(sound.goal, S4), limits=Limits(nodes=2000)).generated < 2100
-
-
 def test_threshold_below_a_sum_is_refused() -> None:
     """Such a node would have a negative slack, which would overwrite its moves."""
-    with database_for(PARTITION, "3x3") as sound:
-        board = one_move_away(sound.goal, S3)
-        with with_table_bytes(sound, raised(sound, board, 2)) as database:
-            for frontier_bytes in (None, 1 << 20):
-                with pytest.raises(TableFileDamagedError, match="contradicts"):
-                    Solver(database, frontier_bytes=frontier_bytes)
+    with database_for(PARTITION, "3x3") as database:
+        ida_star = IdaStar(database_engine(S3, [Heuristic(database.lookup_tables, database.views())], move_machine(8)))
+        roots = ida_star.engine.roots(solvable_boards(S3, database.goal, 1, 5))
+        with ida_star.stack() as stack, pytest.raises(TableFileDamagedError, match="contradicts"):
+            ida_star.begin(stack, roots, 0, int(roots.h[0]) - 2)
 
 
 def test_shares_of_subtrees_are_finite() -> None:
