@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +21,7 @@ from numba.core import event
 from numba.extending import overload
 
 from pdb_core import __version__
+from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -69,16 +69,6 @@ def program_version() -> tuple[str, str]:
     return __version__, own_sources_digest()
 
 
-def _writable(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # numba tries the same when it compiles, and where it fails keeps its files next to ours without a word.
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return False
-    return True
-
-
 def cache_home() -> Path:
     """The folder for everything this project may rebuild: `TILE_PDB_CACHE`, or the user's cache folder."""
     chosen = os.environ.get("TILE_PDB_CACHE")
@@ -86,15 +76,14 @@ def cache_home() -> Path:
 
 
 def _choose_cache_folder() -> Path | None:
-    folder = cache_home() / "kernels" / _sources_digest()
-    if _writable(folder):
-        return folder
-    warnings.warn(
-        f"cannot write {folder}: kernels are compiled anew in every run; set TILE_PDB_CACHE to a folder that can be "
-        "written",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    parent, name = cache_home() / "kernels", _sources_digest()
+    try:
+        return use_kernel_folder(parent, name)
+    except UnsafeFolderError as error:
+        why, advice = str(error), "remove it, or set TILE_PDB_CACHE to a folder of your own"
+    except OSError:
+        why, advice = f"cannot write {parent / name}", "set TILE_PDB_CACHE to a folder that can be written"
+    warnings.warn(f"{why}: kernels are compiled anew in every run; {advice}", RuntimeWarning, stacklevel=2)
     return None
 
 

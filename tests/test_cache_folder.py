@@ -2,14 +2,20 @@
 
 import errno
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from pdb_cli.databases import standard_table
-from pdb_core import jit
+from pdb_core import jit, kernel_folder
 from pdb_core.errors import DiskFullError, OutputError
+from pdb_core.kernel_folder import KEPT_DAYS, UnsafeFolderError, use_kernel_folder
 from pdb_core.puzzle import BoardSize, blank_last
 
 
@@ -61,7 +67,7 @@ def test_folder_without_room_for_a_file_is_no_kernel_cache(tmp_path: Path, monke
     def full(**_arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(jit.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(kernel_folder.tempfile, "TemporaryFile", full)
     with pytest.warns(RuntimeWarning, match="cannot write .*compiled anew in every run; set TILE_PDB_CACHE"):
         assert jit._choose_cache_folder() is None
 
@@ -89,3 +95,161 @@ def test_standard_table_that_cannot_be_kept_says_what_to_do(
     assert text.endswith("; set TILE_PDB_CACHE to another folder, or name a table file with --db")
     assert "--out" not in text
     assert not list(tmp_path.rglob("*.h5*"))
+
+
+OWN, OTHER = "0123456789abcdef", "fedcba9876543210"
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """The locks of the test. They are released at its end."""
+    descriptors: list[int] = []
+    monkeypatch.setattr(kernel_folder, "_held", descriptors)
+    yield descriptors
+    release(descriptors)
+
+
+def release(descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
+
+
+def mode_of(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("mask", [0o000, 0o002, 0o022, 0o077])
+def test_kernel_folder_is_private(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        folder = use_kernel_folder(tmp_path / "kernels", OWN)
+    finally:
+        os.umask(before)
+    assert [mode_of(path) for path in (folder, folder.parent)] == [0o700, 0o700]
+
+
+@pytest.mark.usefixtures("held")
+def test_kernel_folder_that_others_can_only_read_is_made_private(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels" / OWN
+    folder.mkdir(parents=True)
+    folder.chmod(0o755)
+    assert mode_of(use_kernel_folder(folder.parent, OWN)) == 0o700
+
+
+@pytest.mark.usefixtures("held")
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757, 0o1777, 0o720])
+@pytest.mark.parametrize("which", ["kernels", f"kernels/{OWN}"])
+def test_kernel_folder_that_others_can_write_to_is_refused(tmp_path: Path, which: str, mode: int) -> None:
+    folder = tmp_path / "kernels" / OWN
+    folder.mkdir(mode=0o700, parents=True)
+    folder.parent.chmod(0o700)
+    (tmp_path / which).chmod(mode)
+    with pytest.raises(UnsafeFolderError, match=rf"other users can write to .*{which} \(mode 0?{mode:o}\)"):
+        use_kernel_folder(folder.parent, OWN)
+    assert mode_of(tmp_path / which) == mode & 0o777
+
+
+@pytest.mark.usefixtures("held")
+def test_kernel_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = use_kernel_folder(tmp_path / "kernels", OWN)
+    monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
+    with pytest.raises(UnsafeFolderError, match=r"kernels belongs to another user \(number \d+\)"):
+        use_kernel_folder(folder.parent, OWN)
+
+
+def test_unsafe_kernel_folder_is_one_warning(tmp_path: Path) -> None:
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels").chmod(0o777)
+    program = (
+        "from pdb_cli.output import prepare; prepare(); from pdb_core import jit; print(jit.keeps_compiled_kernels())"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"TILE_PDB_CACHE": str(tmp_path)},
+    )
+    assert result.stdout == "False\n"
+    (warning,) = result.stderr.splitlines()
+    assert "kernels (mode 0777): kernels are compiled anew in every run; remove it, or set TILE_PDB_CACHE" in warning
+    assert not files_in(tmp_path)
+
+
+def make_old(folder: Path, days: float) -> None:
+    moment = time.time() - days * 86_400
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (moment, moment))
+
+
+def test_old_kernel_folders_are_removed_when_a_new_one_is_made(tmp_path: Path, held: list[int]) -> None:
+    parent = tmp_path / "kernels"
+    old, used, recent = (use_kernel_folder(parent, digit * 16) for digit in "abc")
+    os.close(held.pop(0))
+    os.close(held.pop())
+    (old / "solver").mkdir()
+    (old / "solver" / "kernel.nbc").write_bytes(b"code")
+    of_no_lock = parent / ("d" * 16)
+    of_no_lock.mkdir()
+    of_another_program = parent / "notes"
+    of_another_program.mkdir()
+    for folder in (old, used, of_no_lock, of_another_program):
+        make_old(folder, KEPT_DAYS + 1)
+    make_old(recent, KEPT_DAYS - 1)
+    own = use_kernel_folder(parent, OWN)
+    # A process uses one of the old folders: its lock is held.
+    assert sorted(parent.iterdir()) == sorted([own, used, recent, of_another_program])
+    release(held)
+    make_old(own, KEPT_DAYS + 1)
+    make_old(recent, KEPT_DAYS + 1)
+    # A folder that is there is used, and nothing is looked for; its use is noted.
+    assert use_kernel_folder(parent, OWN) == own
+    assert recent.is_dir()
+    use_kernel_folder(parent, OTHER)
+    assert sorted(path.name for path in parent.iterdir()) == sorted([OWN, OTHER, "notes"])
+
+
+def test_kernel_folder_of_a_running_process_is_kept(tmp_path: Path, held: list[int]) -> None:
+    program = "import sys; from pdb_core import jit; print(jit._cache_folder, flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"TILE_PDB_CACHE": str(tmp_path)},
+    ) as process:
+        assert process.stdout is not None
+        folder = Path(process.stdout.readline().strip())
+        make_old(folder, KEPT_DAYS + 1)
+        use_kernel_folder(folder.parent, OWN)
+        assert folder.is_dir()
+        process.communicate()
+    release(held)
+    use_kernel_folder(folder.parent, OTHER)
+    assert not folder.exists()
+
+
+@pytest.mark.usefixtures("held")
+def test_kernel_folder_that_is_removed_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process removes the folder between its check and the lock, and between the opening and the lock."""
+    parent = tmp_path / "kernels"
+    use_kernel_folder(parent, OWN)
+    removals = [partial((parent / OWN).rename, tmp_path / name) for name in ("first", "second")]
+    lock, flock = kernel_folder._lock, kernel_folder.fcntl.flock
+
+    def slow_lock(folder: Path) -> bool:
+        if len(removals) == 2:
+            removals.pop()()
+        return lock(folder)
+
+    def slow_flock(descriptor: int, operation: int) -> None:
+        if len(removals) == 1:
+            removals.pop()()
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(kernel_folder, "_lock", slow_lock)
+    monkeypatch.setattr(kernel_folder.fcntl, "flock", slow_flock)
+    folder = use_kernel_folder(parent, OWN)
+    assert not removals
+    assert (folder / "in-use.lock").exists()
