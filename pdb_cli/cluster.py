@@ -43,8 +43,11 @@ LocalClusterOption = Annotated[
 _CONNECT_S = 8
 _CLOSE_S = 5
 _POLL_S = 0.2
-# Ctrl-C on a terminal reaches all processes: the command answers it, and tells the workers.
-_WORKER_PRELOAD = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+# Ctrl-C on a terminal, and its end, reach all processes: the command answers them and stops the workers.
+_WORKER_PRELOAD = """import signal
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+"""
 # Workers of a cluster of our own share its cores with the scheduler and this command. They hold no data that could be
 # moved.
 _FRUGAL = {
@@ -112,10 +115,20 @@ def _check_address(address: str) -> None:
 
 def start_local_cluster(n_workers: int) -> Any:
     """A `distributed.LocalCluster` of so many processes of one thread each, without limits of memory: mapped tables
-    would count against them.
+    would count against them. Its connections use TLS with a key that only this process and its workers have: another
+    user of the machine could otherwise connect to the scheduler and run code on the workers.
+
+    Raises `InputError` if a package is missing.
     """
     distributed = _import_distributed()
     import dask
+
+    try:
+        security = distributed.Security.temporary()
+    except ImportError:
+        raise InputError(
+            "cryptography is not installed; pip install 'tile-pdb[dask]' brings what --local-cluster needs"
+        ) from None
 
     with dask.config.set(_FRUGAL):
         return distributed.LocalCluster(
@@ -126,6 +139,7 @@ def start_local_cluster(n_workers: int) -> Any:
             silence_logs=logging.CRITICAL,
             dashboard_address="127.0.0.1:0",  # a free port; None would be 8787, with a warning where that is taken
             preload=[_WORKER_PRELOAD],
+            security=security,
         )
 
 

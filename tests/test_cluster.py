@@ -1,18 +1,26 @@
 """The client of a Dask cluster: started, connected to, refused."""
 
 import os
+import sys
 from typing import Any, cast
 
 import dask
 import pytest
 import typer
-from distributed import Client
+from distributed import Client, Security
 
 from pdb_cli import cluster as cli_cluster
-from pdb_cli.cluster import check_cluster_options, check_workers, cluster_client, wait_for_workers, worker_version
+from pdb_cli.cluster import (
+    check_cluster_options,
+    check_workers,
+    cluster_client,
+    start_local_cluster,
+    wait_for_workers,
+    worker_version,
+)
 from pdb_cli.solve_cluster import ClusterDisplay
 from pdb_cluster.batch import ClusterProgress
-from pdb_core.errors import ClusterError
+from pdb_core.errors import ClusterError, InputError
 from solver import Iteration
 from tests.cluster import N_WORKERS, client, cluster, kill, wait_until, worker_pids
 
@@ -50,6 +58,24 @@ def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pyt
         check_workers(client)
 
 
+@pytest.mark.parametrize("protocol", ["tcp", "tls", "tls of another cluster"])
+def test_cluster_of_our_own_takes_code_from_its_client_only(client: Client, protocol: str) -> None:
+    """Neither the scheduler nor a worker answers a process without the key of the run."""
+    security = Security.temporary() if "another" in protocol else None
+    addresses = [client.scheduler.address, *client.nthreads()]
+    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+    for address in addresses:
+        with pytest.raises((OSError, TypeError, ValueError)):
+            Client(address.replace("tls", protocol[:3]), security=security, set_as_default=False, timeout=1)
+    assert client.submit(os.getpid).result() in worker_pids(client)
+
+
+def test_missing_cryptography_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with pytest.raises(InputError, match=r"cryptography is not installed; pip install 'tile-pdb\[dask\]'"):
+        start_local_cluster(1)
+
+
 def test_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_cluster, "_CONNECT_S", 1)
     with (
@@ -59,7 +85,7 @@ def test_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
-@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", ""])
+@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", "", "tcp://a..b:8786", "tls://127.0.0.1:9"])
 def test_address_that_is_none_is_told(address: str) -> None:
     with pytest.raises(ClusterError, match="name its address as it is shown there"), cluster_client(address, None):
         pass
