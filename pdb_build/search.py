@@ -16,13 +16,14 @@ from pdb_core.errors import LimitReachedError
 from pdb_core.layout import pattern_layout
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
+from pdb_core.sent_size import ReportsSize
 
 # Called from the main thread with (depth, states reached so far, states in all).
 Progress = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
-class PatternTable:
+class PatternTable(ReportsSize):
     """The distances of one pattern.
 
     table             uint8[n_bytes] in the encoding asked for; empty once it is written

@@ -85,7 +85,10 @@ def test_scheduler_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
-@pytest.mark.parametrize("address", ["nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", "", "tcp://a..b:8786", "tls://127.0.0.1:9"])
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", "", "tcp://a..b:8786", "tls://127.0.0.1:9"],
+)
 def test_address_that_is_none_is_told(address: str) -> None:
     with pytest.raises(ClusterError, match="name its address as it is shown there"), cluster_client(address, None):
         pass

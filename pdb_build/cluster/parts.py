@@ -24,13 +24,14 @@ from pdb_build.durable import writing_errors
 from pdb_build.frontier import Table
 from pdb_build.partial_folder import partial_path
 from pdb_core.errors import OutputError
+from pdb_core.sent_size import ReportsSize
 
 # Written, read or sent at a time.
 PIECE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Token:
+class Token(ReportsSize):
     """What tells the folder of this build from one of the same name on another machine."""
 
     folder: str
@@ -50,7 +51,7 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(ReportsSize):
     """A part of a table, written to a file of the folder."""
 
     name: str

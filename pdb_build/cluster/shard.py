@@ -32,6 +32,7 @@ from pdb_core.encoding import UNREACHED, Encoding, block_bytes
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
+from pdb_core.sent_size import ReportsSize
 
 # States of a call of a kernel: a fraction of a second.
 _SLAB_STATES = 5_000_000
@@ -42,7 +43,7 @@ class ShardLostError(Exception):
 
 
 @dataclass(frozen=True)
-class ShardedPattern:
+class ShardedPattern(ReportsSize):
     """A pattern whose search is shared out: shard i owns the cell sets bounds[i] to bounds[i+1]-1."""
 
     size: BoardSize
@@ -58,7 +59,7 @@ class ShardedPattern:
 
 
 @dataclass(frozen=True, eq=False)
-class Pack:
+class Pack(ReportsSize):
     """The rows that one shard gives to another in a round: bits in each, and their marks and words as `pack_rows` wrote
     them.
     """
@@ -74,7 +75,7 @@ class Pack:
 
 
 @dataclass(frozen=True)
-class Advance:
+class Advance(ReportsSize):
     """What a round did: blank-aware states reached, entries written, and bytes that came from other shards."""
 
     n_reached: int
@@ -83,7 +84,7 @@ class Advance:
 
 
 @dataclass(frozen=True)
-class ShardSize:
+class ShardSize(ReportsSize):
     """What a shard holds. `rows_bytes`: of its own rows and its table; `row_bytes`: of one row.
 
     n_given  int64[n_rounds, 2]            rows that it packs for others, at most, in each round of even and odd levels
@@ -135,6 +136,10 @@ class Shard:
 
     def __reduce__(self) -> Any:
         raise TypeError("a shard stays with its worker")
+
+    def __sizeof__(self) -> int:
+        """Return the memory that it takes from `start` on: Dask asks once, when it is laid out."""
+        return self._rows_bytes()
 
     def set_rounds(self, n_rounds: int) -> ShardSize:
         """Lay out the exchange in so many rounds; what the shard then takes."""

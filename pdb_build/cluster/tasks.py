@@ -14,6 +14,7 @@ from pdb_core.encoding import Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import peak_memory
+from pdb_core.sent_size import ReportsSize
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -27,7 +28,7 @@ class AbandonedError(Exception):
 
 
 @dataclass(frozen=True)
-class SearchRequest:
+class SearchRequest(ReportsSize):
     """A pattern that one worker is to search. `topic`: where it tells how far it is."""
 
     index: int
@@ -41,7 +42,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True)
-class Builder:
+class Builder(ReportsSize):
     """Who built a table or a part of it."""
 
     address: str
@@ -51,7 +52,7 @@ class Builder:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Found(ReportsSize):
     """What a worker has: its table, until it is fetched; or, where it sees the folder of parts, a part there."""
 
     table: PatternTable
@@ -64,7 +65,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class FoundPart:
+class FoundPart(ReportsSize):
     """The same of a shard."""
 
     n_bytes: int

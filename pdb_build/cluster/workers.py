@@ -54,8 +54,10 @@ def _offer(dask_worker: Any) -> _Offer:
     manager = dask_worker.memory_manager
     within = None
     if manager.memory_limit:
-        # A worker with more than this gets no tasks until it has less: a search would wait forever.
-        usable = manager.memory_limit * (manager.memory_pause_fraction or 0.95)
+        # A worker with more than the one gets no tasks until it has less: a search would wait forever. A result larger
+        # than the other is written to the disk at once, and a shard, which stays in memory, fails.
+        fractions = (manager.memory_pause_fraction, manager.memory_target_fraction, 0.95)
+        usable = manager.memory_limit * min(fraction for fraction in fractions if fraction)
         within = int(usable) - dask_worker.monitor.get_process_memory()
     # Containers of one machine may have the name of each other, but not its address.
     machine = f"{platform.node()} {uuid.getnode()}"

@@ -7,6 +7,7 @@ import numpy as np
 
 from pdb_core.errors import LimitReachedError
 from pdb_core.lookup import Int64s
+from pdb_core.sent_size import ReportsSize
 from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import GENERATED, MAX_SLACK, PAUSED, STOP_AT_GOAL
@@ -19,7 +20,7 @@ _MOST_THRESHOLDS = 32
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class SearchResult(ReportsSize):
     """Result of IDA* in the terms of the tables. `tiles` are the tiles moved, in order; None if a limit was reached.
 
     n_solutions  optimal solutions found; all there are, if all were asked for and `is_complete`

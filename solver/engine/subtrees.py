@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pdb_core.puzzle import BLANK, Board
+from pdb_core.sent_size import ReportsSize
 from solver.engine.layout import EXPANDED, FOUND, GENERATED, PAUSED, STOP_AT_GOAL
 from solver.engine.stack import tiles_moved
 from solver.move_pruning.move_pruning import START, MoveMachine
@@ -24,7 +25,7 @@ _SLICE_NODES = 1_000_000
 
 
 @dataclass(frozen=True)
-class SubtreesResult:
+class SubtreesResult(ReportsSize):
     """Result of the search of some subtrees.
 
     generated, expanded  nodes
