@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import DiskFullError, OutputError, PdbError
+from pdb_core.errors import PdbError, writing_error
 
 _READ_BYTES = 16 * 1024 * 1024
 # Written and synced at a time: a fraction of a second, after which a cancelled build is heard of.
@@ -29,12 +29,10 @@ def writing_errors(path: Path) -> Iterator[None]:
         # HDF5 passes the system's error on in its text alone.
         text = str(error)
         number = error.errno if isinstance(error, OSError) else None
-        if number in (28, 122) or "errno = 28" in text or "No space left" in text or "Disk quota" in text:
-            raise DiskFullError(
-                f"the disk is full, {path} was not written; make room or choose another place with --out"
-            ) from error
-        reason = os.strerror(number) if number else text.splitlines()[0]
-        raise OutputError(f"cannot write {path}: {reason}; choose another place with --out") from error
+        if "errno = 28" in text or "No space left" in text or "Disk quota" in text:
+            number = errno.ENOSPC
+        refusal = OSError(number, os.strerror(number)) if number else OSError(text.splitlines()[0])
+        raise writing_error(refusal, str(path), "choose another place with --out") from error
 
 
 def write_and_sync(

@@ -14,7 +14,7 @@ import typer
 
 from pdb_cli.options import EncodingOption, FormatOption, LoadOption, check_load, parse_encoding
 from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
-from pdb_core.errors import OutputError
+from pdb_cli.written_files import written_safely
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board
@@ -71,10 +71,8 @@ def bench(
 
         write_records(measured(), output, columns=_COLUMNS, text=_text)
     if json_file is not None:
-        try:
-            json_file.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise OutputError(f"cannot write {json_file}: {error.strerror}; choose another place with --json") from None
+        with written_safely(json_file, option="--json") as file:
+            file.write(json.dumps(records, indent=2) + "\n")
 
 
 def _measure(

@@ -10,18 +10,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
-import typer
-
-from pdb_core.errors import PdbError
+from pdb_cli.streams import ReaderGoneError
+from pdb_core.errors import MemoryLimitError, PdbError, system_error
 from pdb_core.messages import one_line
 
 Function = TypeVar("Function", bound=Callable[..., None])
 Record = Mapping[str, Any]
 
-INTERRUPTED, TERMINATED = 130, 143
+# Exit codes of a command that a signal has ended are greater than its number by this.
+_SIGNALLED = 128
+_ENDINGS: dict[int, str] = {signal.SIGTERM: "pdb: terminated", signal.SIGHUP: "pdb: the terminal was closed"}
 _AGAIN_S = 0.01
+_COLUMNS = 80
 
 
 class Format(StrEnum):
@@ -39,11 +41,17 @@ def message(text: str) -> None:
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM, as build servers and systemd send it: whatever Ctrl-C ends in good order, this does."""
+    """SIGTERM, as build servers and systemd send it, or SIGHUP of a terminal that is closed: it ends a command in good
+    order, as Ctrl-C does.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-def _terminate(_signal: int, _frame: object) -> None:
-    raise _Terminated
+def _terminate(number: int, _frame: object) -> None:
+    raise _Terminated(number)
 
 
 @contextlib.contextmanager
@@ -55,7 +63,7 @@ def _nothing_swallows_interrupts() -> Iterator[None]:
 
     def come_again(lost: "sys.UnraisableHookArgs") -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
-            number = signal.SIGTERM if issubclass(lost.exc_type, _Terminated) else signal.SIGINT
+            number = lost.exc_value.number if isinstance(lost.exc_value, _Terminated) else signal.SIGINT
             threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
         else:
             before(lost)
@@ -72,30 +80,44 @@ def command(function: Function) -> Function:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> None:
-        try:
-            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-                signal.signal(signal.SIGTERM, _terminate)
+        with errors_as_exit_codes():
+            for number in _ENDINGS:
+                # One that is ignored stays so: nohup does that to SIGHUP.
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, _terminate)
             with _nothing_swallows_interrupts():
                 function(*args, **kwargs)
-            sys.stdout.flush()
-        except PdbError as error:
-            message(f"pdb: {one_line(str(error))}")
-            raise typer.Exit(error.exit_code) from None
-        except _Terminated:
-            message("pdb: terminated")
-            raise typer.Exit(TERMINATED) from None
-        except KeyboardInterrupt:
-            message("pdb: interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-        except BrokenPipeError:
-            # Whoever read our output has seen enough. Python would complain once more when it closes stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(128 + signal.SIGPIPE) from None
-        except MemoryError:
-            message("pdb: not enough memory; pdb build --dry-run tells what a build takes")
-            raise typer.Exit(5) from None
 
     return cast(Function, wrapped)
+
+
+@contextlib.contextmanager
+def errors_as_exit_codes() -> Iterator[None]:
+    """Turn errors into one sentence on stderr and the exit code of docs/exit-codes.md. Flush stdout at the end."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except ReaderGoneError as error:
+        raise SystemExit(error.exit_code) from None
+    except PdbError as error:
+        _fail(error)
+    except _Terminated as ending:
+        message(_ENDINGS[ending.number])
+        raise SystemExit(_SIGNALLED + ending.number) from None
+    except KeyboardInterrupt:
+        message("pdb: interrupted")
+        raise SystemExit(_SIGNALLED + signal.SIGINT) from None
+    except OSError as error:
+        _fail(system_error(error))
+    except MemoryError:
+        _fail(MemoryLimitError("not enough memory; pdb build --dry-run tells what a build takes"))
+
+
+def _fail(error: PdbError) -> NoReturn:
+    message(f"pdb: {one_line(str(error))}")
+    raise SystemExit(error.exit_code) from None
 
 
 def write_records(
@@ -139,6 +161,13 @@ def on_terminal() -> bool:
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def _terminal_columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except OSError:  # it was closed meanwhile
+        return _COLUMNS
+
+
 class ProgressLine:
     """Progress on stderr: one line, rewritten, on a terminal; nothing or rare plain lines in a log."""
 
@@ -149,9 +178,9 @@ class ProgressLine:
     def show(self, text: str) -> None:
         """Replace the line, on a terminal; nothing in a log."""
         if self._live:
-            columns = os.get_terminal_size(sys.stderr.fileno()).columns if self._width == 0 else self._width
-            self._width = columns
-            sys.stderr.write("\r\x1b[K" + text[: columns - 1])
+            if self._width == 0:
+                self._width = _terminal_columns()
+            sys.stderr.write("\r\x1b[K" + text[: self._width - 1])
             sys.stderr.flush()
 
     def log(self, text: str) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -110,6 +111,9 @@ def serve(
         if (todo := advice(shown, settings.allowed_hosts)) is not None:
             message(f"pdb: {todo}")
         settings = replace(settings, allowed_hosts=(*hosts_of(host, shown), *settings.allowed_hosts))
+        # The server listens to SIGTERM. One that nohup has started ignores SIGHUP.
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
         def on_ready() -> None:
             message(f"pdb: ready: {url}")

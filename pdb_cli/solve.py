@@ -230,7 +230,7 @@ def _logged_method(method: Method, databases: OpenDatabases, all_solutions: bool
 
 
 def _default_instances(db: "list[Path] | None") -> str:
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         return "-"
     if db:
         from pdb_query import read_table_header

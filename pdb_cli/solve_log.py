@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, TypeVar
 import typer
 
 from pdb_cli.output import message, plural
-from pdb_core.errors import InputError, OutputError, WrongAnswerError
+from pdb_core.errors import InputError, OutputError, WrongAnswerError, writing_error
 from pdb_core.messages import as_typed
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class SolveLog:
     def checkpoint(self, board: "Board", goal: "Board") -> "LoggedCheckpoint":
         """Return the checkpoint of a board that is held. It adds finished subtrees and thresholds to the log.
 
-        Its methods raise `OutputError` if the disk is full.
+        Its methods raise `DiskFullError`, `OutputError`.
         """
         key = _key(board, goal)
         with self._lock:
@@ -159,7 +159,7 @@ class SolveLog:
     def add(self, solution: "Solution") -> None:
         """Add a board that is solved. Of one that was given up only the checkpoint stays.
 
-        Raises `OutputError` if the disk is full.
+        Raises `DiskFullError`, `OutputError`.
         """
         if solution.length is None:
             return
@@ -207,7 +207,7 @@ class SolveLog:
         try:
             yield
         except OSError as error:
-            raise OutputError(f"cannot write the log {self._path}: {error.strerror}; name another with --log") from None
+            raise writing_error(error, f"the log {self._path}", "name another with --log") from None
 
     def _read(self, header: dict[str, Any]) -> None:
         self._file.seek(0)

@@ -1,6 +1,5 @@
 """Files that commands write beside stdout."""
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -8,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from pdb_core.errors import DiskFullError, OutputError, PdbError
+from pdb_core.errors import PdbError, writing_error
 from pdb_core.messages import shorten
 
 
@@ -32,15 +31,10 @@ def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except (PdbError, BrokenPipeError):  # a reader of stdout that has gone is not about this file
+    except PdbError:  # such as of stdout
         raise
     except OSError as error:
-        shown = shorten(str(path))
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFullError(
-                f"the disk is full, {shown} was not written; make room or choose another place with {option}"
-            ) from error
-        raise OutputError(f"cannot write {shown}: {error.strerror}; choose another place with {option}") from error
+        raise writing_error(error, shorten(str(path)), f"choose another place with {option}") from error
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)

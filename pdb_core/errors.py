@@ -33,6 +33,8 @@
 Each message says what happened, to what, and what to do next.
 """
 
+import errno
+
 # What a service's problems are named by (RFC 9457): this, and the name of the class.
 PROBLEM_TYPE = "urn:tile-pdb:"
 
@@ -162,3 +164,21 @@ class ClusterError(PdbError):
 
 class WrongAnswerError(PdbError):
     """An answer contradicts a published length, or fails its own replay. Please report it."""
+
+
+def writing_error(error: OSError, what: str, advice: str) -> DiskFullError | OutputError:
+    """Return the error for `what` that cannot be written. `advice` is what to do, such as "choose another --out"."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(f"the disk is full, {what} was not written; make room or {advice}")
+    return OutputError(f"cannot write {what}: {error.strerror or error}; {advice}")
+
+
+def system_error(error: OSError) -> PdbError:
+    """Return the error for a refusal of the system that no other message explains."""
+    about = "" if error.filename is None else f"{error.filename}: "
+    text = f"{about}{error.strerror or error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFullError(f"{text}; make room")
+    if error.errno in (errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN):
+        return LimitReachedError(f"{text}; raise the limit of the system (ulimit -a), or give fewer --threads")
+    return InputError(f"{text}; check that the file is there and that you may use it")

@@ -117,6 +117,8 @@ def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
         raise InstanceError(
             f"{name} is not text in UTF-8, on line {number + 1} or after it; name a text file of boards"
         ) from None
+    except OSError as error:
+        raise InstanceError(f"cannot read {name}: {error.strerror}; name a text file of boards") from None
 
 
 def _is_unicode(line: str) -> bool:

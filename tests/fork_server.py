@@ -23,6 +23,8 @@ from tempfile import TemporaryFile
 
 import platformdirs
 
+from tests.broken_streams import break_streams
+
 _ROOT = Path(__file__).parent.parent
 _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 _NUMBER = struct.Struct("i")
@@ -67,12 +69,22 @@ class ForkServer:
         cwd: Path | None,
         environment: Mapping[str, str],
         timeout_s: float = 120,
+        streams: Mapping[str, str] | None = None,
+        limits: Mapping[str, int] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command as `subprocess.run` would. Its streams are files, which nobody has to empty meanwhile.
 
+        `streams` and `limits` are those of `break_streams`.
+
         Raises `TimeoutError` where it has not ended in time; it is killed then.
         """
-        command = {"arguments": arguments, "cwd": str(cwd or Path.cwd()), "environment": dict(environment)}
+        command = {
+            "arguments": arguments,
+            "cwd": str(cwd or Path.cwd()),
+            "environment": dict(environment),
+            "streams": dict(streams or {}),
+            "limits": dict(limits or {}),
+        }
         with ExitStack() as stack:
             stack.enter_context(self._one_at_a_time)
             files = [stack.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in range(4)]
@@ -168,4 +180,5 @@ def _become(command: int, *streams: int) -> None:
     os.chdir(told["cwd"])
     os.environ.clear()
     os.environ.update(told["environment"])
+    break_streams(told["streams"], told["limits"])
     signal.signal(signal.SIGINT, signal.default_int_handler)

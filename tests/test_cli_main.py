@@ -52,7 +52,10 @@ def test_unknown_command_is_a_usage_error() -> None:
     assert "build" in result.stderr
 
 
-@pytest.mark.parametrize(("number", "code", "told"), [(2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")])
+@pytest.mark.parametrize(
+    ("number", "code", "told"),
+    [(1, 129, "pdb: the terminal was closed"), (2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")],
+)
 def test_interrupt_that_python_swallows_comes_again(number: int, code: int, told: str) -> None:
     program = f"""
 import signal, time, typer

@@ -84,13 +84,7 @@ def test_dask_knows_the_size_of_a_result_and_writes_it_to_the_disk() -> None:
     settings = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
     with (
         dask.config.set(settings),
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            memory_limit=250_000_000,
-            dashboard_address="127.0.0.1:0",
-        ) as cluster,
+        one_worker(memory_limit=250_000_000) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         futures = [client.submit(store, pure=False) for _ in range(3)]

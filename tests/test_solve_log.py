@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pdb_cli.solve_log import SolveLog
-from pdb_core.errors import InputError, OutputError
+from pdb_core.errors import DiskFullError, InputError, OutputError
 from pdb_core.puzzle import blank_last
 from solver import Limits, Solution, Solver
 from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
@@ -175,7 +175,7 @@ def test_full_disk_is_told(tmp_path: Path, solutions: list[Solution], monkeypatc
 
     with SolveLog(tmp_path / "log", METHOD) as log, monkeypatch.context() as patch:
         patch.setattr(log, "_file", FullDisk())
-        with pytest.raises(OutputError, match=r"cannot write the log .*: No space left on device; name another"):
+        with pytest.raises(DiskFullError, match=r"the disk is full, the log .* make room or name another"):
             log.add(solutions[0])
 
 

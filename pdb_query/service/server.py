@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from pdb_core.errors import InputError, PdbError, ServiceError
+from pdb_core.messages import as_typed
 from pdb_query.service.connection import Connection
 from pdb_query.service.service import Service
 from pdb_query.service.systemd import handed_socket
@@ -32,6 +33,8 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except UnicodeError:  # a part between two dots is empty or too long
+        raise InputError(f"{as_typed(host)} is not the name of a host; choose another with --host") from None
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(

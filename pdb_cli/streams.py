@@ -1,0 +1,95 @@
+"""The standard streams of the command, also those that are closed, full, or of a terminal that is gone."""
+
+import io
+import os
+import select
+import signal
+import stat
+import sys
+from typing import Any
+
+from pdb_core.errors import PdbError, writing_error
+
+_STDIN, _STDOUT, _STDERR = range(3)
+
+
+class ReaderGoneError(PdbError):
+    """The process that reads stdout has ended: it needs no more, and no message."""
+
+    exit_code = 128 + signal.SIGPIPE
+
+
+def open_standard_streams() -> None:
+    """Replace `sys.stdout` and `sys.stderr` by streams that know what to do when they cannot be written.
+
+    Results that cannot be written raise `OutputError`, `DiskFullError` or `ReaderGoneError`; the rest of them is then
+    discarded. Messages that cannot be written are discarded. Characters that the encoding
+    lacks are escaped.
+
+    The descriptor of a stream that was closed is taken: the first file that the command opens would have it otherwise.
+    """
+    # As stdopen of gnulib does: opened for the wrong direction, reading stdin and writing stdout fail.
+    for descriptor, flags in ((_STDIN, os.O_WRONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
+        if not _is_usable(descriptor):
+            null = os.open(os.devnull, flags)
+            os.dup2(null, descriptor)
+            if null != descriptor:
+                os.close(null)
+    sys.stdout = _text(_Results(_STDOUT, "wb", closefd=False), sys.stdout)
+    sys.stderr = _text(_Messages(_STDERR, "wb", closefd=False), sys.stderr, line_buffering=True)
+
+
+def _is_usable(descriptor: int) -> bool:
+    try:
+        return not stat.S_ISDIR(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+def _discard_results() -> None:
+    """Discard what is written to stdout from now on: Python flushes it at the end, too."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, _STDOUT)
+    os.close(null)
+
+
+def _text(raw: io.FileIO, before: Any, *, line_buffering: bool = False) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding="utf-8" if before is None else before.encoding,
+        errors="backslashreplace",
+        line_buffering=line_buffering or raw.isatty(),
+    )
+
+
+def _write_waiting(raw: io.FileIO, data: Any) -> int:
+    """Write to a file. Wait for a pipe that is full and in non-blocking mode: another process may have set that."""
+    while True:
+        n_written: int | None = io.FileIO.write(raw, data)
+        if n_written is not None:
+            return n_written
+        select.select([], [raw], [])
+
+
+class _Results(io.FileIO):
+    """Standard output."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return _write_waiting(self, data)
+        except BrokenPipeError as error:
+            _discard_results()
+            raise ReaderGoneError from error
+        except OSError as error:
+            _discard_results()
+            raise writing_error(error, "standard output", "write it to another place") from error
+
+
+class _Messages(io.FileIO):
+    """Standard error: nothing is lost with it that the exit code or the results depend on."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return _write_waiting(self, data)
+        except OSError:
+            return memoryview(data).nbytes
