@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pdb_core.jit import JIT_DISABLED

@@ -12,10 +12,9 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
-from numba.core import config, types
-from numba.core.datamodel import models
+from numba import config, types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 # Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
 _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from pdb_cli.cluster import start_local_cluster
 
@@ -28,6 +28,17 @@ def client(cluster: Any) -> Iterator[Client]:
     with Client(cluster, set_as_default=False, timeout=_WAIT_S) as connected:
         connected.wait_for_workers(N_WORKERS, timeout=_WAIT_S)
         yield connected
+
+
+def one_worker(*, memory_limit: int = 0) -> LocalCluster:
+    """A cluster of one worker in a thread of this process, which starts sooner."""
+    return LocalCluster(
+        n_workers=1,
+        threads_per_worker=1,
+        processes=False,
+        memory_limit=memory_limit,
+        dashboard_address="127.0.0.1:0",
+    )
 
 
 def worker_pids(client: Client) -> list[int]:

@@ -125,12 +125,15 @@ def numba_imports(tree: ast.AST) -> set[str]:
 def test_numba_is_configured_in_one_place() -> None:
     # Intrinsics are made of numba's inner parts; two files name its version.
     allowed = {
-        "pdb_core/bit_kernels.py": {"from numba.core import cgutils, types", "from numba.extending import intrinsic"},
+        "pdb_core/bit_kernels.py": {
+            "from numba import types",
+            "from numba.core import cgutils",
+            "from numba.extending import intrinsic",
+        },
         "pdb_core/llvm_vectors.py": {
-            "from numba.core import config, types",
-            "from numba.core.datamodel import models",
+            "from numba import config, types",
             "from numba.core.typing.templates import AbstractTemplate, infer_global, signature",
-            "from numba.extending import intrinsic, lower_builtin, register_model",
+            "from numba.extending import intrinsic, lower_builtin, models, register_model",
         },
         "pdb_build/report.py": {"import numba"},
         "pdb_cli/doctor.py": {"import numba"},

@@ -8,7 +8,7 @@ import dask
 import numpy as np
 import pytest
 from dask.sizeof import sizeof
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from pdb_build.cluster.parts import Part, Token
 from pdb_build.cluster.shard import Advance, Pack, Shard, ShardedPattern, ShardSize
@@ -21,6 +21,7 @@ from pdb_core.puzzle import BoardSize, blank_last
 from solver import Iteration
 from solver.engine.boards_search import SearchResult
 from solver.engine.subtrees import SubtreesResult
+from tests.cluster import one_worker
 
 S3, PATTERN = BoardSize(3, 3), Pattern((1, 2, 3, 4, 5, 6))
 
@@ -62,17 +63,6 @@ def test_shard_reports_the_memory_that_it_takes_later(encoding: str) -> None:
     assert sizeof(shard) == reported
 
 
-def one_worker(memory_limit: int) -> LocalCluster:
-    """A worker in a thread of this process."""
-    return LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        memory_limit=memory_limit,
-        dashboard_address="127.0.0.1:0",
-    )
-
-
 def test_dask_knows_the_size_of_a_result_and_writes_it_to_the_disk() -> None:
     """A worker with a limit of memory keeps two results of three in memory."""
     n_bytes = 60_000_000
@@ -80,7 +70,7 @@ def test_dask_knows_the_size_of_a_result_and_writes_it_to_the_disk() -> None:
     def store() -> PatternTable:
         return PatternTable(PATTERN, np.zeros(n_bytes, dtype=np.uint8), (1,), (1,), n_bytes, n_bytes, 1.0)
 
-    # Of its own data only: the process of the tests has others.
+    # Without these limits, which count all memory of the process of the tests.
     settings = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
     with (
         dask.config.set(settings),
