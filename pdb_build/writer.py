@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 
 from pdb_build.durable import digest_of, sync, write_and_sync, writing_errors
+from pdb_build.hdf5_writing import hdf5_file
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
 from pdb_core.encoding import Encoding, count_table_bytes
@@ -78,7 +79,7 @@ class TableFileWriter:
     def _lay_out(self, path: Path) -> None:
         """Make the file with all datasets at their places, contiguous and on whole pages, and nothing in them yet."""
         path.unlink(missing_ok=True)
-        with h5py.File(
+        with hdf5_file(
             path,
             "x",
             alignment_threshold=PAGE_BYTES,
@@ -149,7 +150,7 @@ class TableFileWriter:
         """
         entries: list[PatternHeader] = []
         with writing_errors(self.path):
-            with h5py.File(self._temporary, "r+") as file:
+            with hdf5_file(self._temporary, "r+") as file:
                 for index, use in enumerate(self._uses):
                     if use.index != index:
                         entries.append(replace(entries[use.index], pattern=self._partition.patterns[index], use=use))

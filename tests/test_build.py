@@ -177,8 +177,14 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.tiny
 def test_what_is_read_back_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.pread
-    monkeypatch.setattr(writer.os, "pread", lambda fd, n, offset: bytes(len(real(fd, n, offset))))
+    real, pread = writer.digest_of, os.pread
+
+    def misread(descriptor: int, offset: int, n_bytes: int) -> str:
+        with monkeypatch.context() as during:
+            during.setattr(os, "pread", lambda fd, n, offset: bytes(len(pread(fd, n, offset))))
+            return real(descriptor, offset, n_bytes)
+
+    monkeypatch.setattr(writer, "digest_of", misread)
     with pytest.raises(OutputError, match="not what was written"):
         build_database(plan_for(tmp_path / "a.h5"))
     assert list(tmp_path.iterdir()) == []

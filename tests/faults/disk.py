@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import h5py
-
 # What a full disk refuses; a broken one may refuse anything.
-_TAKES_ROOM = ("write", "pwrite", "fsync", "mkdir", "rename", "replace", "create", "hdf5")
+_TAKES_ROOM = ("write", "pwrite", "fsync", "mkdir", "rename", "replace", "create")
 _CALLS = (
     "pwrite", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "pread", "ftruncate", "stat", "scandir",
 )  # fmt: skip
@@ -36,10 +34,6 @@ class Disk:
             return
         self.n_calls += 1
         if self.n_calls == self.fails_at or (self.stays_broken and self.n_calls > self.fails_at):
-            if call == "hdf5":
-                text = f"unable to write (errno = {self.number}, error message = '{os.strerror(self.number)}')"
-                # h5py raises either, by where HDF5 noticed.
-                raise (RuntimeError if self.n_calls % 2 else OSError)(text)
             raise OSError(self.number, os.strerror(self.number))
 
     def is_ours(self, target: Any) -> bool:
@@ -95,7 +89,6 @@ def mounted(disk: Disk) -> Iterator[Disk]:
         stack.enter_context(patch.object(os, "open", _opened(disk, os.open)))
         stack.enter_context(patch.object(os, "close", _closed(disk, os.close)))
         stack.enter_context(patch.object(io, "open", _opened_file(disk, io.open)))
-        stack.enter_context(patch.object(h5py, "File", _hdf5_file(disk)))
         yield disk
 
 
@@ -139,29 +132,3 @@ def _opened_file(disk: Disk, real: Callable[..., Any]) -> Callable[..., Any]:
         return _File(disk, real(target, mode, *args, **options))
 
     return call
-
-
-def _hdf5_file(disk: Disk) -> type[h5py.File]:
-    """HDF5 makes its calls by itself: it fails where its file is opened, gets something new, or is closed."""
-    real: Any = h5py.File
-
-    class File(real):  # type: ignore[misc]
-        def __init__(self, *args: Any, **options: Any) -> None:
-            disk.check("hdf5")
-            super().__init__(*args, **options)
-
-        def create_group(self, *args: Any, **options: Any) -> Any:
-            disk.check("hdf5")
-            return super().create_group(*args, **options)
-
-        def __getitem__(self, name: Any) -> Any:
-            disk.check("hdf5")
-            return super().__getitem__(name)
-
-        def close(self) -> None:
-            is_open = bool(self)
-            super().close()
-            if is_open:
-                disk.check("hdf5")
-
-    return File
