@@ -106,11 +106,18 @@ def cluster_client(scheduler: str | None, local_cluster: int | None) -> "Iterato
 
 
 def _check_address(address: str) -> None:
-    """Raise `ValueError` for what is no address: a client that fails at one never ends quietly."""
+    """Raise `ValueError` for an address that no client can connect to: one that tries never ends quietly.
+
+    Raises `OSError` if the certificates of the configuration cannot be read.
+    """
+    from distributed import Security
     from distributed.comm import get_address_host_port, parse_address
 
-    if parse_address(address)[0] not in ("inproc", "ucx"):  # they have neither host nor port
+    protocol = parse_address(address)[0]
+    if protocol not in ("inproc", "ucx"):  # they have neither host nor port
         get_address_host_port(address)
+    if protocol == "tls" and Security().get_connection_args("client")["ssl_context"] is None:
+        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/cluster.md)")
 
 
 def start_local_cluster(n_workers: int) -> Any:

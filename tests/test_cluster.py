@@ -94,6 +94,19 @@ def test_address_that_is_none_is_told(address: str) -> None:
         pass
 
 
+def test_missing_certificates_are_told() -> None:
+    """Before a client is made, which would print a traceback at its end."""
+    with pytest.raises(ClusterError, match=r"names no certificates for TLS"), cluster_client("tls://host:8786", None):
+        pass
+    names = {"distributed.comm.tls.client.cert": "/no/such/file", "distributed.comm.tls.ca-file": "/no/such/file"}
+    with (
+        dask.config.set(names),
+        pytest.raises(ClusterError, match="No such file"),
+        cluster_client("tls://host:8786", None),
+    ):
+        pass
+
+
 class EmptyClient:
     """Of a cluster whose first worker comes after a while, or whose scheduler goes away before."""
 
