@@ -53,9 +53,9 @@ def main(
 
 def run() -> None:
     """Entry point of the console scripts."""
-    open_standard_streams()
     # Commands turn their own errors into exit codes. Others are of the help, the version and the completion of shells.
     with errors_as_exit_codes():
+        open_standard_streams()
         _refuse_scripts(sys.argv[1] if len(sys.argv) > 1 else "")
         app()
 

@@ -8,6 +8,8 @@ import os
 import signal
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NoReturn, TypeVar, cast
@@ -64,9 +66,15 @@ def _nothing_swallows_interrupts() -> Iterator[None]:
     def come_again(lost: "sys.UnraisableHookArgs") -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
             number = lost.exc_value.number if isinstance(lost.exc_value, _Terminated) else signal.SIGINT
-            threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
+            threading.Thread(target=send, args=(number, threading.get_ident())).start()
         else:
             before(lost)
+
+    def send(number: int, thread: int) -> None:
+        # One that came before the hook has returned would be lost with it.
+        while come_again.__code__ in (frame.f_code for frame, _ in traceback.walk_stack(sys._current_frames()[thread])):
+            time.sleep(_AGAIN_S)
+        os.kill(os.getpid(), number)
 
     sys.unraisablehook = come_again
     try:

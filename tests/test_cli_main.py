@@ -52,14 +52,39 @@ def test_unknown_command_is_a_usage_error() -> None:
     assert "build" in result.stderr
 
 
+def test_hangup_that_is_ignored_stays_so() -> None:
+    """As `nohup` starts a command."""
+    program = """
+import signal, typer
+from pdb_cli.output import command
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+@command
+def work():
+    signal.raise_signal(signal.SIGHUP)
+    print("done")
+
+typer.run(work)
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+
+
 @pytest.mark.parametrize(
     ("number", "code", "told"),
     [(1, 129, "pdb: the terminal was closed"), (2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")],
 )
 def test_interrupt_that_python_swallows_comes_again(number: int, code: int, told: str) -> None:
+    """Not so early that it is swallowed again: the time between the two is 0 here, and threads change at once."""
     program = f"""
-import signal, time, typer
+import signal, sys, time, typer
+from pdb_cli import output
 from pdb_cli.output import command
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+output._AGAIN_S = 0
+sys.setswitchinterval(1e-6)
 
 class Finalised:
     def __del__(self):

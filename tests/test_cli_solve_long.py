@@ -1,6 +1,8 @@
 """Long runs of `pdb solve`: checkpoints in the log, estimates of the time left, shards of a set of boards."""
 
 import json
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -105,6 +107,23 @@ def test_killed_search_continues_with_the_same_answer(
     again = pdb(*command)
     assert json.loads(again.stdout) == found
     assert "1 finished board in" in again.stderr
+
+
+def test_closed_terminal_saves_a_checkpoint(table: str, hard_board: Board, tmp_path: Path) -> None:
+    """The checkpoint is written when the command ends, and at no other time."""
+    log = tmp_path / "log"
+    program = DIVIDED_EARLY.replace("_WRITE_S = 0.0", "_WRITE_S = 1e9")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        command = ["solve", "--db", table, format_board(hard_board), "--log", str(log)]
+        os.execv(sys.executable, [sys.executable, "-c", program, *command])
+    shown = b""
+    while b"% done" not in shown:
+        shown += os.read(terminal, 65536)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    with SolveLog(log, json.loads(log.read_bytes().partition(b"\n")[0])) as kept:
+        assert kept.checkpoint(hard_board, GOAL).share
 
 
 def write_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:

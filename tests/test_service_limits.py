@@ -344,10 +344,11 @@ def test_sigterm_ends_solves_when_the_time_of_grace_is_over() -> None:
         pool.shutdown()
 
 
-def test_sigint_ends_with_130() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 0)])
+def test_other_signals_end_the_server_too(number: int, code: int) -> None:
     with serving(table()) as server:
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(20) == 130
+        server.process.send_signal(number)
+        assert server.process.wait(20) == code
 
 
 def test_killed_and_started_again_it_is_soon_ready() -> None:

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from starlette.requests import ClientDisconnect
 
 from pdb_core import errors
-from pdb_core.errors import PROBLEM_TYPE, BoardError, BusyError, GoalError, RequestError, UnknownDatabaseError
+from pdb_core.errors import (
+    PROBLEM_TYPE,
+    BoardError,
+    BusyError,
+    GoalError,
+    InputError,
+    RequestError,
+    UnknownDatabaseError,
+)
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_query import Database, open_database
 from pdb_query.service.batch_kernels import answer_bytes, count_lines, find_lines, parse_lines, write_answers
@@ -23,6 +31,7 @@ from pdb_query.service.metrics import Metrics
 from pdb_query.service.problems import problem, problem_body, problem_response, status_of
 from pdb_query.service.room import Room
 from pdb_query.service.served_databases import ServedDatabases
+from pdb_query.service.server import open_socket
 from pdb_query.service.settings import ServiceSettings
 from pdb_query.service.solve_queue import GivenUpError, Job, SolveQueue, Stopping
 from tests.tables import table_file
@@ -423,3 +432,9 @@ def test_what_an_answer_fails_with_is_told_unless_it_has_begun(error: Exception,
     started = [message["status"] for message in sent if message["type"] == "http.response.start"]
     assert started == ([200] if has_begun else [] if status == 499 else [status])
     assert b"a bug" not in b"".join(message.get("body", b"") for message in sent)
+
+
+@pytest.mark.parametrize("host", ["a..b", ".", "x" * 64 + ".org", "\xe4" * 80])
+def test_host_that_is_no_name_is_refused(host: str) -> None:
+    with pytest.raises(InputError, match=r"is not the name of a host; choose another with --host$"):
+        open_socket(host, 0)
