@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -118,12 +119,12 @@ def test_closed_terminal_saves_a_checkpoint(table: str, hard_board: Board, tmp_p
         command = ["solve", "--db", table, format_board(hard_board), "--log", str(log)]
         os.execv(sys.executable, [sys.executable, "-c", program, *command])
     shown = b""
-    while b"% done" not in shown:
+    # In the midst of a threshold.
+    while re.search(rb" [1-5]\d% done", shown) is None:
         shown += os.read(terminal, 65536)
     os.close(terminal)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
-    with SolveLog(log, json.loads(log.read_bytes().partition(b"\n")[0])) as kept:
-        assert kept.checkpoint(hard_board, GOAL).share
+    assert log.read_bytes().count(b'"subtrees"') == 1
 
 
 def write_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
