@@ -26,7 +26,8 @@ from tests.broken_streams import KINDS
 from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, pdb
 from tests.fork_server import fork_server
 
-_DOCUMENTED = {0, 1, 2, 3, 4, 5, 128 + signal.SIGPIPE}
+# 1 would be an error that Python reports with a traceback, which a closed stderr hides.
+_DOCUMENTED = {0, 2, 3, 4, 5, 128 + signal.SIGPIPE}
 _STDOUT, _STDERR = "1", "2"
 NEAR = "1 2 3/4 5 6/0 7 8"
 
@@ -124,7 +125,7 @@ def random_faults(chance: random.Random) -> tuple[dict[str, str], dict[str, int]
     if chance.random() < 0.3:
         limits["FSIZE"] = chance.choice((0, 1, 10, 100, 1000, 5000, 20_000))
     if chance.random() < 0.3:
-        limits["NOFILE"] = chance.randrange(3, 30)
+        limits["NOFILE"] = chance.randrange(5, 30)  # with fewer Python itself cannot read its modules
     return streams, limits
 
 
