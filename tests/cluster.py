@@ -17,8 +17,15 @@ _WAIT_S = 60
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """A `LocalCluster` of two processes, for all tests of a module. Import it by its name."""
+    """A `LocalCluster` of two processes, for all tests of a module. Import it by its name.
+
+    Commands that the module starts find its certificates in their environment.
+    """
     with start_local_cluster(N_WORKERS) as started:
+        prefix = "DASK_DISTRIBUTED__COMM__TLS__"
+        os.environ[f"{prefix}CA_FILE"] = started.security.tls_ca_file
+        for name in ("cert", "key"):
+            os.environ[f"{prefix}CLIENT__{name.upper()}"] = getattr(started.security, f"tls_client_{name}")
         yield started
 
 

@@ -116,7 +116,7 @@ def test_worker_killed_while_a_board_is_split_changes_nothing(client: Client) ->
 def test_tables_that_a_worker_lacks_are_told(client: Client, tmp_path: Path) -> None:
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database, database_for("8", "3x3") as other:
         boards = solvable_boards(S3, blank_last(S3), 3, 1)
-        with pytest.raises(ClusterError, match=r"worker at tcp://\S+ cannot search: there is no table file"):
+        with pytest.raises(ClusterError, match=r"worker at tls://\S+ cannot search: there is no table file"):
             solved(client, boards, database, worker_folder=tmp_path)
         (tmp_path / database.path.name).write_bytes(other.path.read_bytes())
         with pytest.raises(ClusterError, match="holds other tables than the client's"):
@@ -135,7 +135,7 @@ def test_command_writes_what_it_writes_locally(cluster: Any, small_table: str) -
         here, there = pdb(*command), pdb(*command, "--scheduler", cluster.scheduler_address)
         assert (here.returncode, there.returncode) == (3, 3), there.stderr
         assert without_seconds(there.stdout) == without_seconds(here.stdout)
-        assert "2 threads on tcp://" in there.stderr
+        assert "2 threads on tls://" in there.stderr
         assert "odd permutation" in there.stderr
 
 
