@@ -1,6 +1,9 @@
 """What the tests of the solver share: databases, boards, node counts."""
 
 from collections.abc import Iterable
+from typing import TypeVar
+
+from numba import config
 
 from pdb_core.cost import DEFAULT_COST, Cost
 from pdb_core.encoding import Encoding
@@ -10,6 +13,7 @@ from solver import Iteration
 from tests.tables import table_file
 
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
+Item = TypeVar("Item")
 
 
 def database_for(
@@ -20,6 +24,11 @@ def database_for(
 
 def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Board]:
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
+
+
+def share(items: Iterable[Item], one_in: int) -> list[Item]:
+    """Return all items; with the JIT off, where they take a hundred times as long, one in so many."""
+    return list(items)[:: one_in if config.DISABLE_JIT else 1]
 
 
 def hard_board() -> Board:

@@ -21,7 +21,7 @@ from solver.engine.catalogue_stages import distinct_units
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.unit_tables import Heuristic
 from tests.command_line import pdb
-from tests.solving import solvable_boards
+from tests.solving import share, solvable_boards
 from tests.tables import table_file
 from tests.test_engine import engine_for, node_counts
 
@@ -105,7 +105,7 @@ def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], 
         searches = [engine_for(separate, rounds=(SCALAR,))]
         searches += [engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, WIDE, SCALAR)]
         searches += [engine_for(separate, rounds=(CATALOGUE,)), engine_for([joined], batch=3, rounds=(CATALOGUE,))]
-        for board in solvable_boards(joined.size, joined.goal, 5, 2):
+        for board in share(solvable_boards(joined.size, joined.goal, 5, 2), 3):
             results = [search.search(board) for search in searches]
             assert len({len(result.tiles or ()) for result in results}) == 1
             complete = [node_counts(result.iterations[:-1]) for result in results]
@@ -145,7 +145,7 @@ def test_more_than_32_tables_are_searched_alike() -> None:
         one, other = (engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, SCALAR))
         assert isinstance(one.engine.stages, CatalogueStages)
         assert one.engine.stages.n_words == 2
-        for board in solvable_boards(S3, blank_last(S3), 6, 4):
+        for board in share(solvable_boards(S3, blank_last(S3), 6, 4), 3):
             found, expected = one.search(board), other.search(board)
             assert node_counts(found.iterations[:-1]) == node_counts(expected.iterations[:-1])
             assert len(found.tiles or ()) == len(expected.tiles or ())

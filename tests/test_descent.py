@@ -17,6 +17,7 @@ from pdb_core.symmetry import mappings_between
 from pdb_query import Database, open_database
 from tests import naive
 from tests.naive_every_move import naive_every_move_distances
+from tests.solving import share
 from tests.tables import table_file
 
 pytestmark = pytest.mark.patient
@@ -117,7 +118,7 @@ def test_a_cycle_in_a_damaged_table_ends_and_raises() -> None:
             content[start + cell] = content_of.get(cell, 0)
         with with_table_bytes(database, content):
             boards = [board for board in every_board(size) if board.index(1) in content_of]
-            for board in boards[:20]:
+            for board in share(boards[:20], 5):
                 with pytest.raises(TableFileDamagedError, match=r"3x2.* is damaged: .*; build it again") as raised:
                     database.probe(board)
                 assert str(database.path) in str(raised.value)

@@ -15,7 +15,7 @@ from solver.engine.unit_tables import Heuristic
 from solver.engine.wide_round_kernels import WideStages
 from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, find_duplicates, move_machine
 from tests import naive
-from tests.solving import S3, S4, database_for, node_counts, solvable_boards
+from tests.solving import S3, S4, database_for, node_counts, share, solvable_boards
 
 pytestmark = pytest.mark.patient
 
@@ -46,7 +46,7 @@ def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int
     duplicates = duplicates_up_to(max_duplicate)
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
-        for board in solvable_boards(S3, goal, 4, 9):
+        for board in share(solvable_boards(S3, goal, 4, 9), 4):
             expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
             for batch in (1, 5, 64):
                 for kind in (VECTOR, WIDE, SCALAR):

@@ -18,7 +18,7 @@ from solver.engine.pieces import PiecesPart
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
 from tests.naive import naive_distances, naive_duplicates, naive_frontier
-from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
+from tests.solving import S3, S4, database_for, hard_board, node_counts, share, solvable_boards
 
 pytestmark = pytest.mark.patient
 
@@ -69,7 +69,7 @@ def letters(moves: list[int]) -> str:
 def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
     duplicates = naive_duplicates(max_duplicate)
     with database_for(*PARTITIONS[S3], encoding="bits") as database:
-        for board in solvable_boards(S3, blank_last(S3), 2, 21):
+        for board in share(solvable_boards(S3, blank_last(S3), 2, 21), 2):
             h = {}
 
             def h_of(at: Board, known: dict[Board, int] = h) -> int:

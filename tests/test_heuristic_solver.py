@@ -22,7 +22,7 @@ from solver.heuristics.evaluate_kernels import evaluate
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, move_machine
 from tests.naive import naive_distances, naive_duplicates, naive_manhattan, naive_shortest_solutions
 from tests.naive_classic import naive_classic_thresholds
-from tests.solving import S3, S4, hard_board, node_counts, solvable_boards
+from tests.solving import S3, S4, hard_board, node_counts, share, solvable_boards
 
 GOLDEN = Path(__file__).parent / "golden" / "classic.csv"
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
@@ -52,7 +52,8 @@ def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> Sea
 def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[str, ...], plain: bool) -> None:
     goal = blank_first(size) if plain else blank_last(size)
     searcher = ida_star_for(size, goal, names, plain=plain)
-    for board, distance in list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]:
+    boards = list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]
+    for board, distance in share(boards, 8):
         assert len(solved(searcher, board, goal, size).tiles or ()) == distance
 
 
@@ -154,7 +155,7 @@ def test_all_shortest_solutions_are_counted(name: str) -> None:
     size = BoardSize(3, 2)
     goal = blank_last(size)
     searcher = ida_star_for(size, goal, [name], keeps_equals=True)
-    for board, n_solutions in list(naive_shortest_solutions(size, goal).items())[::9]:
+    for board, n_solutions in share(list(naive_shortest_solutions(size, goal).items())[::9], 4):
         listed: list[tuple[int, ...]] = []
         result = searcher.search(board, finds_all=True, listed=listed.append)
         assert result.n_solutions == n_solutions == len(set(listed)) == len(listed)

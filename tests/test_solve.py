@@ -10,7 +10,7 @@ from pdb_core.errors import BoardError, GoalError, UnsolvableError, WrongAnswerE
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size
 from solver import Solver, replay
 from tests import naive
-from tests.solving import S3, database_for, solvable_boards
+from tests.solving import S3, database_for, share, solvable_boards
 
 
 @pytest.mark.tiny
@@ -31,7 +31,7 @@ def test_every_board_of_small_sizes_is_solved_in_its_distance(
     goal_board = parse_goal(goal, board_size)
     with database_for(partition, size, goal, encoding) as database:
         solver = Solver(database)
-        for board, distance in naive.naive_distances(board_size, goal_board).items():
+        for board, distance in share(naive.naive_distances(board_size, goal_board).items(), 4):
             solution = solver.solve(board)
             assert solution.length == distance
             assert solution.is_optimal

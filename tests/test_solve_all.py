@@ -7,7 +7,7 @@ from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import BoardSize, blank_last, parse_size
 from solver import HeuristicSolver, Solver, WorkerPool, replay
 from tests import naive
-from tests.solving import S4, database_for, solvable_boards
+from tests.solving import S4, database_for, share, solvable_boards
 
 pytestmark = pytest.mark.patient
 
@@ -38,7 +38,7 @@ def assert_all_solutions(partition: str, size: str, encoding: Encoding, step: in
     counts = naive.naive_shortest_solutions(board_size, goal)
     with database_for(partition, size, encoding=encoding) as database:
         solver = Solver(database)
-        for board in list(distances)[::step]:
+        for board in share(list(distances)[::step], 6):
             found: list[tuple[int, ...]] = []
             solution = solver.solve_all(board, listed=found.append)
             assert solution.length == distances[board]

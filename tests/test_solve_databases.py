@@ -6,7 +6,7 @@ from pdb_core.errors import TableMismatchError
 from pdb_core.puzzle import Board, blank_last
 from solver import Solver
 from tests import naive
-from tests.solving import S3, database_for, node_counts, solvable_boards
+from tests.solving import S3, database_for, node_counts, share, solvable_boards
 
 pytestmark = pytest.mark.patient
 
@@ -20,7 +20,7 @@ def test_several_databases_prune_with_the_largest_of_their_sums() -> None:
         database_for(names[1], "3x3", encoding="bits") as second,
     ):
         solver = Solver(first, second)
-        for board in solvable_boards(S3, goal, 6, 15):
+        for board in share(solvable_boards(S3, goal, 6, 15), 4):
 
             def h(at: Board) -> int:
                 return max(first.probe(at).maximum, second.probe(at).maximum)
