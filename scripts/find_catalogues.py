@@ -1,0 +1,259 @@
+"""Find catalogues of the 24-puzzle whose sums leave few nodes for the tables that they look up, by sampling.
+
+    python scripts/find_catalogues.py 6666.h5 --boards korf50-24puzzle --tiles 6,6,6,6 --tiles 7,7,7,3 --patterns 100
+
+Samples the nodes that IDA* expands with the tables of a file; a set of partitions that is used together with them
+leaves those where no sum exceeds the moves left. Patterns are those of partitions with large lifts of pairs and triples
+of tiles over Manhattan distance, and all partitions that can be made of them are tried. Prints sets, the nodes they
+leave, and the tables they look up. docs/decisions/0034-sets-found-by-sampling.md has the method and what came out.
+"""
+
+import argparse
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_build.search import search_pattern
+from pdb_core.lookup import lookup_tables, sum_views
+from pdb_core.pattern import Pattern, parse_partition
+from pdb_core.probe import probe_boards
+from pdb_core.puzzle import Board, BoardSize
+from pdb_core.symmetry import goal_symmetries
+from pdb_query import Database, open_database, read_instances
+
+Boards = npt.NDArray[np.uint8]
+Tiles = tuple[int, ...]
+Parts = tuple[Tiles, ...]
+# The time of a node is in proportion to the tables looked up, and so many more.
+_OTHER_WORK = 3.0
+
+
+def sample_nodes(
+    database: Database, board: Board, threshold: int, n_kept: int, n_sampled: int, rng: np.random.Generator
+) -> tuple[Boards, npt.NDArray[np.int64], float]:
+    """Return nodes that IDA* expands at a threshold, moves back left out, uniformly: boards, moves left; and an
+    estimate of how many there are. Of each level `n_kept` are searched on.
+    """
+    size = database.size
+    near = np.full((size.n_cells, 4), -1)
+    for cell, neighbours in enumerate(size.neighbours):
+        near[cell, : len(neighbours)] = neighbours
+    boards, blanks, previous = np.array([board], dtype=np.uint8), np.array([board.index(0)]), np.array([-1])
+    levels, counts, weight = [], [], 1.0
+    while len(boards):
+        levels.append(boards)
+        counts.append(weight * len(boards))
+        cells = near[blanks]
+        parents, columns = np.nonzero((cells >= 0) & (cells != previous[:, None]))
+        from_cells, to_cells = cells[parents, columns], blanks[parents]
+        children, rows = boards[parents], np.arange(len(parents))
+        children[rows, to_cells] = children[rows, from_cells]
+        children[rows, from_cells] = 0
+        kept = np.flatnonzero(database.probe_batch(children).maximum + len(levels) <= threshold)
+        if len(kept) > n_kept:
+            weight *= len(kept) / n_kept
+            kept = rng.choice(kept, n_kept, replace=False)
+        boards, blanks, previous = children[kept], from_cells[kept], to_cells[kept]
+    n_of_level = rng.multinomial(n_sampled, np.array(counts) / sum(counts))
+    chosen = [level[rng.integers(len(level), size=n)] for level, n in zip(levels, n_of_level, strict=True)]
+    return np.concatenate(chosen), np.repeat(threshold - np.arange(len(levels)), n_of_level), sum(counts)
+
+
+class Patterns:
+    """The distances of patterns and of their reflections on sampled nodes."""
+
+    def __init__(self, size: BoardSize, goal: Board, boards: Boards) -> None:
+        self.size, self.goal, self.boards = size, goal, boards
+        cells = goal_symmetries(goal, size)[1].cell_map
+        self._image = {goal[cell]: goal[cells[cell]] for cell in range(size.n_cells)}
+        self._known: dict[Tiles, npt.NDArray[np.uint8]] = {}
+
+    def reflected(self, tiles: Tiles) -> Tiles:
+        """Return the tiles of the reflected pattern, ascending."""
+        return tuple(sorted(self._image[tile] for tile in tiles))
+
+    def distances(self, tiles: Tiles) -> npt.NDArray[np.uint8]:
+        """Return uint8[2, n]: the distances of a pattern in each board, and in its reflection."""
+        one = min(tiles, self.reflected(tiles))
+        if one not in self._known:
+            self._known[one] = self._look_up(one)
+        return self._known[one] if tiles == one else self._known[one][::-1]
+
+    def _look_up(self, tiles: Tiles) -> npt.NDArray[np.uint8]:
+        others = [(tile,) for tile in range(1, self.size.n_cells) if tile not in tiles]
+        text = "/".join(",".join(map(str, part)) for part in (tiles, *others))
+        partition = parse_partition(text, self.size, self.goal)
+        tables = [search_pattern(self.size, self.goal, Pattern(at.tiles), "bits", n_threads=2).table
+                  for at in partition.patterns]  # fmt: skip
+        memory = np.concatenate(tables)
+        memory.flags.writeable = False
+        starts = np.cumsum([0, *map(len, tables)])[:-1].tolist()
+        lookup = lookup_tables(self.size, self.goal, partition, "bits", memory, starts)
+        views = sum_views(self.size, self.goal, partition, goal_symmetries(self.goal, self.size)[:2])
+        values = np.empty((len(self.boards), *views.view_of_unit.shape), dtype=np.uint8)
+        masks, labels = np.empty((2, *values.shape), dtype=np.int64)
+        probe_boards(np.ascontiguousarray(self.boards), lookup, views, masks, labels, values)
+        index = next(i for i, pattern in enumerate(partition.patterns) if tuple(sorted(pattern.tiles)) == tiles)
+        return values[:, :, index].T.copy()
+
+    def leaves(self, parts: Parts, moves_left: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Return which of the nodes neither the sum of a partition nor the reflected one prunes."""
+        total = sum(self.distances(tiles).astype(np.int64) for tiles in parts)
+        return (np.asarray(total) <= moves_left).all(axis=0)
+
+    def units(self, parts: Parts) -> set[Tiles]:
+        """Return the tables that a node looks up for a partition, each reflection counted."""
+        return {tiles for part in parts for tiles in (part, self.reflected(part))}
+
+
+class Lifts:
+    """How far pairs and triples of tiles lift the mean distance above those of their parts."""
+
+    def __init__(self, size: BoardSize, goal: Board) -> None:
+        self._size, self._goal = size, goal
+        self._mean = cache(self._mean_distance)
+        self.of = cache(self._lift)
+
+    def _mean_distance(self, tiles: Tiles) -> float:
+        histogram = np.array(search_pattern(self._size, self._goal, Pattern(tiles), "bytes", n_threads=1).histogram)
+        return float((np.arange(len(histogram)) * histogram).sum() / histogram.sum())
+
+    def _lift(self, tiles: Tiles) -> float:
+        parts = (part for n in range(1, len(tiles)) for part in itertools.combinations(tiles, n))
+        return self._mean(tiles) - sum(self.of(part) for part in parts)
+
+    def score(self, tiles: Sequence[int]) -> float:
+        """Return the lifts of all pairs and triples of a pattern."""
+        ordered = sorted(tiles)
+        return sum(self.of(part) for n in (2, 3) for part in itertools.combinations(ordered, n))
+
+
+def annealed(lifts: Lifts, n_tiles: int, sizes: Sequence[int], seed: int, n_steps: int = 4000) -> Iterator[Parts]:
+    """Yield the partitions with patterns of these sizes that a simulated annealing of their lifts comes by."""
+    rng = np.random.default_rng(seed)
+    tiles = rng.permutation(np.arange(1, n_tiles + 1)).tolist()
+    ends = np.cumsum(sizes).tolist()
+    parts = [tiles[end - n : end] for end, n in zip(ends, sizes, strict=True)]
+    scores = [lifts.score(part) for part in parts]
+    for step in range(n_steps):
+        a, b = rng.choice(len(parts), 2, replace=False)
+        x, y = rng.integers(len(parts[a])), rng.integers(len(parts[b]))
+        parts[a][x], parts[b][y] = parts[b][y], parts[a][x]
+        found = lifts.score(parts[a]), lifts.score(parts[b])
+        gain = sum(found) - scores[a] - scores[b]
+        if rng.random() < math.exp(min(0.0, gain / (0.4 * (1 - step / n_steps) + 0.02))):
+            scores[a], scores[b] = found
+            if step > n_steps // 2:
+                yield tuple(sorted(tuple(sorted(part)) for part in parts))
+        else:
+            parts[a][x], parts[b][y] = parts[b][y], parts[a][x]
+
+
+def covers(pool: set[Tiles], n_tiles: int, n_rest: int) -> Iterator[Parts]:
+    """Yield the partitions of the tiles into patterns of the pool, and up to `n_rest` tiles beside them."""
+    by_tile = {tile: [tiles for tiles in pool if tile in tiles] for tile in range(1, n_tiles + 1)}
+
+    def complete(parts: Parts, rest: Tiles) -> Iterator[Parts]:
+        used = set(rest).union(*parts)
+        tile = next((tile for tile in range(1, n_tiles + 1) if tile not in used), None)
+        if tile is None:
+            yield tuple(sorted((*parts, rest) if rest else parts))
+            return
+        for tiles in by_tile[tile]:
+            if used.isdisjoint(tiles):
+                yield from complete((*parts, tiles), rest)
+        if len(rest) < n_rest:
+            yield from complete(parts, (*rest, tile))
+
+    yield from complete((), ())
+
+
+def choose(left: Boards, units: npt.NDArray[np.bool_], base: npt.NDArray[np.bool_]) -> list[int]:
+    """Return a set of partitions of little estimated time, by adding, removing and exchanging one at a time.
+
+    left   uint8[q, boards, n]  a bit for each node, 1 if a partition leaves it
+    units  bool[q, u]           the tables that a partition looks up
+    base   bool[u]              those that are looked up anyway
+    """
+
+    def times(at: list[int]) -> npt.NDArray[np.float64]:
+        """Return the time of a set with each of the partitions added."""
+        nodes = mean_left(left & np.bitwise_and.reduce(left[at], axis=0, initial=255))
+        return nodes * ((units | units[at].any(axis=0) | base).sum(axis=1) + _OTHER_WORK)
+
+    chosen: list[int] = []
+    best = math.inf
+    while True:
+        # The set itself, for one more; and without each of its partitions, for another one.
+        sets = [chosen, *(chosen[:i] + chosen[i + 1 :] for i in range(len(chosen)))]
+        time, at, added = min((float(found.min()), at, int(found.argmin())) for at in sets for found in [times(at)])
+        if time >= best * (1 - 1e-9):
+            return chosen
+        best, chosen = time, [*at, added]
+
+
+def mean_left(left: Boards) -> npt.NDArray[np.float64]:
+    """Return the part of the bits that are 1, for uint8[..., boards, n] the geometric mean over the boards."""
+    parts = np.bitwise_count(left).mean(axis=-1, dtype=np.float64) / 8
+    return np.asarray(np.exp(np.log(np.maximum(parts, 1e-6)).mean(axis=-1)))
+
+
+def pool_of(lifts: Lifts, patterns: Patterns, sizes: Sequence[int], n_wanted: int, seed: int) -> set[Tiles]:
+    """Return the patterns of the partitions with the largest lifts, and their reflections."""
+    n_tiles = patterns.size.n_cells - 1
+    found = {parts for i in range(20) for parts in annealed(lifts, n_tiles, sizes, seed + i)}
+    pool: set[Tiles] = set()
+    for parts in sorted(found, key=lambda parts: (-sum(map(lifts.score, parts)), parts)):
+        if len(pool) < 2 * n_wanted:
+            pool |= {tiles for part in parts for tiles in (part, patterns.reflected(part))}
+    return pool
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("database", help="the table file whose nodes are sampled")
+    parser.add_argument("--boards", default="korf50-24puzzle", help="boards with known optimal lengths")
+    parser.add_argument("--tiles", action="append", required=True, help="sizes of the patterns of partitions to try")
+    parser.add_argument("--rest", type=int, default=0, help="a pattern of up to so many tiles may be any")
+    parser.add_argument("--patterns", type=int, default=100, help="of each of --tiles, and as many reflections")
+    parser.add_argument("--kept", type=int, default=20_000, help="nodes searched on at each depth")
+    parser.add_argument("--nodes", type=int, default=3000, help="sampled for each board, a multiple of 8")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    with open_database(options.database, load="huge") as database:
+        size, goal = database.size, database.goal
+        base = tuple(tuple(sorted(pattern.tiles)) for pattern in database.header.partition.patterns)
+        samples = [
+            sample_nodes(database, at.board, at.optimal_length - 2, options.kept, options.nodes, rng)
+            for at in read_instances(options.boards, size)
+            if at.optimal_length is not None
+        ]
+    patterns = Patterns(size, goal, np.concatenate([boards for boards, _, _ in samples]))
+    moves_left = np.concatenate([left for _, left, _ in samples])
+    lifts, pool = Lifts(size, goal), set[Tiles]()
+    for text in options.tiles:
+        pool |= pool_of(lifts, patterns, [int(n) for n in text.split(",")], options.patterns, options.seed)
+    pool = {tiles for tiles in pool if len(tiles) > options.rest}
+    partitions = sorted(set(covers(pool, size.n_cells - 1, options.rest)))
+    print(f"{len(pool)} patterns, {len(partitions)} partitions", flush=True)
+    left = np.array(
+        [np.packbits(patterns.leaves(parts, moves_left).reshape(len(samples), -1), axis=1) for parts in partitions]
+    )
+    names = sorted(set().union(*(patterns.units(parts) for parts in (base, *partitions))))
+    units = np.array([[name in patterns.units(parts) for name in names] for parts in (base, *partitions)])
+    chosen = choose(left, units[1:], units[0])
+    nodes = mean_left(np.bitwise_and.reduce(left[chosen], axis=0, initial=255))
+    print(
+        f"{nodes:.4f} of the nodes are left, {(units[1:][chosen].any(axis=0) | units[0]).sum()} tables are looked up:"
+    )
+    for index in chosen:
+        print("/".join(",".join(map(str, tiles)) for tiles in partitions[index]))
+
+
+if __name__ == "__main__":
+    main()
