@@ -20,7 +20,8 @@ class ReaderGoneError(PdbError):
 
 
 def open_standard_streams() -> None:
-    """Replace `sys.stdout` and `sys.stderr` by streams that know what to do when they cannot be written.
+    """Replace `sys.stdout` and `sys.stderr` by streams that know what to do when they cannot be written, unless a
+    program that calls the command has replaced them.
 
     Results that cannot be written raise `OutputError`, `DiskFullError` or `ReaderGoneError`; the rest of them is then
     discarded. Messages that cannot be written are discarded. Characters that the encoding
@@ -35,8 +36,10 @@ def open_standard_streams() -> None:
             os.dup2(null, descriptor)
             if null != descriptor:
                 os.close(null)
-    sys.stdout = _text(_Results(_STDOUT, "wb", closefd=False), sys.stdout)
-    sys.stderr = _text(_Messages(_STDERR, "wb", closefd=False), sys.stderr, line_buffering=True)
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _text(_Results(_STDOUT, "wb", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _text(_Messages(_STDERR, "wb", closefd=False), sys.stderr, line_buffering=True)
 
 
 def _is_usable(descriptor: int) -> bool:

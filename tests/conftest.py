@@ -1,6 +1,7 @@
 """Options of the suite, what runs with the JIT off, and the fixtures that several files of tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,14 @@ def own_cache(tmp_path: Path) -> str:
     folder.mkdir()
     (folder / "kernels").symlink_to(cache_home() / "kernels")
     return str(folder)
+
+
+@pytest.fixture
+def hangup_ends() -> Iterator[None]:
+    """SIGHUP ends what the test starts, also if the suite itself was started by `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

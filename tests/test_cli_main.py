@@ -71,6 +71,7 @@ typer.run(work)
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
 
 
+@pytest.mark.usefixtures("hangup_ends")
 @pytest.mark.parametrize(
     ("number", "code", "told"),
     [(1, 129, "pdb: the terminal was closed"), (2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")],

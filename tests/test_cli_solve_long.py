@@ -113,6 +113,7 @@ def test_killed_search_continues_with_the_same_answer(
     assert "1 finished board in" in again.stderr
 
 
+@pytest.mark.usefixtures("hangup_ends")
 def test_closed_terminal_saves_a_checkpoint(table: str, tmp_path: Path) -> None:
     """The checkpoint is written when the command ends, and at no other time."""
     log = tmp_path / "log"

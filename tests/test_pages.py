@@ -11,9 +11,10 @@ from tests.pages import ROOT, Block, Reader, Servers, blocks, commands, compare,
 
 # Blocks of these hold commands or code that run; the others are data.
 RUN = ("console", "python")
-DATA = ("text", "json", "ini", "nginx", "caddy")
+DATA = ("text", "json", "yaml", "ini", "nginx", "caddy")
 # What is not run, as the beginning of the command, and why.
 NOT_RUN = {
+    "openssl ": "makes certificates; tests/test_cluster.py has its own",
     "dask ": "a cluster of machines; tests/test_cluster*.py start theirs in the process",
     "pdb build 6666 --size 5x5 --scheduler": "asks that cluster; tests/test_cluster_build.py",
     "pdb solve --db 6666.h5 --instances korf50-24puzzle --log": "takes days; tests/test_cli_solve_long.py",

@@ -344,6 +344,7 @@ def test_sigterm_ends_solves_when_the_time_of_grace_is_over() -> None:
         pool.shutdown()
 
 
+@pytest.mark.usefixtures("hangup_ends")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 0)])
 def test_other_signals_end_the_server_too(number: int, code: int) -> None:
     with serving(table()) as server:
