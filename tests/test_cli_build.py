@@ -134,6 +134,25 @@ def test_interrupted_build_ends_within_a_second_and_leaves_nothing(tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir() if path.suffix == ".h5" and not path.name.startswith(".")] == []
 
 
+@pytest.mark.usefixtures("hangup_ends")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int, code: int) -> None:
+    process = subprocess.Popen(
+        [*PROGRAM, "build", "663", "--checkpoint-every", "0"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not any((tmp_path / "663.h5.partial").glob("checkpoint-*.json")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    _out, err = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert "663.h5 is kept up to" in err
+    assert not (tmp_path / "663.h5").exists()
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_is_built_and_told(tmp_path: Path, encoding: str) -> None:
     record = json.loads(pdb("build", "8", "--encoding", encoding, "--format", "ndjson", cwd=tmp_path).stdout)
