@@ -28,7 +28,7 @@ from pdb_query import Database, open_database, read_instances
 Boards = npt.NDArray[np.uint8]
 Tiles = tuple[int, ...]
 Parts = tuple[Tiles, ...]
-# The time of a node is in proportion to the tables looked up, and so many more.
+# The time of a node was measured as proportional to the number of tables looked up plus this.
 _OTHER_WORK = 3.0
 
 
@@ -111,7 +111,7 @@ class Patterns:
 
 
 class Lifts:
-    """How far pairs and triples of tiles lift the mean distance above those of their parts."""
+    """Lifts of pairs and triples of tiles: the mean distance of a pattern less those of its parts."""
 
     def __init__(self, size: BoardSize, goal: Board) -> None:
         self._size, self._goal = size, goal

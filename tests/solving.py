@@ -27,7 +27,7 @@ def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Boa
 
 
 def share(items: Iterable[Item], one_in: int) -> list[Item]:
-    """Return all items; with the JIT off, where they take a hundred times as long, one in so many."""
+    """Return all items; with the JIT off, which makes tests a hundred times as slow, only one in `one_in`."""
     return list(items)[:: one_in if config.DISABLE_JIT else 1]
 
 
