@@ -101,8 +101,9 @@ class WorkerPool:
                     self._run_unlocked(self._tasks.popleft())
                 elif self._is_closed:
                     return
-                else:
-                    search = min(self._open_searches(), key=lambda at: self._n_helpers[at])
+                # A search ends without the lock of the pool: it may have ended since.
+                elif open_searches := self._open_searches():
+                    search = min(open_searches, key=lambda at: self._n_helpers[at])
                     self._n_helpers[search] += 1
                     self._run_unlocked(search.help)
                     if search in self._n_helpers:
