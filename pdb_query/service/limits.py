@@ -20,7 +20,7 @@ from pdb_query.service.settings import ServiceSettings
 _SMALL_BODY_BYTES = 64_000
 # An answer goes out in pieces of this size, each when the client has read most of those before.
 _PIECE_BYTES = 256_000
-_METHODS = ("GET", "HEAD", "OPTIONS", "POST")
+_METHODS = ("GET", "OPTIONS", "POST")
 CLIENT_GONE = 499  # for the count of requests: the client has closed the connection
 _REQUEST_ID = b"x-request-id"
 # An id that a proxy has given. Others are replaced: the id goes into the log.
