@@ -19,7 +19,7 @@ from pdb_core.pattern import MAX_PATTERN_TILES, Catalogue, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES
-from pdb_core.sharing import TableUse, own_tables, shared_tables
+from pdb_core.shared_tables import TableUse, own_tables, shared_tables
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
@@ -109,8 +109,8 @@ def plan_build(
 ) -> BuildPlan:
     """Work out what building `partition` takes on this machine. `n_threads` defaults to all cores.
 
-    `share_tables`: whether patterns that a symmetry maps onto each other have one table, see `pdb_core.sharing`; files
-    of separate tables are for programs that know the older format alone.
+    `share_tables`: whether patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`;
+    files of separate tables are for programs that know the older format alone.
 
     Raises `InputError` where tables of the partition's cost are not written in `encoding`.
     """

@@ -26,7 +26,7 @@ from pdb_core.schema import (
     pattern_group,
     write_header,
 )
-from pdb_core.sharing import TableUse, own_tables
+from pdb_core.shared_tables import TableUse, own_tables
 
 
 @dataclass(frozen=True)

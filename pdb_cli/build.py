@@ -23,7 +23,7 @@ from pdb_cli.output import Format, command, count, message, on_terminal, plural,
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress, BuildResult
-    from pdb_build.cluster import PatternTask
+    from pdb_cluster import PatternTask
     from pdb_core.pattern import Partition
 
 # Seconds between two lines of a log.
@@ -126,7 +126,7 @@ def _build_on_cluster(
     fresh: bool,
 ) -> "list[BuildResult]":
     """Build on a Dask cluster; with `dry_run` only say how, or that there is no room."""
-    from pdb_build.cluster import build_on_cluster, check_cluster_plan
+    from pdb_cluster import build_on_cluster, check_cluster_plan
 
     results = []
     with cluster_client(scheduler, local_cluster) as client:

@@ -20,7 +20,7 @@ from pdb_core.errors import InputError
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board
     from pdb_query import Database
-    from pdb_query.service import Progress
+    from pdb_service.solving import Progress
     from solver import Solution, Solver
 
 
@@ -82,15 +82,16 @@ def serve(
     check_load(load)
     prepare()
     try:
-        from pdb_query.service import ServiceSettings, create_app
-        from pdb_query.service import serve as run
+        from pdb_service.app import create_app
+        from pdb_service.server import serve as run
+        from pdb_service.settings import ServiceSettings
     except ModuleNotFoundError as error:
         raise InputError(
             f"{error.name} is not installed; pip install 'tile-pdb[serve]' brings what pdb serve needs"
         ) from None
-    from pdb_query.service.hosts import advice, hosts_of, read_host, read_origin
-    from pdb_query.service.server import open_socket
-    from pdb_query.service.systemd import tell_ready
+    from pdb_service.hosts import advice, hosts_of, read_host, read_origin
+    from pdb_service.server import open_socket
+    from pdb_service.systemd import tell_ready
 
     settings = ServiceSettings(
         n_solves=solves or len(os.sched_getaffinity(0)),

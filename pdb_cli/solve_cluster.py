@@ -13,7 +13,7 @@ from pdb_cli.output import ProgressLine, count, message, plural
 from pdb_cli.solve_log import SolveLog
 
 if TYPE_CHECKING:
-    from pdb_cluster.batch import ClusterProgress, Request
+    from pdb_cluster.solve_boards import ClusterProgress, Request
     from pdb_core.errors import MemoryLimitError, UnsolvableError
     from pdb_core.puzzle import Board
     from pdb_query import Instance
@@ -50,7 +50,7 @@ def cluster_outcomes(
     """Each board, its goal and its answer, in their order; those in the log are not searched. None among `instances`:
     the next is not known yet.
     """
-    from pdb_cluster.batch import ClusterBatch, Request
+    from pdb_cluster.solve_boards import ClusterBatch, Request
 
     taken: deque[tuple[Instance, Board]] = deque()
     ids: list[str] = []

@@ -1,4 +1,9 @@
-"""Solving on a Dask cluster: many boards as tasks, and a hard board split into subtrees. Start reading in `batch`.
+"""Building and solving on a Dask cluster. Start reading in `build` and in `solve_boards`.
 
-The tables are not sent: each worker maps its own copy of the file.
+No other package but the command line knows of Dask.
 """
+
+from pdb_cluster.build import build_on_cluster, check_cluster_plan
+from pdb_cluster.build_plan import PatternTask
+
+__all__ = ["PatternTask", "build_on_cluster", "check_cluster_plan"]

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pdb_cluster.tasks import Tasks
-from pdb_cluster.worker import WorkerTables, search_part
-from pdb_core.lookup import Int64s
+from pdb_cluster.solve_tasks import Tasks
+from pdb_cluster.solve_worker import WorkerTables, search_part
 from pdb_core.puzzle import Board
 from pdb_query import Database
+from pdb_query.lookup import Int64s
 from solver.engine.boards_search import SearchResult
 from solver.engine.prefixes import LowerBounds, prefixes_of
 from solver.engine.subtrees import SubtreesResult

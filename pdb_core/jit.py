@@ -25,7 +25,7 @@ from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study")
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_service")
 _OWN_IMPORT = re.compile(rf"^ *from ((?:{'|'.join(_PACKAGES)})[\w.]*) import", re.MULTILINE)
 # numba fills this module from the environment; no type checker can see its names.
 _settings: Any = numba.config

@@ -35,7 +35,7 @@ from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS, Catalogue, 
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
-from pdb_core.sharing import TableUse, may_share, own_tables
+from pdb_core.shared_tables import TableUse, may_share, own_tables
 
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 1

@@ -1,9 +1,5 @@
-"""How tables are asked: open a file, look boards up, by themselves or many at a time; and the instance sets.
+"""How tables are asked: open a file, look boards up, by themselves or many at a time; and the instance sets."""
 
-`Client` asks a database of a service, `pdb serve`, by the same names.
-"""
-
-from pdb_query.client import Client
 from pdb_query.database import BatchProbe, Database, Probe, open_database
 from pdb_query.instances import Instance, instance_sets, read_instances
 from pdb_query.statistics import RandomBoardStatistics, random_board_statistics
@@ -12,7 +8,6 @@ from pdb_query.table_file import LOAD_MODES, read_table_header
 __all__ = [
     "LOAD_MODES",
     "BatchProbe",
-    "Client",
     "Database",
     "Instance",
     "Probe",

@@ -14,14 +14,14 @@ import numpy.typing as npt
 from pdb_core.cost import Cost
 from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
-from pdb_core.lookup import Int64s, LookupTables, SumViews, lookup_tables, sum_views
-from pdb_core.lookup_kernels import add_up, check_boards
-from pdb_core.probe import probe_boards
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
-from pdb_core.sharing import tiles_stood_for
+from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
+from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, sum_views
+from pdb_query.lookup_kernels import add_up, check_boards
+from pdb_query.probe import probe_boards
 from pdb_query.table_file import LoadMode, TableFile, load_table_file
 
 Default = TypeVar("Default")

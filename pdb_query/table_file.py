@@ -21,9 +21,9 @@ from pdb_core.errors import (
     TableFileMissingError,
 )
 from pdb_core.messages import format_bytes
-from pdb_core.private_memory import private_memory
 from pdb_core.schema import PAGE_BYTES, TABLE_DATASET, Header, pattern_group, read_header
 from pdb_query.hdf5_file import MAX_STRUCTURE_BYTES, SIGNATURE, Group, StructureError, read_root
+from pdb_query.private_memory import private_memory
 
 LoadMode = Literal["map", "copy", "huge"]
 LOAD_MODES: tuple[LoadMode, ...] = get_args(LoadMode)

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.search import search_pattern
-from pdb_core.lookup import lookup_tables, sum_views
 from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.probe import probe_boards
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.symmetry import goal_symmetries
 from pdb_query import Database, open_database, read_instances
+from pdb_query.lookup import lookup_tables, sum_views
+from pdb_query.probe import probe_boards
 
 Boards = npt.NDArray[np.uint8]
 Tiles = tuple[int, ...]

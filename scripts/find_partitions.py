@@ -15,10 +15,10 @@ import time
 import numpy as np
 
 from pdb_build.search import search_pattern
-from pdb_core.lookup import LookupTables, lookup_tables, sum_views
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.symmetry import goal_symmetries
+from pdb_query.lookup import LookupTables, lookup_tables, sum_views
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pdb_core
-from pdb_query import Client, instance_sets, read_instances
+from pdb_query import instance_sets, read_instances
+from pdb_service.client import Client
 
 _FAR = "8 6 7/2 5 4/3 0 1"
 
@@ -51,7 +52,7 @@ def run_service() -> None:
             url = next(line.split()[-1] for line in server.stderr if "listening on" in line).rstrip("/")
             with urllib.request.urlopen(f"{url}/", timeout=60) as answer:
                 assert "<title>" in answer.read().decode()
-            page = Path(pdb_core.__file__).parent.parent / "pdb_query" / "service" / "page"
+            page = Path(pdb_core.__file__).parent.parent / "pdb_service" / "page"
             for path in page.iterdir():
                 with urllib.request.urlopen(f"{url}/page/{path.name}", timeout=60) as answer:
                     assert answer.read() == path.read_bytes(), path

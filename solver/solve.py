@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import UnsolvableError
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
+from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine

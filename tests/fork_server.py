@@ -23,9 +23,9 @@ from tempfile import TemporaryFile
 
 import platformdirs
 
-from tests.broken_streams import break_streams
+from tests import ROOT
+from tests.pdb_cli.broken_streams import break_streams
 
-_ROOT = Path(__file__).parent.parent
 _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 _NUMBER = struct.Struct("i")
 # The server is started like the command itself, so that a command's own processes find the same main module.
@@ -45,7 +45,7 @@ class ForkServer:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM.format(theirs.fileno())],
-                cwd=_ROOT,
+                cwd=ROOT,
                 # One thread of its own is what a fork can do without.
                 env=self._environment | {"OPENBLAS_NUM_THREADS": "1"},
                 pass_fds=[theirs.fileno()],
@@ -163,8 +163,8 @@ def serve(descriptor: int) -> None:
 
 def _import_all(package: str) -> None:
     """Import what the commands import, but for the service and the cluster, which bring much that most do not need."""
-    for path in sorted((_ROOT / package).rglob("*.py")):
-        parts = path.relative_to(_ROOT).with_suffix("").parts
+    for path in sorted((ROOT / package).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
         if not {"service", "cluster"} & set(parts):
             importlib.import_module(".".join(part for part in parts if part != "__init__"))
 

@@ -19,7 +19,7 @@ import psutil
 from distributed import Client
 
 from pdb_cli.cluster import start_local_cluster
-from pdb_cluster.batch import ClusterBatch, ClusterProgress, Request
+from pdb_cluster.solve_boards import ClusterBatch, ClusterProgress, Request
 from pdb_core.puzzle import Board, format_board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Limits, Solution, Solver

@@ -14,8 +14,8 @@ sys.path[:0] = [str(ROOT)]
 
 from playwright.sync_api import expect  # noqa: E402
 
-from tests.browsing import browser, visiting  # noqa: E402
-from tests.service import serving  # noqa: E402
+from tests.pdb_service.browsing import browser, visiting  # noqa: E402
+from tests.pdb_service.server import serving  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 BOARD = "#board=5,1,9,3/11,13,6,8/14,10,4,15/0,12,7,2"

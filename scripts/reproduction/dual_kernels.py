@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.address_kernels import byte_address
 from pdb_core.jit import borrowing_kernel, kernel
-from pdb_core.lookup_kernels import place_units
+from pdb_query.address_kernels import byte_address
+from pdb_query.lookup_kernels import place_units
 
 FOUND_LENGTH, N_GENERATED, N_EXPANDED = range(3)
 NOT_FOUND = -1

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import GoalError
-from pdb_core.lookup import Int64s, LookupTables, SumViews
 from pdb_core.puzzle import BLANK, Board
 from pdb_query import Database
+from pdb_query.lookup import Int64s, LookupTables, SumViews
 from scripts.reproduction.dual_kernels import (
     FOUND_LENGTH,
     N_EXPANDED,

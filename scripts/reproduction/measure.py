@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from pdb_build import build_database, plan_build
 from pdb_core.jit import program_version
-from pdb_core.lookup import Int64s
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
 from pdb_query import Database, open_database
+from pdb_query.lookup import Int64s
 from pdb_study.heuristics import heuristic_values
 from scripts.reproduction.dual_lookups import DualSolver, dual_goal
 from scripts.reproduction.rows import Row

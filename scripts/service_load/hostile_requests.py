@@ -3,7 +3,8 @@
     python scripts/service_load/hostile_requests.py --requests 100000
     python scripts/service_load/hostile_requests.py --requests 100000 --db data/78.h5 --seed 2
 
-Starts `pdb serve` on a free port of this machine, with its usual limits, and sends what tests/hostile.py makes up.
+Starts `pdb serve` on a free port of this machine, with its usual limits, and sends
+the requests of tests/pdb_service/hostile_requests.py.
 Prints the requests, the answers by status, the 5xx other than 503, memory and open files before, on the way and after,
 and whether it still answers. Exits with 1 where one of these is not as it should be.
 """
@@ -15,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.hostile import EASY, hostile_requests, open_files, resident_bytes, send_all
-from tests.service import Server, serving
+from tests.pdb_service.hostile_requests import EASY, hostile_requests, open_files, resident_bytes, send_all
+from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
 _ROUNDS = 10

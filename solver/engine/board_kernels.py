@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel, kernel
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK
-from pdb_core.vector_kernels import load_word, store_word
+from pdb_query.lookup import Int64s
 from solver.engine.layout import (
     ALLOWED_SHIFT,
     BLANK_MASK,
@@ -41,6 +40,7 @@ from solver.engine.layout import (
 )
 from solver.engine.search_kernels import search
 from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
+from solver.vectors.vector_kernels import load_word, store_word
 
 # `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
 N_PLACES = 4

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdb_core.errors import LimitReachedError
-from pdb_core.lookup import Int64s
 from pdb_core.sent_size import ReportsSize
+from pdb_query.lookup import Int64s
 from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import GENERATED, MAX_SLACK, PAUSED, STOP_AT_GOAL

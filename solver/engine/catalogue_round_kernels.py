@@ -18,26 +18,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
-from pdb_core.lookup import Int64s
-from pdb_core.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_words,
-    iota,
-    load,
-    load_long,
-    load_word,
-    popcounts,
-    splat,
-    store,
-    store_long,
-    store_word,
-    take_of_16,
-    take_of_64,
-    where,
-    without,
-)
+from pdb_query.lookup import Int64s
 from solver.engine.layout import (
     BATCH_COLUMN,
     BLANK_SHIFT,
@@ -57,6 +38,25 @@ from solver.engine.layout import (
 )
 from solver.engine.vector_round_kernels import push_move
 from solver.engine.wide_round_kernels import CELL_MASK, TILE_SHIFT, TILES_BYTES, list_with_tiles, take_of_32
+from solver.vectors.vector_kernels import (
+    LANES,
+    bits_of,
+    compress,
+    gather_words,
+    iota,
+    load,
+    load_long,
+    load_word,
+    popcounts,
+    splat,
+    store,
+    store_long,
+    store_word,
+    take_of_16,
+    take_of_64,
+    where,
+    without,
+)
 
 WORD_BITS = 32
 MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 2 * WORD_BITS, 32

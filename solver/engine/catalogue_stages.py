@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s, LookupTables
 from pdb_core.puzzle import BoardSize
-from pdb_core.vectors import address_of
+from pdb_query.lookup import Int64s, LookupTables
 from solver.engine.catalogue_round_kernels import (
     BUCKET_COLUMNS,
     BUCKETS,
@@ -36,6 +35,7 @@ from solver.engine.catalogue_round_kernels import (
 )
 from solver.engine.engine import Array
 from solver.engine.unit_tables import Heuristic
+from solver.vectors.vectors import address_of
 
 # A sum of the search: a database, one of its views of a board, and patterns.
 Sum = tuple[Heuristic, int, tuple[int, ...]]

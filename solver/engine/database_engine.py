@@ -11,10 +11,9 @@ import numpy.typing as npt
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.layout import pattern_blocks
-from pdb_core.lookup import Int64s
-from pdb_core.probe import probe_boards
 from pdb_core.puzzle import BoardSize
-from pdb_core.vectors import address_of
+from pdb_query.lookup import Int64s
+from pdb_query.probe import probe_boards
 from solver.engine import unit_tables as unit_tables_layout
 from solver.engine.board_kernels import fill_sum
 from solver.engine.catalogue_round_kernels import CatalogueStages
@@ -68,6 +67,7 @@ from solver.engine.wide_round_kernels import (
 )
 from solver.engine.wide_round_kernels import FIRST_DIGIT as FIRST_DIGIT_OF_UNIT
 from solver.move_pruning.move_pruning import MoveMachine
+from solver.vectors.vectors import address_of
 
 # Kinds of rounds.
 VECTOR, CATALOGUE, WIDE, SCALAR = "vector", "catalogue", "wide", "scalar"

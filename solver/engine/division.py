@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board
+from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint
 from solver.engine.pieces import Pieces
 from solver.engine.prefixes import Prefixes, prefixes_of

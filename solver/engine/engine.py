@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import PdbError, WrongAnswerError
-from pdb_core.lookup import Int64s
-from pdb_core.private_memory import private_memory
 from pdb_core.puzzle import Board, BoardSize
-from pdb_core.vectors import address_of, compress_permutations
+from pdb_query.lookup import Int64s
+from pdb_query.private_memory import private_memory
 from solver.engine.board_kernels import fill_boards
 from solver.engine.layout import (
     ALLOWED_SHIFT,
@@ -29,6 +28,7 @@ from solver.engine.layout import (
 )
 from solver.engine.unit_tables import blank_moves
 from solver.move_pruning.move_pruning import START, MoveMachine
+from solver.vectors.vectors import address_of, compress_permutations
 
 Array = npt.NDArray[Any]
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pdb_core.lookup import Int64s
-from pdb_core.private_memory import private_memory
 from pdb_core.puzzle import Board
+from pdb_query.lookup import Int64s
+from pdb_query.private_memory import private_memory
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine.division import shares_of
 from solver.engine.engine import Engine

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize, check_table_size, permutation_is_odd
-from pdb_core.vectors import address_of
+from pdb_query.lookup import Int64s
 from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.heuristic_round_kernels import HeuristicStages
 from solver.engine.packed_round_kernels import (
@@ -25,6 +24,7 @@ from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
 from solver.move_pruning.move_pruning import MoveMachine
+from solver.vectors.vectors import address_of
 
 # Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
 _SPEEDS = {PAIRS: 0.1, TRIPLES: 0.01}

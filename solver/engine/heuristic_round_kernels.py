@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import borrowing_kernel, kernel
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK
-from pdb_core.vector_kernels import load_word, store_word
+from pdb_query.lookup import Int64s
 from solver.engine.layout import (
     ALLOWED_SHIFT,
     BATCH_COLUMN,
@@ -32,6 +31,7 @@ from solver.engine.vector_round_kernels import take_nodes
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import HeuristicTables
 from solver.heuristics.linear_conflict_kernels import conflicts_after_move
+from solver.vectors.vector_kernels import load_word, store_word
 
 _at = np.uint64
 

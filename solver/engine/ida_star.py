@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
+from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch, SearchResult, too_deep
 from solver.engine.division import divide

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board
+from pdb_query.lookup import Int64s
 from solver.engine.engine import Engine, Roots
 from solver.engine.layout import EXHAUSTED, EXPANDED, FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.stack import Stack, tiles_moved

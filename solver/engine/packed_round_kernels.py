@@ -8,21 +8,6 @@ from typing import Any, NamedTuple
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel
-from pdb_core.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_words,
-    iota,
-    load,
-    load_word,
-    splat,
-    store,
-    take_of_16,
-    take_of_64,
-    where,
-    without,
-)
 from solver.engine.layout import (
     BATCH_COLUMN,
     BLANK_SHIFT,
@@ -37,6 +22,21 @@ from solver.engine.layout import (
 from solver.engine.unit_tables import N_MOVES
 from solver.engine.vector_round_kernels import LAST_CELL, legal_moves, take_nodes
 from solver.heuristics.linear_conflict import COLUMNS, ROWS
+from solver.vectors.vector_kernels import (
+    LANES,
+    bits_of,
+    compress,
+    gather_words,
+    iota,
+    load,
+    load_word,
+    splat,
+    store,
+    take_of_16,
+    take_of_64,
+    where,
+    without,
+)
 
 # The columns of the board: cells 0 to 7, cells 8 to 15.
 LOWER_CELLS, UPPER_CELLS = LEFT + 1, LEFT + 2

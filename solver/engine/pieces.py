@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s
+from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine.layout import EXHAUSTED, EXPANDED, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.stack import Stack

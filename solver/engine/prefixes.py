@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_query.lookup import Int64s
 from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.move_pruning.move_pruning import START, MoveMachine
 

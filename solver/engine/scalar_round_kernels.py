@@ -9,18 +9,6 @@ from typing import Any
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel
-from pdb_core.vector_kernels import (
-    LANES,
-    bits_of,
-    iota,
-    load,
-    load_long,
-    load_word,
-    store,
-    store_long,
-    store_word,
-    take_of_64,
-)
 from solver.engine.layout import (
     ADDRESS,
     BATCH_COLUMN,
@@ -42,6 +30,18 @@ from solver.engine.unit_kernels import move_unit, read_change, unit_address
 from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL, N_MOVES
 from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
 from solver.engine.vector_round_kernels import list_children, push_move
+from solver.vectors.vector_kernels import (
+    LANES,
+    bits_of,
+    iota,
+    load,
+    load_long,
+    load_word,
+    store,
+    store_long,
+    store_word,
+    take_of_64,
+)
 
 BYTE = 255
 SIGN = 1 << 31

@@ -9,7 +9,6 @@ from typing import Any
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
-from pdb_core.vector_kernels import LANES, load, load_word, store, store_word
 from solver.engine.catalogue_round_kernels import CatalogueStages, catalogue_round
 from solver.engine.heuristic_round_kernels import HeuristicStages, heuristic_round
 from solver.engine.layout import (
@@ -39,6 +38,7 @@ from solver.engine.scalar_round_kernels import BYTE, scalar_round
 from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import vector_round
 from solver.engine.wide_round_kernels import WideStages, wide_round
+from solver.vectors.vector_kernels import LANES, load, load_word, store, store_word
 
 # The kernel that expands `n` nodes of the stack from `top` on, by the type of its `stages`. Its parameters are (stages,
 # tables, at, n, top, first_link). It returns the nodes generated, the new top, and whether a node has no moves left.

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s
-from pdb_core.private_memory import private_memory
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from pdb_core.vectors import address_of
+from pdb_query.lookup import Int64s
+from pdb_query.private_memory import private_memory
 from solver.engine.board_kernels import N_PLACES, BoardsMemory, begin_threshold, search_boards
 from solver.engine.engine import Engine, Roots
 from solver.engine.frontier_kernels import load_frontier
@@ -28,6 +27,7 @@ from solver.engine.layout import (
     TOP,
 )
 from solver.engine.search_kernels import ROUND_ROOM, split
+from solver.vectors.vectors import address_of
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
 _LINKS = 1 << 17

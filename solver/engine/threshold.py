@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition, RLock, get_ident
 
-from pdb_core.lookup import Int64s
+from pdb_query.lookup import Int64s
 from solver.checkpoint import Subtrees
 from solver.engine.layout import (
     COUNT_GOALS,

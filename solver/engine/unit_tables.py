@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.lookup import Int64s, LookupTables, SumViews
 from pdb_core.puzzle import BoardSize
+from pdb_query.lookup import Int64s, LookupTables, SumViews
 from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, UP
 
 Number = TypeVar("Number", bound=np.generic)

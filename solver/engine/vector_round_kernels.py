@@ -18,26 +18,6 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.jit import inlined_kernel
-from pdb_core.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_halves,
-    gather_longs,
-    gather_words,
-    iota,
-    load,
-    load_word,
-    narrow,
-    popcounts,
-    splat,
-    store,
-    take_of_16,
-    take_of_64,
-    where,
-    widen,
-    without,
-)
 from solver.engine.layout import (
     ADDRESS,
     ALLOWED_SHIFT,
@@ -83,6 +63,26 @@ from solver.engine.layout import (
     UNIT_DIGITS,
     UNIT_FIELDS,
     VALUE_SHIFT,
+)
+from solver.vectors.vector_kernels import (
+    LANES,
+    bits_of,
+    compress,
+    gather_halves,
+    gather_longs,
+    gather_words,
+    iota,
+    load,
+    load_word,
+    narrow,
+    popcounts,
+    splat,
+    store,
+    take_of_16,
+    take_of_64,
+    where,
+    widen,
+    without,
 )
 
 # Lanes behind the last child hold anything, and must not lead outside an array: cells are masked.

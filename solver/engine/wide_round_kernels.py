@@ -11,23 +11,6 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.jit import inlined_kernel
-from pdb_core.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_halves,
-    gather_words,
-    iota,
-    load,
-    load_word,
-    popcounts,
-    splat,
-    store,
-    take_of_16,
-    take_of_64,
-    where,
-    without,
-)
 from solver.engine.layout import (
     ADDRESS,
     BATCH_COLUMN,
@@ -56,6 +39,23 @@ from solver.engine.vector_round_kernels import (
     push_move,
     rank_of_digits,
     take_nodes,
+)
+from solver.vectors.vector_kernels import (
+    LANES,
+    bits_of,
+    compress,
+    gather_halves,
+    gather_words,
+    iota,
+    load,
+    load_word,
+    popcounts,
+    splat,
+    store,
+    take_of_16,
+    take_of_64,
+    where,
+    without,
 )
 
 MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError, LimitReachedError, MemoryLimitError
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
+from pdb_query.lookup import Int64s
 from solver.engine.unit_tables import N_MOVES, Heuristic, UnitTables, unit_tables
 from solver.graph_search.best_first_kernels import (
     EMPTY,

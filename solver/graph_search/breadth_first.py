@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import MemoryLimitError
-from pdb_core.lookup import Int64s
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_query.lookup import Int64s
 from solver.engine.unit_tables import N_MOVES
 from solver.graph_search.breadth_first_kernels import (
     END_SHIFT,

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import MemoryLimitError
-from pdb_core.lookup import Int64s
 from pdb_core.messages import format_bytes
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.resources import available_memory
+from pdb_query.lookup import Int64s
 from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.graph_search.node_table_kernels import KEY_BITS, KEY_MASK, find, first_slot, rehash
 

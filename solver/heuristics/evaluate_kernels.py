@@ -4,7 +4,6 @@ from typing import Any
 
 from pdb_core.jit import borrowing_kernel
 from solver.heuristics.corner_tiles_kernels import corner_tiles
-from solver.heuristics.groups_kernels import grouped_distance
 from solver.heuristics.heuristic import (
     CORNER_TILES,
     KORF_TAYLOR,
@@ -20,7 +19,8 @@ from solver.heuristics.korf_taylor_kernels import korf_taylor
 from solver.heuristics.last_move_kernels import last_move
 from solver.heuristics.linear_conflict_kernels import conflicts
 from solver.heuristics.manhattan_kernels import manhattan, misplaced
-from solver.heuristics.walking_kernels import walking_distance
+from solver.heuristics.mutual_cost_kernels import grouped_distance
+from solver.heuristics.walking_distance_kernels import walking_distance
 
 
 @borrowing_kernel

@@ -16,11 +16,11 @@ from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize, check_table_size
 from solver.heuristics.corner_tiles import CornerTables, corner_tables
-from solver.heuristics.groups import GroupTables, group_tables
 from solver.heuristics.last_move import LastMoveTables, last_move_tables
 from solver.heuristics.linear_conflict import LinearConflictTables, linear_conflict_tables
 from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
-from solver.heuristics.walking import WalkingTables, no_walking_tables, walking_tables
+from solver.heuristics.mutual_cost import GroupTables, group_tables
+from solver.heuristics.walking_distance import WalkingTables, no_walking_tables, walking_tables
 
 # The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
 (

@@ -34,16 +34,16 @@ import solver.checkpoint
 import solver.engine.ida_star
 import solver.engine.subtrees
 from pdb_build.deep_check import prove_table
+from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import lower_bounds_by
-from pdb_cluster.worker import WorkerTables, solver_for
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError, TableFileError
 from pdb_core.jit import program_version
-from pdb_core.lookup import lookup_tables
 from pdb_core.puzzle import Board, random_boards
 from pdb_core.schema import PAGE_BYTES
 from pdb_query import Database, open_database, random_board_statistics
+from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.engine.catalogue_round_kernels import CatalogueStages
@@ -57,7 +57,7 @@ from solver.engine.wide_round_kernels import WideStages
 from solver.graph_search.graph_search import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.move_pruning.move_pruning import move_machine
 from tests.faults.watched import Case, watched
-from tests.naive import naive_moves
+from tests.naive.boards_and_tables import naive_moves
 from tests.tables import table_file
 
 _THREES_5X5 = "/".join(f"{first},{first + 1},{first + 2}" for first in range(1, 25, 3))

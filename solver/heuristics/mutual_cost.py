@@ -1,0 +1,95 @@
+"""Pairs and triples of tiles, chosen anew for each board (Felner, Korf and Hanan 2004, "Additive Pattern Database
+Heuristics", section 4).
+
+The *excess* of a group is what its tiles need, moves of others not counted, above their Manhattan distances. Groups
+that share no tile move different tiles, so their excesses add up. Which groups give the most differs from board to
+board: among pairs it is a maximum weighted matching, among pairs and triples a packing. It is found exactly; few groups
+of a board have an excess at all, and they hang together in small components.
+"""
+
+import itertools
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import InputError
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.heuristics.manhattan import manhattan_tables
+from solver.heuristics.mutual_cost_kernels import WORD_BITS, fill_excesses, fill_regions, fill_thirds, search_group
+
+MAX_CELLS_OF_TRIPLES = 25
+
+Excesses = npt.NDArray[np.uint8]
+
+
+class GroupTables(NamedTuple):
+    """Half the excess of each group in each placement; tiles ascending, groups in lexicographic order.
+
+    pairs    uint8[n_pairs * n_cells ** 2]    of tiles a < b on cells c, d at (pair * n_cells + c) * n_cells + d
+    triples  uint8[n_triples * n_cells ** 3]  likewise; 0 where one of its pairs has as much
+    thirds   int64[n_pairs * n_cells ** 2 * n_words]  for each pair and placement a set of (third tile, cell), a bit for
+                                              each that has an excess in `triples`, which is read only there
+    """
+
+    pairs: Excesses
+    triples: Excesses
+    thirds: npt.NDArray[np.int64]
+
+
+def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples: bool) -> GroupTables:
+    """The tables of a goal, empty for what is not asked for; triples need pairs too, and bring them.
+
+    Raises `InputError` for triples of boards of more than 25 cells.
+    """
+    if with_triples and size.n_cells > MAX_CELLS_OF_TRIPLES:
+        raise InputError(
+            f"triples exist for boards of up to {MAX_CELLS_OF_TRIPLES} cells, such as 5x5, not for {size}: their table "
+            "would take hundreds of megabytes; use pairs"
+        )
+    empty = np.zeros(0, dtype=np.uint8)
+    return GroupTables(
+        pairs=group_excesses(size, goal, 2) if with_pairs or with_triples else empty,
+        triples=group_excesses(size, goal, 3) if with_triples else empty,
+        thirds=third_tiles(size, goal) if with_triples else np.zeros(0, dtype=np.int64),
+    )
+
+
+@lru_cache(maxsize=8)
+def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
+    """Half the excesses of all groups of `n_tiles` tiles, 2 or 3, one group behind the other."""
+    n_cells = size.n_cells
+    pairs = group_excesses(size, goal, 2) if n_tiles == 3 else np.zeros(0, dtype=np.uint8)
+    neighbours = np.full((n_cells, 4), -1, dtype=np.int64)
+    for cell, near in enumerate(size.neighbours):
+        neighbours[cell, : len(near)] = near
+    strides = n_cells ** np.arange(n_tiles - 1, -1, -1, dtype=np.int64)
+    regions = np.empty(n_cells**n_tiles * n_cells, dtype=np.uint8)
+    fill_regions(n_cells, size.width, n_tiles, regions)
+    seen, queue = np.empty_like(regions), np.empty(len(regions), dtype=np.int64)
+    distances = np.empty(n_cells**n_tiles, dtype=np.uint8)
+    single = manhattan_tables(size, goal)
+    groups = list(itertools.combinations(range(1, n_cells), n_tiles))
+    excesses = np.empty((len(groups), n_cells**n_tiles), dtype=np.uint8)
+    for group, row in zip(groups, excesses, strict=True):
+        tiles = np.array(group, dtype=np.int64)
+        goal_cells = np.array([goal.index(tile) for tile in group], dtype=np.int64)
+        search_group(regions, neighbours, strides, goal_cells, goal.index(BLANK), seen, queue, distances)
+        fill_excesses(single, pairs, tiles, strides, n_cells, distances, row)
+    return excesses.reshape(-1)
+
+
+@lru_cache(maxsize=8)
+def third_tiles(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
+    """Which tiles make a pair a triple with an excess, and where: see `GroupTables.thirds`."""
+    n_cells = size.n_cells
+    n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)
+    triples = list(itertools.combinations(range(1, n_cells), 3))
+    pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(1, n_cells), 2))}
+    thirds = np.zeros((len(pairs), n_cells * n_cells * n_words), dtype=np.int64)
+    for (first, second, third), excesses in zip(
+        triples, group_excesses(size, goal, 3).reshape(len(triples), -1), strict=True
+    ):
+        fill_thirds(excesses, third, n_cells, n_words, thirds[pairs[first, second]])
+    return thirds.reshape(-1)

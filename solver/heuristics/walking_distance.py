@@ -1,0 +1,177 @@
+"""Walking distance (Ken'ichiro Takahashi): the rows a board's tiles have to cross, and the columns.
+
+Look only at the row of each tile and of the blank, and only at the row each tile belongs to: a board becomes a table
+of counts, how many tiles of each goal row stand in each row. A vertical move takes a tile of a row beside the blank's
+into the blank's row; a horizontal move changes nothing. The least number of vertical moves from these counts to the
+goal's is found once for all counts by breadth-first search, the same is done for columns, and as no move is both, the
+two add up. Unlike Manhattan distance it knows that a tile can leave its row only for the blank's.
+
+The index of the counts has no gaps: the lines (rows, or columns) are taken in order, and offsets[rest, line] says how
+many tables of counts begin with a smaller line, `rest` being what is still to be placed of each goal line. Both are
+numbers of as many digits as there are lines, a digit a goal line: a line is taken off by a subtraction, and a move
+changes the index by four offsets.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.errors import InputError
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.cache_file import cache_path, load_cached, save_cached
+from solver.heuristics.walking_distance_kernels import UNREACHED, spread_level
+
+# States that one call of a kernel looks at: below a second.
+_SLICE_STATES = 1 << 20
+
+Ints = npt.NDArray[np.int64]
+
+
+class WalkingTable(NamedTuple):
+    """The distances of all counts, for lines of one length and the goal's blank in one of them.
+
+    radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
+    keys        int64[n_ids]               every line as a number, a digit a goal line; full ones first, then those with
+                                           the blank, each kind ascending
+    ids         int32[radix ** n_lines]    the id of each key
+    offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, where `rest` is still to be placed, at
+                                           rest * n_ids + id
+    distances   uint8[n_states]            moves from each counts to the goal's
+    """
+
+    radix: int
+    n_ids: int
+    n_full_ids: int
+    full_key: int
+    radices: Ints
+    keys: Ints
+    ids: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.uint32]
+    distances: npt.NDArray[np.uint8]
+
+
+class WalkingTables(NamedTuple):
+    """Both problems of a goal; row_keys, column_keys  int64[n_cells]  what each tile adds to the key of its line."""
+
+    row_keys: Ints
+    column_keys: Ints
+    vertical: WalkingTable
+    horizontal: WalkingTable
+
+
+def walking_tables(size: BoardSize, goal: Board) -> WalkingTables:
+    """The tables of a goal; kept in memory, and in the cache folder, once made.
+
+    Raises `InputError` for a size whose counts are too many: 4x6, 5x6, 6x6 and 6x4, 6x5 have hundreds of millions and
+    more.
+    """
+    if max(size.width, size.height) > 5 and min(size.width, size.height) > 3:
+        raise InputError(
+            f"walking-distance exists for boards up to 5x5 and for those of 6 by 2 or 3, not for {size}: its tables "
+            "would hold hundreds of millions of entries; use another heuristic, such as manhattan"
+        )
+    blank_row, blank_column = size.row_and_column(goal.index(BLANK))
+    vertical = walking_table(size.height, size.width, blank_row)
+    horizontal = walking_table(size.width, size.height, blank_column)
+    row_keys, column_keys = np.zeros((2, size.n_cells), dtype=np.int64)
+    for cell, tile in enumerate(goal):
+        if tile != BLANK:
+            row, column = size.row_and_column(cell)
+            row_keys[tile], column_keys[tile] = vertical.radices[row], horizontal.radices[column]
+    return WalkingTables(row_keys, column_keys, vertical, horizontal)
+
+
+def no_walking_tables() -> WalkingTables:
+    """Tables of the same types with nothing in them, for when the heuristic was not chosen."""
+    empty = np.zeros(0, dtype=np.int64)
+    ids, offsets, distances = empty.astype(np.int32), empty.astype(np.uint32), empty.astype(np.uint8)
+    table = _read_only(WalkingTable(0, 0, 0, 0, empty, empty.copy(), ids, offsets, distances))
+    return WalkingTables(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), table, table)
+
+
+@lru_cache(maxsize=8)
+def walking_table(n_lines: int, n_in_line: int, blank_line: int) -> WalkingTable:
+    """The table for `n_lines` lines of `n_in_line` cells, the goal's blank in `blank_line`."""
+    table, n_states = _index_function(n_lines, n_in_line, blank_line)
+    sources = [Path(__file__), Path(__file__).with_name("walking_distance_kernels.py")]
+    path = cache_path("walking", f"{n_lines}-{n_in_line}-{blank_line}", sources)
+    content = load_cached(path)
+    if content is not None and len(content) == n_states:
+        distances = np.frombuffer(content, dtype=np.uint8)
+    else:
+        distances = _search(table, n_lines, n_states, _goal_rank(table, n_lines, blank_line))
+        save_cached(path, distances.tobytes())
+    return _read_only(table._replace(distances=distances))
+
+
+def _read_only(table: WalkingTable) -> WalkingTable:
+    # Loaded and computed tables are then of one type to the compiler.
+    for item in table:
+        if isinstance(item, np.ndarray):
+            item.flags.writeable = False
+    return table
+
+
+def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[WalkingTable, int]:
+    """The table without its distances, and the number of its states.
+
+    Whether the blank's line is still to come shows in the sum of `rest`: it is one below a multiple of the length.
+    """
+    radix = n_in_line + 1
+    radices = radix ** np.arange(n_lines - 1, -1, -1, dtype=np.int64)
+    rests = np.arange(radix**n_lines)
+    digits = rests[:, None] // radices % radix
+    sums = digits.sum(axis=1)
+    full, with_blank = np.flatnonzero(sums == n_in_line), np.flatnonzero(sums == n_in_line - 1)
+    keys = np.r_[full, with_blank].astype(np.int64)
+    # Step 1. How often a rest can be placed line by line, from few tiles to many.
+    n_ways = np.zeros(len(rests), dtype=np.int64)
+    n_ways[0] = 1
+    for n_left in range(1, n_lines + 1):
+        for total, lines in ((n_left * n_in_line, full), (n_left * n_in_line - 1, keys)):
+            chosen = np.flatnonzero(sums == total)
+            for key in lines:
+                fits = chosen[np.all(digits[chosen] >= digits[key], axis=1)]
+                n_ways[fits] += n_ways[fits - key]
+    # Step 2. The ranks below each line.
+    offsets = np.zeros((len(rests), len(keys)), dtype=np.uint32)
+    below = np.zeros(len(rests), dtype=np.int64)
+    for i, key in enumerate(keys):
+        offsets[:, i] = below
+        fits = np.flatnonzero(np.all(digits >= digits[key], axis=1))
+        below[fits] += n_ways[fits - key]
+    ids = np.zeros(len(rests), dtype=np.int32)
+    ids[keys] = np.arange(len(keys))
+    full_key = int(n_in_line * radices.sum() - radices[blank_line])
+    distances = np.zeros(0, dtype=np.uint8)
+    table = WalkingTable(
+        radix, len(keys), len(full), full_key, radices, keys, ids, offsets.reshape(-1), distances
+    )  # fmt: skip
+    return table, int(n_ways[full_key])
+
+
+def _goal_rank(table: WalkingTable, n_lines: int, blank_line: int) -> int:
+    rank, rest = 0, table.full_key
+    for line in range(n_lines):
+        key = int(table.radices[line]) * (table.radix - 1 - (line == blank_line))
+        rank += int(table.offsets[rest * table.n_ids + int(table.ids[key])])
+        rest -= key
+    return rank
+
+
+def _search(table: WalkingTable, n_lines: int, n_states: int, goal: int) -> npt.NDArray[np.uint8]:
+    """Breadth-first search over all counts, level by level."""
+    distances = np.full(n_states, UNREACHED, dtype=np.uint8)
+    distances[goal] = 0
+    keys, rests = np.zeros((2, n_lines), dtype=np.int64)
+    for depth in range(UNREACHED - 1):
+        n_reached = 0
+        for start in range(0, n_states, _SLICE_STATES):
+            stop = min(start + _SLICE_STATES, n_states)
+            n_reached += spread_level(table, n_lines, distances, depth, start, stop, keys, rests)
+        if n_reached == 0:
+            break
+    return distances

@@ -1,0 +1,40 @@
+"""Slow, obviously right twin of what says which patterns may share a table: it compares all their distances."""
+
+from pdb_core.cost import Cost
+from pdb_core.puzzle import Board, BoardSize
+from tests.naive.boards_and_tables import naive_pattern_distances, naive_turned_and_flipped
+from tests.naive.standard_tables import naive_every_move_distances
+
+
+def naive_cell_maps(size: BoardSize) -> list[tuple[int, ...]]:
+    """Where each cell goes when the board is turned and flipped, in every way that keeps its shape."""
+    images = naive_turned_and_flipped(tuple(range(size.n_cells)), size)
+    return [tuple(image.index(cell) for cell in range(size.n_cells)) for image in images]
+
+
+def naive_may_share(
+    size: BoardSize,
+    goal: Board,
+    tiles: tuple[int, ...],
+    first_tiles: tuple[int, ...],
+    cell_map: tuple[int, ...],
+    cost: Cost,
+) -> bool:
+    """Whether every state of `tiles`, its cells mapped, is as far from the goal as that of `first_tiles` there."""
+    stood_for = [goal[cell_map[goal.index(tile)]] for tile in tiles]
+    if sorted(stood_for) != sorted(first_tiles):
+        return False
+    order = [stood_for.index(tile) for tile in first_tiles]
+
+    def mapped(cells: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(cell_map[cells[at]] for at in order)
+
+    if cost == "every-move":
+        moves = naive_every_move_distances(size, goal, tiles)
+        return {(mapped(cells), cell_map[blank]): d for (cells, blank), d in moves.items()} == (
+            naive_every_move_distances(size, goal, first_tiles)
+        )
+    of_regions = naive_pattern_distances(size, goal, tiles)
+    return {
+        (mapped(cells), frozenset(cell_map[c] for c in region)): d for (cells, region), d in of_regions.items()
+    } == (naive_pattern_distances(size, goal, first_tiles))

@@ -1,0 +1,400 @@
+"""Builds as a whole: files, plans, refusals, interruption."""
+
+import errno
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pdb_build import BuildPlan, BuildProgress, build_database, check_plan, plan_build, writer
+from pdb_core import resources
+from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
+from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
+from pdb_core.messages import format_bytes
+from pdb_core.pattern import parse_partition
+from pdb_core.puzzle import BoardSize, blank_last, parse_size
+from pdb_query import open_database
+from tests import ROOT
+from tests.naive import boards_and_tables as naive
+
+SIZE = BoardSize(3, 3)
+GOAL = blank_last(SIZE)
+EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
+
+
+def plan_for(
+    out: Path,
+    partition: str = "1,2,5/3,4,6/7,8",
+    size: BoardSize = SIZE,
+    threads: int = 2,
+    encoding: Encoding = DEFAULT_ENCODING,
+) -> BuildPlan:
+    goal = blank_last(size)
+    return plan_build(size, goal, parse_partition(partition, size, goal), out, encoding=encoding, n_threads=threads)
+
+
+@pytest.mark.tiny
+def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
+    for encoding in ENCODINGS:
+        result = build_database(plan_for(tmp_path / f"{encoding}.h5", encoding=encoding))
+        with open_database(result.path) as database:
+            assert database.encoding == encoding
+            for index, pattern in enumerate(database.header.partition.patterns):
+                table = database.table(index)
+                if encoding == "bytes":
+                    assert table.tolist() == naive.naive_additive_min(SIZE, GOAL, pattern.tiles)
+                else:
+                    assert table.tobytes() == naive.naive_bits(SIZE, GOAL, pattern.tiles)
+
+
+# Partition, size, encoding, cost, the table that each pattern uses.
+KINDS_OF_TABLES = [
+    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bits", "additive", [0, 1]),
+    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bytes", "additive", [0, 1]),
+    ("1,2,3,4,5,6/7,8,9,10,11", "4x3", "bits", "every-move", [0, 1]),
+    ("1,2,3,5,6/4,8,10,12/9,11,13,14/7,15", "4x4", "bits", "additive", [0, 1, 2, 3]),
+    ("2,5/3,8/1,4,6,9/7,10,11", "4x3", "bits", "additive", [0, 0, 2, 3]),
+    ("2,5/3,8/1,4,6,9/7,10,11", "4x3", "bytes", "additive", [0, 0, 2, 3]),
+    ("2,3,6/4,7,8/1,5", "3x3", "bits", "every-move", [0, 0, 2]),
+    ("1,2,5/3,4,6/7,8", "3x3", "bits", "additive", [0, 1, 2]),
+]
+
+
+def digest_of_build(path: Path, partition: str, size_text: str, encoding: str, cost: str, n_threads: int) -> str:
+    size = parse_size(size_text)
+    goal = blank_last(size)
+    parsed = parse_partition(partition, size, goal, cost)  # type: ignore[arg-type]
+    build_database(plan_build(size, goal, parsed, path, encoding=encoding, n_threads=n_threads))  # type: ignore[arg-type]
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(("partition", "size", "encoding", "cost", "uses"), KINDS_OF_TABLES)
+def test_builds_are_byte_identical_whatever_the_threads(
+    tmp_path: Path, partition: str, size: str, encoding: str, cost: str, uses: list[int]
+) -> None:
+    paths = [tmp_path / f"{run}.h5" for run in range(5)]
+    digests = {
+        digest_of_build(path, partition, size, encoding, cost, n_threads)
+        for path, n_threads in zip(paths, (1, 2, 3, 2, 1), strict=True)
+    }
+    assert len(digests) == 1
+    with open_database(paths[0]) as database:
+        assert [use.index for use in database.header.uses] == uses
+
+
+def test_builds_of_another_process_are_byte_identical(tmp_path: Path) -> None:
+    """Its sets of texts are in another order."""
+    program = (
+        "import sys; from pathlib import Path; "
+        "from tests.pdb_build.test_build import KINDS_OF_TABLES, digest_of_build\n"
+        "for *kind, _ in KINDS_OF_TABLES: print(digest_of_build(Path(sys.argv[1]), *kind, 2))"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "7"}
+    other = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "other.h5")],
+        capture_output=True, text=True, check=True, env=environment, cwd=ROOT,
+    ).stdout.split()  # fmt: skip
+    assert other == [digest_of_build(tmp_path / "own.h5", *kind, 1) for *kind, _ in KINDS_OF_TABLES]
+
+
+@pytest.mark.tiny
+def test_built_file_does_not_depend_on_the_clock(tmp_path: Path) -> None:
+    for name in ("a.h5", "b.h5"):
+        build_database(plan_for(tmp_path / name))
+        time.sleep(1.1)  # HDF5 counts whole seconds
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+
+
+@pytest.mark.tiny
+def test_report_tells_what_was_done(tmp_path: Path) -> None:
+    result = build_database(plan_for(tmp_path / "a.h5"))
+    report = json.loads(result.report.read_text(encoding="utf-8"))
+    assert report["file"] == "a.h5"
+    assert report["header_sha256"] == result.header.digest()
+    assert set(report["versions"]) == {"tile-pdb", "python", "numpy", "numba", "h5py", "hdf5"}
+    assert report["seconds"] > 0
+    assert report["peak_memory_bytes"] > 0
+    assert [table["tiles"] for table in report["tables"]] == [[1, 2, 5], [3, 4, 6], [7, 8]]
+    for table in report["tables"]:
+        assert sum(table["entries_per_depth"]) == table["entries"]
+        assert table["states_per_depth"][0] == 1
+
+
+@pytest.mark.tiny
+def test_nothing_but_file_and_report_is_left(tmp_path: Path) -> None:
+    build_database(plan_for(tmp_path / "a.h5"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.build.json", "a.h5"]
+
+
+@pytest.mark.parametrize("when", [1, 2, 5])
+def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(b"older file")
+    calls = 0
+
+    def interrupt(_progress: BuildProgress) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == when:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build_database(plan_for(path), progress=interrupt)
+    assert path.read_bytes() == b"older file"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("function", ["pwrite", "fsync"])
+@pytest.mark.parametrize(
+    ("number", "expected"), [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, OutputError)]
+)
+def test_failed_write_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, number: int, expected: type[Exception]
+) -> None:
+    def fail(*_args: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(writer.os, function, fail)
+    with pytest.raises(expected, match=r"a\.h5"):
+        build_database(plan_for(tmp_path / "a.h5"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tiny
+def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., int] = os.pwrite
+    monkeypatch.setattr(writer.os, "pwrite", lambda fd, data, offset: real(fd, data[:100], offset))
+    result = build_database(plan_for(tmp_path / "a.h5"))
+    with open_database(result.path) as database:
+        database.verify()
+
+
+@pytest.mark.tiny
+def test_what_is_read_back_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, pread = writer.digest_of, os.pread
+
+    def misread(descriptor: int, offset: int, n_bytes: int) -> str:
+        with monkeypatch.context() as during:
+            during.setattr(os, "pread", lambda fd, n, offset: bytes(len(pread(fd, n, offset))))
+            return real(descriptor, offset, n_bytes)
+
+    monkeypatch.setattr(writer, "digest_of", misread)
+    with pytest.raises(OutputError, match="not what was written"):
+        build_database(plan_for(tmp_path / "a.h5"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tiny
+def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    plan = plan_for(folder / "a.h5")
+    folder.chmod(0o555)
+    is_root = os.geteuid() == 0
+    if is_root:  # whom nothing is forbidden
+        os.seteuid(65534)
+    try:
+        with pytest.raises(OutputError, match=r"cannot write .*a\.h5: Permission denied"):
+            build_database(plan)
+    finally:
+        if is_root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.tiny
+def test_missing_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="nowhere"):
+        build_database(plan_for(tmp_path / "nowhere" / "a.h5"))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "partition"),
+    [("4x4", "78"), ("4x4", "663"), ("5x5", "6666"), ("3x3", "8"), ("6x6", "auto"), ("2x3", "1,2,3,4,5")],
+)
+def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
+    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bytes")
+    n_cells = plan.size.n_cells
+    assert plan.n_entries == sum(math.perm(n_cells, p.pattern.n_tiles) for p in plan.patterns if p.use is None)
+    assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 5000 * len(plan.patterns) + 100_000
+    assert plan.memory_bytes > plan.n_entries // len(plan.patterns)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "partition"), [("3x3", "8"), ("2x3", "1,2,3,4,5"), ("3x3", "1,2,3/4,5/6,7,8")])
+def test_plan_counts_states_and_bytes_of_bits(tmp_path: Path, size: str, partition: str) -> None:
+    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bits")
+    result = build_database(plan)
+    assert [entry.n_entries for entry in plan.patterns] == [entry.n_entries for entry in result.header.patterns]
+    assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
+    assert result.path.stat().st_size <= plan.disk_bytes
+
+
+@pytest.mark.parametrize(
+    ("n_tiles", "n_states"), [(6, 11_816_640), (7, 139_849_920), (8, 1_425_191_040), (9, 12_342_274_560)]
+)
+def test_plan_counts_states_of_15_puzzle_patterns(tmp_path: Path, n_tiles: int, n_states: int) -> None:
+    first = ",".join(map(str, range(1, n_tiles + 1)))
+    rest = ",".join(map(str, range(n_tiles + 1, 16)))
+    plan = plan_for(tmp_path / "a.h5", f"{first}/{rest}", BoardSize(4, 4))
+    assert plan.patterns[0].n_states == n_states
+    assert plan.patterns[0].states_are_exact
+
+
+def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
+    exact = plan_for(tmp_path / "a.h5", "6666", BoardSize(5, 5)).patterns[0]
+    assert exact.states_are_exact
+    eight = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)).patterns[0]
+    assert eight.states_are_exact
+    assert eight.n_states == 87_358_400_640
+    large = plan_for(
+        tmp_path / "a.h5",
+        "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,16,17,18,19,20,21/22,23,24,25,26,27,28/29,30,31,32,33,34,35",
+        BoardSize(6, 6),
+    )
+    assert not large.patterns[0].states_are_exact
+    # Between one and three regions a cell set.
+    n_placements = math.perm(36, 7)
+    assert n_placements < large.patterns[0].n_states < 3 * n_placements
+
+
+def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
+    plan = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5))
+    assert 16e9 < plan.memory_bytes < 17e9
+    assert 5e9 < plan.spilled_bytes < 6.5e9
+    assert not plan.overlaps_writing
+    check_plan(plan)
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: plan.disk_bytes)
+    with pytest.raises(DiskFullError, match="needs 38"):
+        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)))
+
+
+def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 12_500_000_000)
+    plan = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5))
+    assert plan.memory_bytes < 12.5e9
+    check_plan(plan)
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 11_000_000_000)
+    with pytest.raises(MemoryLimitError, match="patterns of at most 7 tiles would fit"):
+        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding) -> None:
+    """A process of its own, whose peak is its own too."""
+    import subprocess
+    import sys
+
+    program = "from pdb_cli.main import run; run()"
+    path = tmp_path / "a.h5"
+    partition = "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15"
+    command = [sys.executable, "-c", program, "build", partition, "--size", "4x4", "--out", str(path)]
+    command += ["--encoding", encoding]
+    subprocess.run(command, check=True, capture_output=True)
+    report = json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))
+    assert 0.6 * report["planned_memory_bytes"] < report["peak_memory_bytes"] < 1.1 * report["planned_memory_bytes"]
+
+
+@pytest.mark.tiny
+def test_build_without_memory_is_refused_and_says_what_would_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 300_000_000)
+    plan = plan_for(tmp_path / "a.h5", "78", BoardSize(4, 4))
+    with pytest.raises(
+        MemoryLimitError, match=r"of memory, 300\.0 MB are available; patterns of at most 7 tiles would fit"
+    ):
+        build_database(plan)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.tiny
+def test_build_without_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 1_000_000)
+    with pytest.raises(DiskFullError, match=r"195\.7 MB.*1\.0 MB are free"):
+        check_plan(plan_for(tmp_path / "a.h5", "78", BoardSize(4, 4)))
+
+
+@pytest.mark.tiny
+def test_cgroup_limits_are_counted(tmp_path: Path) -> None:
+    membership = tmp_path / "cgroup"
+    membership.write_text("0::/user/job\n", encoding="utf-8")
+    group = tmp_path / "fs" / "user" / "job"
+    group.mkdir(parents=True)
+
+    def describe(folder: Path, limit: str, usage: int, inactive: int) -> None:
+        (folder / "memory.max").write_text(limit, encoding="ascii")
+        (folder / "memory.current").write_text(str(usage), encoding="ascii")
+        (folder / "memory.stat").write_text(f"anon 5\ninactive_file {inactive}\n", encoding="ascii")
+
+    describe(group, "max\n", 700, 100)
+    describe(group.parent, "1000\n", 700, 100)
+    assert resources._cgroup_offers(tmp_path / "fs", membership) == [400]
+    describe(group, "800\n", 700, 0)
+    assert sorted(resources._cgroup_offers(tmp_path / "fs", membership)) == [100, 400]
+
+
+@pytest.mark.tiny
+def test_cgroup_version_1_limits_are_counted(tmp_path: Path) -> None:
+    membership = tmp_path / "cgroup"
+    membership.write_text("4:cpu,cpuacct:/job\n9:memory:/job\n", encoding="utf-8")
+    group = tmp_path / "fs" / "memory" / "job"
+    group.mkdir(parents=True)
+    for folder, limit in ((group, 5000), (group.parent, 1 << 62)):
+        (folder / "memory.limit_in_bytes").write_text(str(limit), encoding="ascii")
+        (folder / "memory.usage_in_bytes").write_text("2000", encoding="ascii")
+        (folder / "memory.stat").write_text("inactive_file 0\n", encoding="ascii")
+    assert resources._cgroup_offers(tmp_path / "fs", membership) == [3000]
+
+
+@pytest.mark.tiny
+def test_resources_of_this_machine_are_positive(tmp_path: Path) -> None:
+    assert resources.available_memory() > 0
+    assert resources.available_cores() >= 1
+    assert resources.available_disk(tmp_path / "not" / "there") > 0
+    assert resources.peak_memory() > 1_000_000
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("n", "text"), [(0, "0 B"), (999, "999 B"), (1500, "2 kB"), (576_600_000, "576.6 MB"), (4e12, "4.0 TB")]
+)
+def test_bytes_are_formatted(n: int, text: str) -> None:
+    assert format_bytes(n) == text
+
+
+@pytest.mark.tiny
+def test_tables_start_on_pages(tmp_path: Path) -> None:
+    result = build_database(plan_for(tmp_path / "a.h5", "1,2,3,4,5/6,7,8", encoding="bytes"))
+    with open_database(result.path) as database:
+        starts = database.lookup_tables.table_start
+    assert starts[0] % 4096 == 0
+
+
+@pytest.mark.tiny
+def test_system_that_tells_nothing_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 5 kB\n", encoding="ascii")
+    assert resources._kilobytes(tmp_path / "none", "MemAvailable:") is None
+    assert resources._kilobytes(tmp_path / "meminfo", "MemAvailable:") is None
+    assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
+    monkeypatch.setattr(resources, "_kilobytes", lambda *_: None)
+    assert resources.peak_memory() > 1_000_000
+    assert resources.available_memory() >= 0
+
+
+@pytest.mark.tiny
+def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources.resource, "getrlimit", lambda _which: (resources._address_space() + 12_345, -1))
+    assert 0 <= resources.available_memory() <= 12_345

@@ -1,0 +1,260 @@
+"""Tables in which every move counts: searched, proved, written, read, asked."""
+
+import itertools
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from pdb_build import build_database, plan_build, search_pattern
+from pdb_build.deep_check import prove_table, required_bytes
+from pdb_core.errors import InputError, PartitionError, TableFileDamagedError, TableFileVersionError
+from pdb_core.layout import pattern_blocks
+from pdb_core.pattern import Pattern, parse_partition
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_size, random_boards
+from pdb_query import open_database, random_board_statistics, read_table_header
+from tests.command_line import pdb, refused
+from tests.naive import boards_and_tables as naive
+from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
+from tests.tables import table_file
+
+SIZE = BoardSize(3, 3)
+GOAL = blank_last(SIZE)
+MIDDLE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+# Of the pattern 1,2,3 on 4x4, by `naive_every_move_distances`.
+GOLDEN_123 = (
+    1, 2, 3, 4, 4, 6, 11, 20, 35, 55, 83, 125, 195, 307, 450, 616,
+    838, 1106, 1396, 1725, 2090, 2475, 2788, 3016, 3184, 3320, 3385, 3203, 2898, 2524, 2126, 1747,
+    1347, 982, 681, 434, 239, 139, 74, 32, 12, 2,
+)  # fmt: skip
+
+
+def file_of(partition: str, size: str, goal: str = "blank-last") -> Path:
+    return table_file(partition, size, goal, "bits", "every-move")
+
+
+def assert_found_and_proved(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> None:
+    found = search_pattern(size, goal, Pattern(tiles), "bits", "every-move", n_threads=2)
+    distances = list(naive_every_move_distances(size, goal, tiles).values())
+    assert found.table.tobytes() == naive_every_move_bits(size, goal, tiles)
+    assert found.histogram == tuple(distances.count(d) for d in range(max(distances) + 1))
+    proof = prove_table(size, goal, tiles, found.table, "bits", "every-move", n_threads=2)
+    assert (proof.n_reached, proof.max_distance) == (len(distances), max(distances))
+    assert proof.n_entries == found.n_entries
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
+def test_every_pattern_of_a_small_board_is_as_naive(size: str) -> None:
+    board_size = parse_size(size)
+    tiles = range(1, board_size.n_cells)
+    for n_tiles in tiles:
+        for pattern in itertools.combinations(tiles, n_tiles):
+            assert_found_and_proved(board_size, blank_last(board_size), pattern)
+
+
+@pytest.mark.parametrize("n_tiles", [1, 2, 3])
+def test_every_pattern_of_a_2x4_board_is_as_naive(n_tiles: int) -> None:
+    size = BoardSize(2, 4)
+    for pattern in itertools.combinations(range(1, 8), n_tiles):
+        assert_found_and_proved(size, blank_last(size), pattern)
+
+
+@pytest.mark.parametrize(
+    ("goal", "tiles"),
+    [
+        (GOAL, (5,)),
+        (GOAL, (1, 4)),
+        (GOAL, (1, 2, 5)),
+        (MIDDLE, (2, 4, 8)),
+        (GOAL, (1, 2, 3, 6)),
+        (MIDDLE, (1, 3, 5, 7)),
+    ],
+)
+def test_patterns_of_3x3_are_as_naive(goal: Board, tiles: tuple[int, ...]) -> None:
+    assert_found_and_proved(SIZE, goal, tiles)
+
+
+def test_result_does_not_depend_on_the_threads() -> None:
+    size = BoardSize(4, 3)
+    tables = [
+        search_pattern(size, blank_last(size), Pattern((1, 2, 5, 7, 8)), "bits", "every-move", n_threads=n).table
+        for n in (1, 2, 5)
+    ]
+    assert all((table == tables[0]).all() for table in tables)
+
+
+def test_histogram_of_a_4x4_pattern_is_as_on_record() -> None:
+    """The record is of the naive search; there are 16! / 12! states."""
+    size = BoardSize(4, 4)
+    found = search_pattern(size, blank_last(size), Pattern((1, 2, 3)), "bits", "every-move", n_threads=2)
+    assert sum(found.histogram) == 43_680
+    assert found.histogram == GOLDEN_123
+
+
+@pytest.mark.tiny
+def test_blocks_are_the_free_cells() -> None:
+    blocks = pattern_blocks(SIZE, 3, "every-move")
+    assert blocks.n_blocks == 84 * 6
+    for cell_set, first in zip(blocks.cell_sets, blocks.first_block, strict=False):
+        free = [cell for cell in range(9) if not cell_set >> cell & 1]
+        assert [blocks.block_of(int(cell_set), cell) for cell in free] == list(range(first, first + 6))
+        assert [int(region) for region in blocks.regions[first : first + 6]] == [1 << cell for cell in free]
+
+
+@pytest.mark.tiny
+def test_deep_check_finds_every_wrong_bit() -> None:
+    size, tiles = BoardSize(2, 3), (1, 4)
+    table = np.frombuffer(naive_every_move_bits(size, blank_last(size), tiles), dtype=np.uint8)
+    prove_table(size, blank_last(size), tiles, table, "bits", "every-move", n_threads=1)
+    for byte, bit in itertools.product(range(len(table)), range(8)):
+        wrong = table.copy()
+        wrong[byte] ^= 1 << bit
+        with pytest.raises(TableFileDamagedError, match="is wrong; rebuild it"):
+            prove_table(size, blank_last(size), tiles, wrong, "bits", "every-move", n_threads=1)
+    with pytest.raises(InputError, match="in bits, not in bytes"):
+        prove_table(size, blank_last(size), tiles, table, "bytes", "every-move", n_threads=1)
+
+
+def test_deep_check_estimates_its_memory() -> None:
+    assert 1 < required_bytes(BoardSize(4, 4), 7, "every-move") / (102_960 * 5_056) < 1.3
+
+
+@pytest.mark.tiny
+def test_file_says_what_it_is_and_opens_again() -> None:
+    path = file_of("1,2,5/3,4", "3x3")
+    with h5py.File(path, "r") as file:
+        assert file.attrs["format_version"] == 2
+        assert file.attrs["cost"] == "every-move"
+    header = read_table_header(path)
+    assert (header.cost, header.encoding, str(header.partition)) == ("every-move", "bits", "1,2,5/3,4")
+    with open_database(path) as database:
+        database.verify()
+        assert database.table(1).tobytes() == naive_every_move_bits(SIZE, GOAL, (3, 4))
+    additive = table_file("1,2,5/3,4,6/7,8", "3x3")
+    with h5py.File(additive, "r") as file:
+        assert file.attrs["format_version"] == 1
+        assert "cost" not in file.attrs
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("attribute", "value", "error", "match"),
+    [
+        ("cost", "odd-moves", TableFileVersionError, "the cost 'odd-moves', this program knows 'every-move'; update"),
+        ("encoding", "bytes", TableFileVersionError, "the encoding 'bytes', this program knows 'bits'"),
+        ("format_version", np.int64(1), TableFileDamagedError, "damaged"),
+    ],
+)
+def test_changed_file_is_refused(
+    tmp_path: Path, attribute: str, value: object, error: type[Exception], match: str
+) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(file_of("1,2,5/3,4", "3x3").read_bytes())
+    with h5py.File(path, "r+") as file:
+        file.attrs[attribute] = value
+        if attribute == "format_version":
+            del file.attrs["cost"]
+    with pytest.raises(error, match=match):
+        open_database(path)
+
+
+@pytest.mark.tiny
+def test_the_largest_pattern_counts_never_the_sum() -> None:
+    distances = {tiles: naive_every_move_distances(SIZE, MIDDLE, tiles) for tiles in ((1, 2, 5), (3, 4))}
+    goal_text = " ".join(map(str, MIDDLE))
+    with open_database(file_of("1,2,5/3,4", "3x3", goal_text)) as database:
+        boards = random_boards(SIZE, MIDDLE, 50, seed=1)
+        batch = database.probe_batch(boards)
+        assert batch.sums.shape == (50, 8)
+        assert (batch.sums == batch.values.max(axis=2)).all()
+        assert (batch.maximum == batch.sums.max(axis=1)).all()
+        for row, values in zip(boards.tolist(), batch.values, strict=True):
+            expected = [of[tuple(map(row.index, tiles)), row.index(0)] for tiles, of in distances.items()]
+            assert values[0].tolist() == expected
+        statistics = random_board_statistics(database, n_boards=100)
+        assert statistics.sums[0][0] < statistics.maximum[0] < 31
+
+
+@pytest.mark.parametrize("partition", ["1,2,5/3,4", "1,2,3,6/4,7"])
+def test_h_of_all_boards_of_3x3_is_admissible_and_changes_by_one(partition: str) -> None:
+    distances = naive.naive_distances(SIZE, GOAL)
+    boards = list(distances)
+    assert len(boards) == 181_440
+    with open_database(file_of(partition, "3x3")) as database:
+        batch = database.probe_batch(np.array(boards, dtype=np.uint8))
+    assert (batch.maximum <= np.array(list(distances.values()))).all()
+    number = {board: i for i, board in enumerate(boards)}
+    pairs = np.array([(number[board], number[near]) for board in boards for _, near in naive.naive_moves(board, SIZE)])
+    change = batch.values[pairs[:, 0]].astype(int) - batch.values[pairs[:, 1]]
+    assert (np.abs(change) == 1).all()
+
+
+@pytest.mark.tiny
+def test_unsolvable_boards_end() -> None:
+    with open_database(file_of("1,2,3,4,5", "2x3")) as database:
+        batch = database.probe_batch(np.array([(2, 1, 3, 4, 5, 0), (1, 2, 3, 4, 5, 0)], dtype=np.uint8))
+        assert batch.maximum.tolist() == [-1, 0]
+
+
+# Partitions and the command line.
+
+
+@pytest.mark.tiny
+def test_fringe_is_the_published_shape() -> None:
+    size = BoardSize(4, 4)
+    fringe = parse_partition("fringe", None)
+    assert (fringe.cost, str(fringe)) == ("every-move", "1,2,3,4,5,9,13")
+    assert str(parse_partition("fringe", size, blank_first(size))) == "3,7,11,12,13,14,15"
+    assert plan_build(size, blank_last(size), fringe, Path("a.h5")).n_entries == 518_918_400
+
+
+@pytest.mark.tiny
+def test_patterns_may_leave_tiles_out_where_every_move_counts() -> None:
+    partition = parse_partition("1,2,3,4,5,9,13", None, cost="every-move")
+    assert partition.size == BoardSize(4, 4)
+    assert parse_partition("663", None, cost="every-move").cost == "every-move"
+    for text, size, match in [
+        ("1,2/2,3", "3x3", "tiles 2 are in two patterns; .* at most one pattern"),
+        ("1,9", "3x3", "tiles 9 are not on the board"),
+        ("1,36", None, "has tile 36; a board has at most 35 tiles"),
+    ]:
+        with pytest.raises(PartitionError, match=match):
+            parse_partition(text, None if size is None else parse_size(size), cost="every-move")
+    with pytest.raises(PartitionError, match=r"in no pattern; .*or to none, with --cost every-move"):
+        parse_partition("fringe", None, cost="additive")
+
+
+@pytest.mark.tiny
+def test_tables_in_bytes_are_refused(tmp_path: Path) -> None:
+    partition = parse_partition("1,2", SIZE, cost="every-move")
+    with pytest.raises(InputError, match="written in bits, not in bytes; leave --encoding out"):
+        plan_build(SIZE, GOAL, partition, tmp_path / "a.h5", encoding="bytes")
+
+
+@pytest.mark.tiny
+def test_report_tells_the_cost(tmp_path: Path) -> None:
+    partition = parse_partition("1,2", BoardSize(2, 3), cost="every-move")
+    result = build_database(plan_build(BoardSize(2, 3), blank_last(BoardSize(2, 3)), partition, tmp_path / "a.h5"))
+    report = json.loads(result.report.read_text(encoding="utf-8"))
+    assert (report["cost"], report["format_version"]) == ("every-move", 2)
+
+
+def test_command_line_builds_tells_and_verifies(tmp_path: Path) -> None:
+    built = pdb("build", "1,2,4,7/3,6", "--size", "3x3", "--cost", "every-move", cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    path = str(tmp_path / "1-2-4-7_3-6-every-move.h5")
+    assert "every move counts" in pdb("info", path).stdout
+    assert "proved" in pdb("verify", path, "--deep").stdout
+    assert "mean largest" in pdb("stats", path, "--boards", "50").stdout
+    board = "8 6 7/2 5 4/3 0 1"
+    record = json.loads(pdb("query", "--db", path, board, "--format", "ndjson").stdout)
+    assert record["sums"] == [max(values) for values in record["values"]]
+    assert "= max(" in pdb("query", "--db", path, board).stdout
+    assert json.loads(pdb("solve", "--db", path, board, "--format", "ndjson").stdout)["length"] == 31
+    assert "every move counts" in pdb("build", "fringe", "--dry-run").stdout
+    refused(pdb("build", "1,2", "--size", "3x3", cwd=tmp_path), 2, "in no pattern.*--cost every-move")
+    refused(pdb("build", "fringe", "--encoding", "bytes", cwd=tmp_path), 2, "leave --encoding out")
+    assert pdb("build", "fringe", "--cost", "none", cwd=tmp_path).returncode == 2

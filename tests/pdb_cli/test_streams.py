@@ -1,0 +1,237 @@
+"""Streams that are closed, full or gone, and files that cannot be written: one sentence, one exit code, no lost result.
+
+A command that exits with 0 has written all its results. The messages on stderr are no results.
+"""
+
+import errno
+import io
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pdb_cli import streams
+from pdb_core import __version__
+from pdb_core.errors import system_error
+from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, pdb
+from tests.fork_server import fork_server
+from tests.pdb_cli.broken_streams import KINDS
+
+# 1 would be an error that Python reports with a traceback, which a closed stderr hides.
+_DOCUMENTED = {0, 2, 3, 4, 5, 128 + signal.SIGPIPE}
+_STDOUT, _STDERR = "1", "2"
+NEAR = "1 2 3/4 5 6/0 7 8"
+
+
+class Case(NamedTuple):
+    """A command, what it reads, and the files that it writes."""
+
+    arguments: tuple[str, ...]
+    stdin: str = ""
+    files: tuple[str, ...] = ()
+
+
+def cases(table: str) -> list[Case]:
+    """Commands that write in every way, in each format."""
+    found = [Case((command, "--help")) for command in ("build", "solve", "study")]
+    found += [Case(("--version",)), Case(())]
+    for form in ("text", "json", "ndjson", "csv"):
+        output = ("--format", form)
+        found += [
+            Case(("info", table, *output)),
+            Case(("verify", table, *output)),
+            Case(("stats", table, "--boards", "100", *output)),
+            Case(("stats", table, "--boards", "100", "--plot", "plot.svg", *output), files=("plot.svg",)),
+            Case(("query", "--db", table, BOARD, NEAR, *output)),
+            Case(("query", "--db", table, "--instances", "-", *output), f"{BOARD}\n{NEAR}\n"),
+            Case(("solve", "--db", table, BOARD, UNSOLVABLE, *output)),
+            Case(("solve", "--db", table, "--instances", "-", *output), f"{BOARD}\n{NEAR}\n"),
+            Case(("solve", "--db", table, BOARD, NEAR, "--out", "out", "--log", "log", *output), files=("out", "log")),
+            Case(("solve", "--any", NEAR, "--out", "any", *output), files=("any",)),
+            Case(("build", "1,2,3", "--size", "2x2", "--out", "own.h5", *output), files=("own.h5", "own.build.json")),
+            Case(("build", "1,2,3", "--size", "2x2", "--dry-run", *output)),
+            Case(("study", "space", "3x2", "--plot", "space.png", *output), files=("space.png",)),
+        ]
+    found += [
+        Case(("solve", "--db", table, "--all", "--list", NEAR)),
+        Case(("solve", "--db", table, "--all", "--list", "--format", "ndjson", NEAR)),
+    ]
+    return found
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+    files: dict[str, bytes]
+
+
+def run(case: Case, folder: Path, streams: Mapping[str, str], limits: Mapping[str, int]) -> Result:
+    folder.mkdir(parents=True)
+    result = fork_server().run(
+        list(case.arguments), stdin=case.stdin, cwd=folder, environment=os.environ, streams=streams, limits=limits
+    )
+    files = {name: (folder / name).read_bytes() for name in case.files if (folder / name).exists()}
+    left = {path.name for path in folder.iterdir()} - set(case.files) - {"own.h5.partial"}
+    assert not left, left
+    return Result(result.returncode, result.stdout, result.stderr, files)
+
+
+def without_times(text: str) -> str:
+    """Return output without its parts that differ between two runs: seconds, and free memory and disk."""
+    if "available" in text:
+        return ""
+    return re.sub(r"\d+(\.\d+)?e-\d+|\d+\.\d+|\d{8,}", "", text)
+
+
+def lost(whole: Result, result: Result, streams: Mapping[str, str], limits: Mapping[str, int]) -> str | None:
+    """Compare a run with one without faults. Return the difference that is an error, or None."""
+    if result.code not in _DOCUMENTED:
+        return "exit code"
+    if "Traceback" in result.err or "Exception ignored" in result.err:
+        return "traceback"
+    if result.code == whole.code:
+        if whole.out and _STDOUT in streams:
+            return "results that were not written"
+        if _STDOUT not in streams and without_times(result.out) != without_times(whole.out):
+            return "other results"
+        if result.files.keys() != whole.files.keys():
+            return "no file"
+        # These two hold seconds.
+        names = whole.files.keys() - {"log", "own.build.json"}
+        if any(result.files[name] != whole.files[name] for name in names):
+            return "another file"
+    elif _STDERR not in streams and "FSIZE" not in limits and result.code != 128 + signal.SIGPIPE:
+        last = result.err.splitlines()[-1] if result.err else ""
+        if not re.match(r"(pdb: |Error: ).{10}", last):
+            return "no message"
+    return None
+
+
+def random_faults(chance: random.Random) -> tuple[dict[str, str], dict[str, int]]:
+    streams = {number: chance.choice(KINDS) for number in "012" if chance.random() < 0.35}
+    if streams.get("0") == "terminal gone":
+        del streams["0"]  # its end is read, as of an empty file
+    limits = {}
+    if chance.random() < 0.3:
+        limits["FSIZE"] = chance.choice((0, 1, 10, 100, 1000, 5000, 20_000))
+    if chance.random() < 0.3:
+        limits["NOFILE"] = chance.randrange(5, 30)  # with fewer Python itself cannot read its modules
+    return streams, limits
+
+
+def tried(table: str, folder: Path, numbers: range) -> Iterator[tuple[int, str | None]]:
+    """Try commands with faults. Yield the exit code of each, and what was lost."""
+    wholes: dict[Case, Result] = {}
+    all_cases = cases(table)
+    for number in numbers:
+        chance = random.Random(number)
+        case = chance.choice(all_cases)
+        if case not in wholes:
+            wholes[case] = run(case, folder / f"whole-{number}", {}, {})
+            assert wholes[case].code in (0, 2, 3), wholes[case]
+        streams, limits = random_faults(chance)
+        result = run(case, folder / str(number), streams, limits)
+        loss = lost(wholes[case], result, streams, limits)
+        yield result.code, None if loss is None else f"{number}: {loss}: {case} {streams} {limits} {result}"
+
+
+def test_commands_with_random_faults(small_table: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """Whatever is broken, a command ends with its results, or with an exit code and a sentence."""
+    n_tried = 1000 if pytestconfig.getoption("--slow") else 6
+    codes, losses = [], []
+    for code, loss in tried(small_table, tmp_path, range(n_tried)):
+        codes.append(code)
+        if loss is not None:
+            losses.append(loss)
+    assert not losses, "\n".join(losses)
+    assert any(codes)
+
+
+def test_streams_that_a_shell_closes(small_table: str) -> None:
+    """Python itself then has no `sys.stdin`, `sys.stdout` or `sys.stderr`."""
+    version = f"tile-pdb {__version__}\n"
+    unwritable = "pdb: cannot write standard output: Bad file descriptor; write it to another place\n"
+    unreadable = "pdb: there is no standard input; name a file or a set of boards instead of -\n"
+    expected = {
+        "--version >&-": (2, "", unwritable),
+        "--version 2>&-": (0, version, ""),
+        "--version <&- >&- 2>&-": (2, "", ""),
+        f"query --db {small_table} --instances - <&-": (2, "", unreadable),
+    }
+    program = " ".join(f"'{part}'" for part in PROGRAM)
+    for command, result in expected.items():
+        ran = subprocess.run(["bash", "-c", f"{program} {command}"], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stdout, ran.stderr) == result
+
+
+def test_characters_that_the_encoding_lacks_are_escaped() -> None:
+    program = (
+        "from pdb_cli.streams import open_standard_streams; open_standard_streams(); print('\\udcff \\xe4 \\u2192')"
+    )
+    for encoding, expected in (("ascii", b"\\udcff \\xe4 \\u2192\n"), ("latin-1", b"\\udcff \xe4 \\u2192\n")):
+        result = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            check=True,
+            env=os.environ | {"PYTHONIOENCODING": encoding},
+        )
+        assert (result.stdout, result.stderr) == (expected, b"")
+
+
+@pytest.mark.parametrize("kind", [streams._Results, streams._Messages])
+def test_pipe_in_non_blocking_mode_is_waited_for(kind: Callable[..., io.FileIO]) -> None:
+    """Of an ssh session, or of a program that reads and writes at the same time."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    content, read = os.urandom(500_000), bytearray()
+
+    def read_slowly() -> None:
+        while piece := os.read(reading, 50_000):
+            read.extend(piece)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=read_slowly)
+    thread.start()
+    with io.BufferedWriter(kind(writing, "wb")) as file:
+        file.write(content)
+    thread.join()
+    os.close(reading)
+    assert read == content
+
+
+def test_files_of_other_programs_that_fail_are_named(tmp_path: Path) -> None:
+    """An `OSError` that no other message explains names its file and says what to do."""
+    for number, code, text in (
+        (errno.EACCES, 2, "Permission denied; check that the file is there"),
+        (errno.EMFILE, 5, r"Too many open files; raise the limit of the system \(ulimit -a\)"),
+        (errno.ENOSPC, 5, "No space left on device; make room"),
+    ):
+        error = system_error(OSError(number, os.strerror(number), str(tmp_path)))
+        assert error.exit_code == code
+        assert re.match(f"{tmp_path}: {text}", str(error))
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "x/" * 2000])
+def test_argument_that_is_too_long_for_a_file_is_a_usage_error(name: str) -> None:
+    result = pdb(name)
+    assert result.returncode == 2
+    assert "No such command" in result.stderr
+
+
+@pytest.mark.parametrize("limit", [5000, 6500])
+def test_file_that_cannot_grow_when_hdf5_closes_it_ends_a_build_in_order(tmp_path: Path, limit: int) -> None:
+    """The HDF5 library prints a traceback and crashes when its own write fails then."""
+    case = Case(("build", "1,2,3", "--size", "2x2", "--out", "own.h5"))
+    result = run(case, tmp_path / "folder", {}, {"FSIZE": limit})
+    expected = "pdb: cannot write own.h5: File too large; choose another place with --out\n"
+    assert (result.code, result.out, result.err) == (2, "", expected)

@@ -1,0 +1,385 @@
+"""Boards in parts as on a cluster, without one: every order of the results, every size of the parts."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pdb_cluster import solve_worker as worker
+from pdb_cluster.solve_boards import ClusterBatch, Request
+from pdb_cluster.solve_tasks import Tasks
+from pdb_cluster.solve_worker import WorkerTables, solver_for
+from pdb_cluster.split_board import PartSizes, lower_bounds_by
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableError
+from pdb_core.puzzle import Board, blank_last
+from pdb_query import Database
+from solver import Iteration, Limits, Solution, Solver
+from solver.engine.prefixes import prefixes_of
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
+from tests.naive.prefixes import naive_prefixes
+from tests.solving import S3, database_for, node_counts, solvable_boards
+
+# Every board is split, into parts of a few nodes.
+TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30, prefix_nodes=2, n_prefixes=(50, 50))
+
+
+class InlineFuture:
+    """A task that is done when its result is looked for."""
+
+    def __init__(self, key: str, run: Callable[[], Any]) -> None:
+        self.key, self.run = key, run
+        self.status = "finished"
+
+    def add_done_callback(self, callback: Callable[["InlineFuture"], None]) -> None:
+        callback(self)
+
+
+class InlineClient:
+    """As a `distributed.Client`, in this thread. Some tasks are done twice, as those of a worker that died."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)
+        self.n_tasks = 0
+        self.cancelled: list[str] = []
+
+    def nthreads(self) -> dict[str, int]:
+        return {"here": 2}
+
+    def map(
+        self, function: Callable[..., Any], arguments: Sequence[Any], *, pure: bool, priority: int, **same: Any
+    ) -> list[Any]:
+        assert not pure
+        assert priority in (0, 1)
+        futures = []
+        for argument in arguments:
+            self.n_tasks += 1
+            run = lambda argument=argument: function(argument, **same)  # noqa: E731
+            futures.append(InlineFuture(str(self.n_tasks), run))
+        self._random.shuffle(futures)
+        return futures
+
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        results = []
+        for future in futures:
+            if self._random.random() < 0.2:
+                future.run()
+            results.append(future.run())
+        return results
+
+    def cancel(self, futures: Sequence[InlineFuture], *, force: bool) -> None:
+        assert force
+        self.cancelled += [future.key for future in futures]
+
+
+def requests(boards: Sequence[Board], database: Database) -> list[Request]:
+    return [Request(board, database.goal, (database,)) for board in boards]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("sizes", [PartSizes(), TINY, replace(TINY, part_nodes=1), replace(TINY, n_prefixes=(1, 1))])
+def test_answers_and_node_counts_are_those_of_one_machine(sizes: PartSizes, encoding: Encoding, plain: bool) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 12, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
+        solver = Solver(database, plain=plain)
+        client = InlineClient(seed=len(encoding))
+        batch = ClusterBatch(client, plain=plain, sizes=sizes)
+        for board, answer in zip(boards, batch.solutions(requests(boards, database)), strict=True):
+            alone = solver.solve(board)
+            assert isinstance(answer, Solution)
+            assert (answer.board, answer.length, answer.h) == (board, alone.length, alone.h)
+            assert answer.is_optimal
+            assert node_counts(answer.iterations[:-1]) == node_counts(alone.iterations[:-1])
+            assert answer.iterations[-1].threshold == alone.iterations[-1].threshold
+    assert client.n_tasks > (len(boards) if sizes.board_nodes == 1 else 0)
+
+
+@pytest.mark.tiny
+def test_boards_that_need_no_search_are_answered() -> None:
+    with database_for("3,5/2,4/1", "3x2") as database:
+        unsolvable = (2, 1, 3, 4, 5, 0)
+        answers = list(ClusterBatch(InlineClient()).solutions(requests([database.goal, unsolvable], database)))
+    assert isinstance(answers[0], Solution)
+    assert answers[0].length == 0
+    assert isinstance(answers[1], UnsolvableError)
+
+
+@pytest.mark.tiny
+def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
+    machine = move_machine(DEFAULT_LENGTH)
+    with database_for("3,5/2,4/1", "3x2") as database:
+        for board in solvable_boards(database.size, database.goal, 10, 2):
+            threshold = database.probe(board).maximum + 4
+            for n_wanted in (1, 2, 5, 30):
+                found = prefixes_of(
+                    board,
+                    database.goal,
+                    database.size,
+                    threshold,
+                    machine,
+                    lower_bounds_by([database]),
+                    lambda _depth, h, n=n_wanted: np.full(len(h), len(h) < n),
+                )
+                if found.tiles is not None:
+                    assert len(found.tiles) <= threshold
+                    continue
+                depth = len(found.paths[0]) if found.paths else 99
+                generated, expanded, paths = naive_prefixes(
+                    board, threshold, lambda at, _h, depth=depth: at < depth, database, machine
+                )
+                assert (found.generated, found.expanded, sorted(found.paths)) == (generated, expanded, sorted(paths))
+
+
+def test_board_is_given_up_at_its_limit_with_what_was_proved() -> None:
+    board = max(solvable_boards(S3, blank_last(S3), 12, 7), key=str)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        alone = Solver(database).solve(board)
+        for n_nodes in (1, sum(at.generated for at in alone.iterations[:-1]) // 2):
+            batch = ClusterBatch(InlineClient(), limits=Limits(nodes=n_nodes), sizes=TINY)
+            (answer,) = batch.solutions(requests([board], database))
+            assert isinstance(answer, Solution)
+            assert answer.length is None
+            assert answer.generated >= n_nodes
+            finished = node_counts(answer.iterations[:-1])
+            assert finished == node_counts(alone.iterations)[: len(finished)]
+
+
+def test_early_answer_cancels_the_rest() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 12, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        client = InlineClient()
+        list(ClusterBatch(client, sizes=replace(TINY, part_nodes=1)).solutions(requests(boards, database)))
+    assert client.cancelled
+
+
+def test_boards_before_one_that_cannot_be_read_are_answered() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 5, 7)
+
+    def read(database: Database) -> Iterator[Request]:
+        yield from requests(boards, database)
+        raise InputError("line 6 is no board")
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        no_board = [*requests(boards, database), Request((0,), database.goal, (database,))]
+        for source, error in ((read(database), InputError), (iter(no_board), BoardError)):
+            answers = ClusterBatch(InlineClient()).solutions(source)
+            found = [next(answers) for _ in boards]
+            assert [answer.board for answer in found if isinstance(answer, Solution)] == boards
+            with pytest.raises(error):
+                next(answers)
+
+
+def test_boards_that_wait_for_answers_are_answered() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 5, 7)
+    answered: list[Board] = []
+
+    def ask(database: Database) -> Iterator[Request | None]:
+        for n, request in enumerate(requests(boards, database)):
+            while len(answered) < n:
+                yield None
+            yield request
+        while len(answered) < len(boards):
+            yield None
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        for answer in ClusterBatch(InlineClient()).solutions(ask(database)):
+            assert isinstance(answer, Solution)
+            answered.append(answer.board)
+    assert answered == boards
+
+
+def test_answers_that_are_known_come_in_their_turn_without_a_search() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 3, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        known = [Request(board, database.goal, (), Solver(database).solve(board)) for board in boards]
+        n_taken = 0
+
+        def ask() -> Iterator[Request | None]:
+            yield from known[:2]
+            while n_taken < 2:
+                yield None
+            yield requests(boards[:1], database)[0]
+            yield known[2]
+
+        client = InlineClient()
+        told: list[int] = []
+        answers = ClusterBatch(client, report=lambda at: told.append(at.n_taken)).solutions(ask())
+        for request in (*known[:2], known[0], known[2]):
+            answer = next(answers)
+            assert isinstance(answer, Solution)
+            assert answer.board == request.board
+            assert (answer is request.answer) == (n_taken != 2)
+            n_taken += 1
+        assert client.n_tasks == 1
+        assert told[-1] == 4
+
+
+@pytest.mark.parametrize("each_once", [False, True])
+def test_board_that_comes_twice_is_searched_once_if_asked_so(each_once: bool) -> None:
+    twice = [board for board in solvable_boards(S3, blank_last(S3), 6, 7) for _ in range(2)]
+    numbers: list[int] = []
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        batch = ClusterBatch(
+            InlineClient(), sizes=TINY, each_once=each_once, finished=lambda number, _: numbers.append(number)
+        )
+        answers = list(batch.solutions(requests(twice, database)))
+    assert [answer.board for answer in answers if isinstance(answer, Solution)] == twice
+    assert sorted(numbers) == list(range(0, 12, 2 if each_once else 1))
+    assert all(one is other for one, other in zip(answers[::2], answers[1::2], strict=True)) == each_once
+
+
+class WorkerlessClient(InlineClient):
+    def nthreads(self) -> dict[str, int]:
+        return {}
+
+
+def test_cluster_without_workers_has_no_threads() -> None:
+    tasks = Tasks(WorkerlessClient())
+    assert (tasks.n_present(), tasks.n_threads()) == (0, 1)
+
+
+def test_leaving_early_cancels_what_is_pending() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 40, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        client = InlineClient()
+        answers = ClusterBatch(client, sizes=TINY).solutions(requests(boards, database))
+        next(answers)
+        answers.close()  # type: ignore[attr-defined]
+    assert client.cancelled
+
+
+class LostClient(InlineClient):
+    """Its scheduler goes away after the first results."""
+
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        if self.n_tasks > 10:
+            raise ConnectionResetError("reset by peer")
+        return super().gather(futures)
+
+    def cancel(self, futures: Sequence[InlineFuture], *, force: bool) -> None:
+        assert futures
+        assert force
+        raise ConnectionResetError("reset by peer")
+
+
+def test_scheduler_that_goes_away_is_told() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 40, 7)
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as database,
+        pytest.raises(ClusterError, match="cannot be reached any more"),
+    ):
+        list(ClusterBatch(LostClient(), sizes=TINY).solutions(requests(boards, database)))
+
+
+class ForgetfulClient(InlineClient):
+    """Its workers die with their results before these are fetched: they are done again while one waits for them."""
+
+    def map(self, *arguments: Any, **options: Any) -> list[Any]:
+        futures = super().map(*arguments, **options)
+        for future in futures:
+            future.status = self._random.choice(["finished", "lost", "pending"])
+        return futures
+
+
+def test_results_lost_before_they_are_fetched_are_waited_for() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 10, 7)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        answers = list(ClusterBatch(ForgetfulClient(), sizes=TINY).solutions(requests(boards, database)))
+        lengths = [answer.length for answer in answers if isinstance(answer, Solution)]
+        assert lengths == [solver.solve(board).length for board in boards]
+
+
+class FailingClient(InlineClient):
+    def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
+        assert futures
+        raise RuntimeError("died three times\nand more")
+
+
+def test_task_that_cannot_be_done_is_told() -> None:
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3") as database,
+        pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: died three times\); "),
+    ):
+        list(ClusterBatch(FailingClient()).solutions(requests([(8, 6, 7, 2, 5, 4, 3, 0, 1)], database)))
+
+
+def test_progress_is_told() -> None:
+    boards = solvable_boards(S3, blank_last(S3), 12, 7)
+    told: list[tuple[int, int, tuple[tuple[int, Iteration], ...]]] = []
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        batch = ClusterBatch(
+            InlineClient(), sizes=TINY, report=lambda at: told.append((at.n_done, at.generated, at.iterations))
+        )
+        answers = list(batch.solutions(requests(boards, database)))
+    assert told[-1][0] == len(boards)
+    assert told[-1][1] == sum(answer.generated for answer in answers if isinstance(answer, Solution))
+    assert any(iterations for _, _, iterations in told)
+
+
+# Workers
+
+
+def tables_of(database: Database, **others: Any) -> WorkerTables:
+    from pdb_core.jit import program_version
+
+    known: dict[str, Any] = {
+        "paths": (str(database.path),),
+        "digests": (database.header.digest(),),
+        "plain": False,
+        "load": "map",
+        "version": program_version(),
+    }
+    return WorkerTables(**(known | others))
+
+
+def test_worker_refuses_other_tables_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_opened", {})
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, database_for("8", "3x3") as other:
+        assert solver_for(tables_of(database)) is solver_for(tables_of(database))
+        with pytest.raises(ClusterError, match=r"this process cannot search: there is no table file /nowhere\.h5"):
+            solver_for(tables_of(database, paths=("/nowhere.h5",)))
+        with pytest.raises(ClusterError, match="holds other tables than the client's"):
+            solver_for(tables_of(database, paths=(str(other.path),)))
+        with pytest.raises(ClusterError, match="another version of tile-pdb"):
+            solver_for(tables_of(database, version=("0", "0")))
+
+
+def test_worker_refuses_a_damaged_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(worker, "_opened", {})
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        content = bytearray(database.path.read_bytes())
+        at = content.find(database.table(0).tobytes())
+        content[at] ^= 1
+        copy = tmp_path / "damaged.h5"
+        copy.write_bytes(content)
+        with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged: the table of pattern"):
+            solver_for(tables_of(database, paths=(str(copy),)))
+
+
+def test_worker_keeps_few_tables_and_none_of_a_file_built_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    opened: dict[WorkerTables, Any] = {}
+    monkeypatch.setattr(worker, "_opened", opened)
+    paths = [tmp_path / f"{n}.h5" for n in range(6)]
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as one, database_for("8", "3x3") as other:
+        for path in paths:
+            path.write_bytes(one.path.read_bytes())
+            solver_for(tables_of(one, paths=(str(path),)))
+            solver_for(tables_of(one, paths=(str(paths[0]),)))  # in use
+        assert mapped_in(tmp_path) == {paths[0], *paths[3:]}
+        (tmp_path / "new").write_bytes(other.path.read_bytes())
+        (tmp_path / "new").replace(paths[0])
+        solver_for(tables_of(other, paths=(str(paths[0]),)))
+        assert mapped_in(tmp_path) == {paths[0], *paths[3:]}
+        assert len(opened) == 4
+
+
+def mapped_in(folder: Path) -> set[Path]:
+    """The files of a folder that this process maps."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return {Path(line[line.index(str(folder)) :]) for line in lines if str(folder) in line}

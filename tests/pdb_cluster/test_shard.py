@@ -1,0 +1,189 @@
+"""Shards of a search, all in this process: together they make the table that one search makes."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdb_build.search import search_pattern
+from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
+from pdb_cluster.shard import Shard, ShardedPattern, ShardLostError
+from pdb_cluster.shard_plan import share_out
+from pdb_core.cost import Cost
+from pdb_core.encoding import Encoding, count_entries
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import parse_goal, parse_size
+
+pytestmark = pytest.mark.patient
+
+SMALL: list[tuple[str, str, tuple[int, ...], Encoding, Cost]] = [
+    ("2x2", "blank-last", (1, 2, 3), "bits", "additive"),
+    ("2x3", "blank-first", (1, 2, 3, 4, 5), "bytes", "additive"),
+    ("3x3", "blank-last", (1, 2, 4), "bits", "additive"),
+    ("3x3", "snail", (3, 6, 7), "bytes", "additive"),
+    ("3x3", "blank-last", (1, 2, 3), "bits", "every-move"),
+]
+
+
+def sharded(
+    size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n: int
+) -> ShardedPattern:
+    size = parse_size(size_text)
+    return share_out(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost, n)
+
+
+def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[bytes, list[int], list[int]]:
+    """What the workers of a cluster do, one after the other: the table, and the states and entries of each level."""
+    shards = [Shard(pattern, number, n_threads) for number in range(pattern.n_shards)]
+    for shard in shards:
+        shard.set_rounds(n_rounds)
+    levels = [[shard.start() for shard in shards]]
+    while sum(done.n_reached for done in levels[-1]):
+        level = len(levels)
+        levels.append([
+            target.advance(
+                level, of_round, [shard.pack(level, number, of_round) for shard in shards if shard is not target]
+            )
+            for of_round in range(n_rounds)
+            for number, target in enumerate(shards)
+        ])  # fmt: skip
+    states = [sum(done.n_reached for done in level) for level in levels]
+    entries = [sum(done.n_written for done in level) for level in levels]
+    n_entries = count_entries(pattern.size, pattern.pattern.n_tiles, pattern.encoding, pattern.cost)
+    for shard in shards:
+        shard.finish(len(levels) - 1, sum(entries) == n_entries)
+    return b"".join(shard.table.tobytes() for shard in shards), states[:-1], entries[:-1]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("n_shards", "n_rounds"), [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("size_text", "goal_text", "tiles", "encoding", "cost"), SMALL)
+def test_shards_make_the_table_of_one_search(
+    size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n_shards: int, n_rounds: int
+) -> None:
+    pattern = sharded(size_text, goal_text, tiles, encoding, cost, n_shards)
+    expected = search_pattern(pattern.size, pattern.goal, pattern.pattern, encoding, cost, n_threads=1)
+    table, states, entries = search(pattern, n_rounds)
+    assert table == expected.table.tobytes()
+    assert states == list(expected.states_per_depth)
+    assert entries[: len(expected.histogram)] == list(expected.histogram)
+
+
+@pytest.mark.parametrize("encoding", ["bits", "bytes"])
+@pytest.mark.parametrize(
+    ("size_text", "tiles", "n_shards", "n_rounds"),
+    [("4x4", (1, 2, 3, 4, 5, 6), 3, 2), ("5x5", (1, 2, 6, 7), 5, 3), ("5x5", (1, 2, 3, 6, 7), 2, 4)],
+)
+def test_shards_of_larger_patterns_make_the_table_of_one_search(
+    size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_rounds: int
+) -> None:
+    pattern = sharded(size_text, "blank-last", tiles, encoding, "additive", n_shards)
+    expected = search_pattern(pattern.size, pattern.goal, pattern.pattern, encoding, n_threads=1)
+    table, states, _entries = search(pattern, n_rounds, n_threads=2)
+    assert table == expected.table.tobytes()
+    assert states == list(expected.states_per_depth)
+
+
+@pytest.mark.tiny
+def test_more_shards_than_work_are_empty() -> None:
+    pattern = sharded("2x2", "blank-last", (1,), "bits", "additive", 7)
+    expected = search_pattern(pattern.size, pattern.goal, pattern.pattern, "bits", n_threads=1)
+    assert search(pattern, 2)[0] == expected.table.tobytes()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_shards", [1, 2, 3, 10, 100])
+def test_shards_share_out_the_blocks_evenly(n_shards: int) -> None:
+    pattern = sharded("3x3", "blank-last", (1, 2, 4), "bits", "additive", n_shards)
+    assert pattern.bounds[0] == 0
+    assert pattern.bounds[-1] == 84
+    assert list(pattern.bounds) == sorted(pattern.bounds)
+    sizes = np.diff(pattern.bounds)
+    assert sizes.max() <= -(-84 // n_shards) * 2
+
+
+@pytest.mark.tiny
+def test_rows_packed_and_unpacked_are_the_same() -> None:
+    @given(
+        st.sampled_from([np.uint8, np.uint16]),
+        st.integers(1, 40),
+        st.lists(st.sampled_from([0.0, 0.001, 0.1, 1.0]), min_size=1, max_size=5),
+        st.integers(0, 2**32 - 1),
+    )
+    def check(dtype: type[np.uint8] | type[np.uint16], n_integers: int, densities: list[float], seed: int) -> None:
+        generator = np.random.default_rng(seed)
+        n = len(densities)
+        bits = generator.random((n, n_integers * 64)) < np.array(densities)[:, None]
+        rows = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+        n_active = bits.sum(axis=1).astype(np.int32)
+        chosen = generator.permutation(n)[: n // 2 + 1].astype(np.int64)
+        marks = np.empty(n * (n_integers + 70), dtype=np.uint64)
+        words = np.empty(rows.nbytes + 1, dtype=dtype)
+        n_written = np.zeros(2, dtype=np.int64)
+        for part in (chosen[:1], chosen[1:]):
+            pack_rows(part, n_active, rows, rows.view(dtype), marks, words, n_written)
+        assert n_written[1] == np.count_nonzero(rows[chosen].view(dtype))
+
+        unpacked = np.full((n + 3, n_integers), 7, dtype=np.uint64)
+        n_unpacked = np.zeros(n + 3, dtype=np.int32)
+        unpack_rows(
+            n_active[chosen], marks[: n_written[0]], words[: n_written[1]], 2, n_unpacked, unpacked,
+            unpacked.view(dtype),
+        )  # fmt: skip
+        assert list(n_unpacked[2 : 2 + len(chosen)]) == list(n_active[chosen])
+        for i, row in enumerate(chosen):
+            assert n_active[row] == 0 or (unpacked[2 + i] == rows[row]).all()
+
+    check()
+
+
+@pytest.mark.tiny
+def test_shard_that_is_at_another_level_says_so() -> None:
+    pattern = sharded("3x3", "blank-last", (1, 2, 4), "bits", "additive", 2)
+    shards = [Shard(pattern, number) for number in range(2)]
+    for shard in shards:
+        shard.set_rounds(1)
+        shard.start()
+    packs = [shards[1].pack(1, 0, 0)]
+    with pytest.raises(ShardLostError, match="shard 0 is at level 0, not at 2"):
+        shards[0].pack(3, 1, 0)
+    with pytest.raises(ShardLostError, match="is at level 0"):
+        shards[0].advance(2, 0, packs)
+    shards[0].advance(1, 0, packs)
+    with pytest.raises(ShardLostError, match="is at level 1"):
+        shards[0].advance(1, 0, packs)  # a second time: its rows are of level 1 already
+    with pytest.raises(ShardLostError, match="is at level 1, not at 4"):
+        shards[0].finish(4, True)
+    with pytest.raises(ShardLostError, match="has not finished"):
+        _ = shards[0].table
+
+
+@pytest.mark.tiny
+def test_shard_stays_with_its_worker() -> None:
+    shard = Shard(sharded("2x2", "blank-last", (1,), "bits", "additive", 1), 0)
+    with pytest.raises(TypeError, match="stays with its worker"):
+        pickle.dumps(shard)
+
+
+@pytest.mark.parametrize("encoding", ["bits", "bytes"])
+def test_shard_takes_the_memory_that_it_tells(encoding: Encoding) -> None:
+    pattern = sharded("4x4", "blank-last", (1, 2, 3, 4, 5, 6), encoding, "additive", 3)
+    shards = [Shard(pattern, number) for number in range(3)]
+    sizes = [shard.set_rounds(2) for shard in shards]
+    for shard in shards:
+        shard.start()
+    for number, (shard, told) in enumerate(zip(shards, sizes, strict=True)):
+        halo = shard._n_halo * told.row_bytes
+        held = [getattr(shard, name, np.empty(0)).nbytes for name in ("_frontier", "_seen", "_table")]
+        bits = shard._bits.arrays().values() if encoding == "bits" else []
+        assert sum(held) + sum(array.nbytes for array in bits) == told.rows_bytes + halo
+        assert halo == told.n_taken.sum(axis=2).max() * told.row_bytes
+        n_given = [
+            [sum(len(shard._given.of((to * 2 + r) * 2 + p)) for to in range(3) if to != number) for p in (0, 1)]
+            for r in (0, 1)
+        ]
+        assert n_given == told.n_given.tolist()
+    # Who takes says the same as who gives.
+    assert sum(size.n_given.sum() for size in sizes) == sum(size.n_taken.sum() for size in sizes)

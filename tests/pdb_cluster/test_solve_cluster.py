@@ -1,0 +1,298 @@
+"""Solving on a real Dask cluster of processes: answers, deaths, Ctrl-C, tables that are not there."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+from typer.testing import CliRunner
+
+from pdb_cli.main import app
+from pdb_cluster.solve_boards import ClusterBatch, ClusterProgress, Request
+from pdb_cluster.split_board import PartSizes
+from pdb_core.errors import ClusterError
+from pdb_core.puzzle import Board, blank_last, format_board
+from pdb_query import Database
+from solver import Limits, Solution, Solver
+from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
+from tests.pdb_cluster.two_workers import N_WORKERS, client, cluster, kill, wait_until, worker_pids
+from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
+from tests.tables import table_file
+
+__all__ = ["client", "cluster"]
+
+# Boards of some 100,000 nodes are split, their thresholds into tasks of some 20,000.
+SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000, prefix_nodes=500)
+
+
+def solved(client: Client, boards: list[Board], database: Database, **options: Any) -> list[Solution]:
+    answers = ClusterBatch(client, **options).solutions(
+        [Request(board, database.goal, (database,)) for board in boards]
+    )
+    solutions = []
+    for answer in answers:
+        assert isinstance(answer, Solution)
+        solutions.append(answer)
+    return solutions
+
+
+def assert_same(found: list[Solution], alone: list[Solution]) -> None:
+    assert [solution.board for solution in found] == [solution.board for solution in alone]
+    for here, there in zip(found, alone, strict=True):
+        assert here.length == there.length
+        assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
+
+
+def alone(boards: list[Board], database: Database) -> list[Solution]:
+    solver = Solver(database)
+    return [solver.solve(board) for board in boards]
+
+
+def boards_15(n: int, seed: int = 14) -> list[Board]:
+    return solvable_boards(S4, blank_last(S4), n, seed)
+
+
+def test_8_puzzle_boards_have_the_answers_and_nodes_of_one_machine(client: Client) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 300, 1)
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        assert_same(solved(client, boards, database), alone(boards, database))
+
+
+def test_15_puzzle_boards_have_the_answers_and_nodes_of_one_machine(client: Client) -> None:
+    boards = boards_15(16)
+    told: list[ClusterProgress] = []
+    with database_for("663", "4x4", encoding="bits") as database:
+        found = solved(client, boards, database, sizes=SMALL, report=told.append)
+        assert_same(found, alone(boards, database))
+    assert any(progress.iterations for progress in told)
+    assert told[-1].n_done == len(boards)
+    assert told[-1].n_threads == N_WORKERS
+
+
+def test_worker_killed_in_the_middle_of_a_batch_changes_nothing(client: Client) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 400, 5)
+    killed: list[int] = []
+
+    def report(progress: ClusterProgress) -> None:
+        if not killed and progress.n_done:
+            killed.append(worker_pids(client)[0])
+            kill(killed[0])
+
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        found = solved(client, boards, database, report=report, sizes=PartSizes(chunk_s=0.002))
+        assert killed
+        assert_same(found, alone(boards, database))
+
+
+def test_worker_killed_while_a_board_is_split_changes_nothing(client: Client) -> None:
+    killed: list[int] = []
+
+    def report(progress: ClusterProgress) -> None:
+        # Twice, in different thresholds.
+        thresholds = [at.threshold for _, at in progress.iterations if at.generated > 300_000]
+        if thresholds and len(killed) < 2 and thresholds[0] not in killed:
+            kill(worker_pids(client)[0])
+            killed.append(thresholds[0])
+
+    with database_for("663", "4x4", encoding="bits") as database:
+        solver = Solver(database)
+        # All thresholds but those too long for a test.
+        limit = Limits(nodes=3_000_000)
+        there = solver.solve(hard_board(), limits=limit)
+        here = solved(client, [hard_board()], database, limits=limit, report=report, sizes=SMALL)[0]
+    assert killed
+    assert here.length is None is there.length
+    assert here.generated >= 3_000_000
+    assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
+
+
+def test_tables_that_a_worker_lacks_are_told(client: Client, tmp_path: Path) -> None:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, database_for("8", "3x3") as other:
+        boards = solvable_boards(S3, blank_last(S3), 3, 1)
+        with pytest.raises(ClusterError, match=r"worker at tls://\S+ cannot search: there is no table file"):
+            solved(client, boards, database, worker_folder=tmp_path)
+        (tmp_path / database.path.name).write_bytes(other.path.read_bytes())
+        with pytest.raises(ClusterError, match="holds other tables than the client's"):
+            solved(client, boards, database, worker_folder=tmp_path)
+        assert len(solved(client, boards, database)) == 3
+
+
+# The command
+
+
+def test_command_writes_what_it_writes_locally(cluster: Any, small_table: str) -> None:
+    boards = [format_board(board) for board in solvable_boards(S3, blank_last(S3), 5, 2)]
+    texts = [*boards[:3], UNSOLVABLE, *boards[3:]]
+    for output in ("csv", "ndjson"):
+        command = ["solve", "--db", small_table, *texts, "--format", output]
+        here, there = pdb(*command), pdb(*command, "--scheduler", cluster.scheduler_address)
+        assert (here.returncode, there.returncode) == (3, 3), there.stderr
+        assert without_seconds(there.stdout) == without_seconds(here.stdout)
+        assert "2 threads on tls://" in there.stderr
+        assert "odd permutation" in there.stderr
+
+
+def without_seconds(text: str) -> str:
+    return re.sub(r'("+seconds"+: )[0-9.e-]+|,[0-9.e-]+(?=,"\[)', r"\1", text)
+
+
+def test_command_gives_up_at_its_limit(cluster: Any) -> None:
+    table = str(table_file("663", "4x4", encoding="bits"))
+    board = format_board(hard_board())
+    result = pdb("solve", "--db", table, board, "--max-nodes", "1000", "--scheduler", cluster.scheduler_address)
+    assert result.returncode == 5
+    assert "given up" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--all"], "finds one shortest solution, --all counts every one; leave out --scheduler to do it on this"),
+        (["--threads", "2"], "set it by dask worker --nthreads"),
+        (["--search", "a-star"], "--search a-star keeps its boards .* leave out --scheduler .*, or leave out --search"),
+        (["--heuristic", "manhattan"], "not --heuristic manhattan; leave out --scheduler .* or leave out --heuristic"),
+    ],
+)
+def test_options_that_a_cluster_does_not_take_are_refused(options: list[str], match: str) -> None:
+    result = CliRunner().invoke(app, ["solve", "1 2 3/4 5 6/7 0 8", "--scheduler", "tcp://127.0.0.1:9", *options])
+    assert result.exit_code == 2
+    (told,) = result.stderr.splitlines()
+    assert re.search(match, told), told
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def end(process: subprocess.Popen[str], number: int, timeout_s: float) -> tuple[str, str]:
+    process.send_signal(number)
+    try:
+        return process.communicate(timeout=timeout_s)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_ctrl_c_releases_the_cluster(cluster: Any, client: Client) -> None:
+    table = str(table_file("663", "4x4", encoding="bits"))
+    process = start("solve", "--db", table, format_board(hard_board()), "--scheduler", cluster.scheduler_address)
+
+    def is_searching() -> bool:
+        return any("search_part" in str(key) for keys in client.processing().values() for key in keys)
+
+    wait_until(is_searching, "the split board")
+    began = time.monotonic()
+    _, told = end(process, signal.SIGINT, 30)
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "pdb: interrupted"
+    wait_until(lambda: not any(client.processing().values()), "the cluster to be free", 5)
+    assert client.submit(sum, [1, 2, 3]).result(timeout=10) == 6
+    assert time.monotonic() - began < 15
+
+
+def test_ctrl_c_stops_a_cluster_of_its_own() -> None:
+    table = str(table_file("663", "4x4", encoding="bits"))
+    command = [*PROGRAM, "solve", "--db", table, format_board(hard_board()), "--local-cluster", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    while "dashboard" not in process.stderr.readline():
+        pass
+    pids = children(process.pid)
+    assert pids
+    # As a terminal does: to all processes.
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        _, told = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 130, told
+    assert told.splitlines() == ["pdb: interrupted"]
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "worker processes to end", 10)
+
+
+def test_reader_that_has_seen_enough_ends_the_command_quietly(cluster: Any, small_table: str, tmp_path: Path) -> None:
+    boards = solvable_boards(S3, blank_last(S3), 600, 2)
+    (tmp_path / "boards.txt").write_text("".join(f"{format_board(board)}\n" for board in boards))
+    process = start(
+        "solve", "--db", small_table, "--instances", str(tmp_path / "boards.txt"), "--format", "ndjson",
+        "--scheduler", cluster.scheduler_address,
+    )  # fmt: skip
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 141
+    assert len(told.splitlines()) == 1, told
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if parent == pid:
+                found += [int(folder.name), *children(int(folder.name))]
+    return found
+
+
+def test_boards_typed_one_by_one_are_answered_one_by_one(cluster: Any, small_table: str, tmp_path: Path) -> None:
+    boards = [format_board(board) for board in solvable_boards(S3, blank_last(S3), 2, 2)]
+    command = ["solve", "--db", small_table, "--instances", "-", "--format", "ndjson", "--log", str(tmp_path / "log")]
+    process = subprocess.Popen(
+        [*PROGRAM, *command, "--scheduler", cluster.scheduler_address],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    stop = threading.Timer(60, process.kill)
+    stop.start()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        for board in (*boards, boards[0]):  # the last from the log
+            process.stdin.write(f"{board}\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["solvable"]
+        # While the next one is awaited.
+        _, told = end(process, signal.SIGINT, 30)
+    finally:
+        stop.cancel()
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "pdb: interrupted"
+    assert len((tmp_path / "log").read_bytes().splitlines()) == 3
+
+
+def test_killed_batch_goes_on_from_its_log(cluster: Any, tmp_path: Path) -> None:
+    table = str(table_file("663", "4x4", encoding="bits"))
+    boards = boards_15(24, seed=3)
+    (tmp_path / "boards.txt").write_text("".join(f"{format_board(board)}\n" for board in boards))
+    log = tmp_path / "solved.ndjson"
+    command = ["solve", "--db", table, "--instances", str(tmp_path / "boards.txt"), "--format", "ndjson"]
+    command += ["--log", str(log), "--scheduler", cluster.scheduler_address]
+    process = start(*command)
+    wait_until(lambda: log.exists() and len(log.read_bytes().splitlines()) > 4, "some boards")
+    end(process, signal.SIGKILL, 30)
+    finished = log.read_bytes().splitlines()[1:]
+    with log.open("ab") as file:
+        file.write(b'{"board":[1,2')
+    result = pdb(*command)
+    assert result.returncode == 0, result.stderr
+    assert f"{len(finished)} finished boards in" in result.stderr
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [tuple(record["board"]) for record in records] == boards
+    lines = log.read_bytes().splitlines()[1:]
+    assert lines[: len(finished)] == finished
+    logged = {tuple(json.loads(line)["board"]): json.loads(line) for line in lines}
+    assert len(logged) == len(lines) == len(boards)
+    assert all(logged[tuple(record["board"])]["length"] == record["length"] for record in records)
+    refused(pdb(*command[:2], str(table_file("555", "4x4")), *command[3:]), 2, "is of another search")

@@ -1,0 +1,184 @@
+"""The layout of the state space: regions and transitions, against naive ones."""
+
+import math
+import sys
+from collections import deque
+from collections.abc import Callable
+from types import FrameType
+
+import numpy as np
+import pytest
+
+from pdb_core.layout import NO_JUMP, jump_permutation, pattern_blocks, pattern_layout
+from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.ranking import PatternIndex
+from tests.naive import boards_and_tables as naive
+
+pytestmark = pytest.mark.patient
+
+TraceFunction = Callable[[FrameType, str, object], object]
+SMALL = [
+    (BoardSize(2, 2), 1), (BoardSize(2, 2), 3), (BoardSize(2, 3), 2), (BoardSize(3, 2), 3), (BoardSize(3, 3), 1),
+    (BoardSize(3, 3), 2), (BoardSize(3, 3), 3), (BoardSize(3, 3), 4), (BoardSize(3, 3), 5), (BoardSize(2, 5), 4),
+    (BoardSize(5, 2), 4), (BoardSize(4, 3), 3), (BoardSize(3, 4), 4),
+]  # fmt: skip
+
+
+def cells_of(mask: int) -> tuple[int, ...]:
+    return tuple(cell for cell in range(36) if mask >> cell & 1)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
+def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> None:
+    blocks = pattern_blocks(size, n_tiles)
+    assert blocks.n_sets == math.comb(size.n_cells, n_tiles)
+    for s, mask in enumerate(blocks.cell_sets.tolist()):
+        occupied = cells_of(mask)
+        expected = {naive.naive_region(c, occupied, size) for c in range(size.n_cells) if c not in occupied}
+        first, last = blocks.first_block[s], blocks.first_block[s + 1]
+        regions = [cells_of(region) for region in blocks.regions[first:last].tolist()]
+        assert {frozenset(region) for region in regions} == expected
+        assert regions == sorted(regions)
+        for region in regions:
+            for cell in region:
+                assert blocks.regions[blocks.block_of(mask, cell)] == sum(1 << c for c in region)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", [BoardSize(2, 3), BoardSize(4, 4)], ids=str)
+def test_blank_needs_a_free_cell(size: BoardSize) -> None:
+    blocks = pattern_blocks(size, 3)
+    for cell in (0, 2, 4):
+        with pytest.raises(ValueError, match=f"cannot be on cell {cell}: a tile of the pattern is there"):
+            blocks.block_of(0b10101, cell)
+    for cell in (-1, size.n_cells):
+        with pytest.raises(ValueError, match=f"cannot be on cell {cell}: a {size} board has cells 0 to"):
+            blocks.block_of(0b10101, cell)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
+def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
+    """Every move of a tile into the blank's region, from state to state."""
+    layout = pattern_layout(size, n_tiles)
+    n_orders = layout.blocks.n_orders
+    index = PatternIndex(size, n_tiles)
+    listed = set()
+    for block in range(layout.blocks.n_blocks):
+        for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
+            jump = int(layout.jumps[t])
+            before, after = (0, 0) if jump == NO_JUMP else layout.jump_positions[jump]
+            listed.add((int(layout.sources[t]), block, before, after))
+    expected = set()
+    for s, mask in enumerate(layout.blocks.cell_sets.tolist()):
+        # One arrangement stands for all: tiles in the order of the cells.
+        cells = tuple(index.unrank(np.array([s * n_orders]))[0].tolist())
+        for block in range(layout.blocks.first_block[s], layout.blocks.first_block[s + 1]):
+            region = cells_of(int(layout.blocks.regions[block]))
+            for label, cell in enumerate(cells):
+                for target in naive.naive_neighbours(cell, size):
+                    if target in region:
+                        moved = (*cells[:label], target, *cells[label + 1 :])
+                        position = sorted(moved).index(target)
+                        new_mask = mask ^ (1 << cell) ^ (1 << target)
+                        jump = (label, position) if label != position else (0, 0)
+                        expected.add((block, layout.blocks.block_of(new_mask, cell), *jump))
+    assert listed == expected
+    # Each is listed once.
+    assert len(layout.sources) == len(layout.jumps) == layout.first_transition[-1] == len(expected)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "goal", "tiles"),
+    [
+        (BoardSize(2, 3), (1, 2, 3, 4, 5, 0), (1, 2, 5)),
+        (BoardSize(3, 2), (0, 5, 4, 3, 2, 1), (2, 3, 4, 5)),
+        (BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5), (2, 3, 7)),
+        (BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), (1, 4, 7, 8)),
+        (BoardSize(4, 3), blank_last(BoardSize(4, 3)), (3, 6, 10)),
+    ],
+    ids=str,
+)
+def test_distances_along_the_transitions_equal_naive(
+    size: BoardSize, goal: tuple[int, ...], tiles: tuple[int, ...]
+) -> None:
+    """A search from the goal by blocks, jumps and arrangement ranks alone; each state it meets, and its distance."""
+    layout = pattern_layout(size, len(tiles))
+    permutations = [jump_permutation(len(tiles), *positions).tolist() for positions in layout.jump_positions]
+    moves: dict[int, list[tuple[int, int]]] = {}
+    for block in range(layout.blocks.n_blocks):
+        for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
+            moves.setdefault(int(layout.sources[t]), []).append((block, int(layout.jumps[t])))
+    start = layout.blocks.state_of(goal, tiles)
+    distances = {start: 0}
+    queue = deque([start])
+    while queue:
+        block, rank = queue.popleft()
+        for target, jump in moves.get(block, []):
+            state = (target, rank if jump == NO_JUMP else permutations[jump][rank])
+            if state not in distances:
+                distances[state] = distances[block, rank] + 1
+                queue.append(state)
+
+    placements = naive.naive_placements(size.n_cells, len(tiles))
+    found = {}
+    for (block, rank), distance in distances.items():
+        cell_set = int(np.searchsorted(layout.blocks.first_block, block, side="right")) - 1
+        region = frozenset(cells_of(int(layout.blocks.regions[block])))
+        found[placements[cell_set * layout.blocks.n_orders + rank], region] = distance
+    assert found == naive.naive_pattern_distances(size, goal, tiles)
+
+
+@pytest.mark.parametrize(
+    ("size", "n_tiles", "n_sets", "n_blocks"),
+    [
+        (BoardSize(4, 4), 6, 8_008, 16_412),
+        (BoardSize(4, 4), 7, 11_440, 27_748),
+        (BoardSize(4, 4), 8, 12_870, 35_347),
+        (BoardSize(4, 4), 9, 11_440, 34_012),
+        (BoardSize(5, 5), 6, 177_100, 251_400),
+    ],
+    ids=str,
+)
+def test_blocks_are_as_many_as_known(size: BoardSize, n_tiles: int, n_sets: int, n_blocks: int) -> None:
+    layout = pattern_layout(size, n_tiles)
+    assert (layout.blocks.n_sets, layout.blocks.n_blocks) == (n_sets, n_blocks)
+
+
+def test_no_python_line_runs_for_each_cell_set() -> None:
+    """That keeps the layout of a 24-puzzle pattern well under a second; unlike seconds, lines are the same on a busy
+    machine.
+    """
+    size, n_tiles = BoardSize(5, 5), 6
+    pattern_layout(BoardSize(4, 4), 6)  # compiles, in many lines of Python
+    n_lines = 0
+
+    def count_lines(_frame: FrameType, event: str, _argument: object) -> TraceFunction:
+        nonlocal n_lines
+        n_lines += event == "line"
+        return count_lines
+
+    pattern_blocks.cache_clear()
+    pattern_layout.cache_clear()
+    before = sys.gettrace()
+    sys.settrace(count_lines)
+    try:
+        layout = pattern_layout(size, n_tiles)
+    finally:
+        sys.settrace(before)
+    assert 0 < n_lines < layout.blocks.n_sets // 5
+
+
+@pytest.mark.tiny
+def test_goal_state_is_where_the_tiles_are() -> None:
+    size = BoardSize(3, 3)
+    for goal in (blank_last(size), (8, 7, 6, 5, 0, 4, 3, 2, 1)):
+        for tiles in ((1, 2, 3), (2, 5, 8), (4, 6)):
+            layout = pattern_layout(size, len(tiles))
+            block, rank = layout.blocks.state_of(goal, tiles)
+            s = int(np.searchsorted(layout.blocks.first_block, block, side="right")) - 1
+            cells = PatternIndex(size, len(tiles)).unrank(np.array([s * layout.blocks.n_orders + rank]))[0]
+            assert cells.tolist() == [goal.index(tile) for tile in tiles]
+            assert layout.blocks.regions[block] >> goal.index(0) & 1

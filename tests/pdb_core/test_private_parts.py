@@ -1,0 +1,140 @@
+"""Parts of numba and distributed that they do not document and the program uses: each is there and does what we need.
+
+`pyproject.toml` bounds the versions of both. Before a bound is raised, these tests must pass with the new version.
+"""
+
+import ast
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import distributed
+import numba
+import numpy as np
+import pytest
+from distributed.comm import get_address_host_port, parse_address
+from numba.core import cgutils, event
+from numba.core.caching import IndexDataCacheFile
+from numba.core.options import TargetOptions
+from numba.core.targetconfig import TargetConfig
+from numba.core.typing import templates
+
+from pdb_core import jit
+from tests import ROOT
+from tests.pdb_cluster.two_workers import one_worker
+
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_cli")
+
+
+def _imports() -> Iterator[tuple[str, str]]:
+    """Which names the program imports from numba and distributed."""
+    for package in _PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            source = path.read_text(encoding="utf-8")
+            for node in ast.walk(ast.parse(source)) if re.search(r"from (numba|distributed)\.", source) else ():
+                if isinstance(node, ast.ImportFrom) and node.module is not None:
+                    yield from ((node.module, name.name) for name in node.names)
+
+
+def test_versions_are_bounded() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    bounds = [*project["dependencies"], *project["optional-dependencies"]["dask"]]
+    for name, module in (("numba", numba), ("distributed", distributed)):
+        (bound,) = [text for text in bounds if re.match(rf"{name}\W", text)]
+        upper = re.search(r"<([\d.]+)", bound)
+        assert upper is not None, bound
+        assert [*map(int, module.__version__.split(".")[:2])] < [*map(int, upper[1].split("."))]
+
+
+def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> None:
+    private = {(module, name) for module, name in _imports() if module.startswith(("numba.core", "distributed."))}
+    assert private == {
+        ("numba.core", "cgutils"),
+        ("numba.core", "event"),
+        ("numba.core.typing.templates", "AbstractTemplate"),
+        ("numba.core.typing.templates", "infer_global"),
+        ("numba.core.typing.templates", "signature"),
+        ("distributed.comm", "get_address_host_port"),
+        ("distributed.comm", "parse_address"),
+    }
+    assert all(hasattr(templates, name) for name in ("AbstractTemplate", "infer_global", "signature"))
+    assert callable(cgutils.get_or_insert_function)
+
+
+def test_options_of_kernels_are_known_to_numba() -> None:
+    """`_nrt` and the others are options of a target. Unknown ones raise."""
+    compiled: Any = jit.kernel(lambda a: a + 1)
+    assert {"_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper"} <= compiled.targetoptions.keys()
+    assert compiled(1) == 2
+    with pytest.raises(KeyError, match="unknown_option"):
+        numba.njit(unknown_option=True)(lambda a: a)(1)
+    assert issubclass(numba.core.cpu.CPUTargetOptions, TargetOptions)
+    assert issubclass(numba.core.compiler.Flags, TargetConfig)
+
+
+def test_cache_of_a_kernel_has_the_methods_that_are_replaced() -> None:
+    cache = numba.njit(cache=True)(_added)._cache
+    assert list(inspect.signature(type(cache).load_overload).parameters) == ["self", "sig", "target_context"]
+    assert list(inspect.signature(type(cache).save_overload).parameters) == ["self", "sig", "data"]
+    assert callable(cache.flush)
+    assert callable(IndexDataCacheFile._save_data)
+
+
+def _added(a: int, b: int) -> int:
+    return a + b
+
+
+def test_folder_of_the_cache_is_read_when_a_function_is_decorated(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    compiled = numba.njit(cache=True)(_added)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    assert compiled(1, 2) == 3
+    assert list(tmp_path.rglob("*.nbc"))
+
+
+def test_compilation_is_announced() -> None:
+    told: list[str] = []
+    listener: Any = jit._CompilationListener(lambda: told.append("now"))
+    with event.install_listener("numba:compile", listener):
+        numba.njit(lambda a: a * np.int64(3))(1)
+    assert told == ["now"]
+
+
+def test_choice_by_type_is_made_when_a_kernel_is_compiled() -> None:
+    """`overload` with `jit_options` that hold `_nrt` and `forceinline`; the class of a NamedTuple's type."""
+    assert "jit_options" in inspect.signature(numba.extending.overload).parameters
+    assert hasattr(numba.types.NamedTuple, "__init__")
+    assert "instance_class" in inspect.getsource(numba.types.NamedTuple)
+
+
+def test_addresses_are_parsed() -> None:
+    assert parse_address("tcp://host:8786") == ("tcp", "host:8786")
+    assert get_address_host_port("tcp://host:8786") == ("host", 8786)
+    with pytest.raises(ValueError, match="port"):
+        get_address_host_port("tcp://host")
+
+
+def test_parts_of_a_worker() -> None:
+    """Tasks of a build read these from the worker that runs them."""
+
+    def parts(dask_worker: Any) -> list[str]:
+        manager = dask_worker.memory_manager
+        assert manager.memory_limit == 10**9
+        assert 0 < manager.memory_target_fraction < manager.memory_pause_fraction < 1
+        assert dask_worker.monitor.get_process_memory() > 1_000_000
+        assert dask_worker.state.nthreads == 1
+        assert isinstance(dask_worker.state.tasks, dict)
+        assert dask_worker.data is not None
+        return [name for name in ("get_current_task", "log_event") if callable(getattr(dask_worker, name))]
+
+    def state() -> str:
+        worker: Any = distributed.get_worker()
+        found: str = worker.state.tasks[worker.get_current_task()].state
+        return found
+
+    with one_worker(memory_limit=10**9) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        assert list(client.run(parts).values()) == [["get_current_task", "log_event"]]
+        assert client.submit(state).result() == "executing"

@@ -1,0 +1,304 @@
+"""Boards: parsing, formatting, solvability, goals, random boards."""
+
+import itertools
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdb_core.errors import BoardError, GoalError, InputError
+from pdb_core.puzzle import (
+    BoardSize,
+    blank_first,
+    blank_last,
+    check_board,
+    draw_board,
+    format_board,
+    goal_name,
+    is_solvable,
+    parse_board,
+    parse_goal,
+    parse_size,
+    random_boards,
+    snail,
+    square_size,
+    why_unsolvable,
+)
+from tests.naive import boards_and_tables as naive
+
+SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
+S3 = BoardSize(3, 3)
+sizes = st.sampled_from(SIZES)
+pytestmark = [pytest.mark.tiny, pytest.mark.patient]
+
+
+@st.composite
+def boards(draw: st.DrawFn) -> tuple[BoardSize, tuple[int, ...]]:
+    size = draw(sizes)
+    return size, tuple(draw(st.permutations(range(size.n_cells))))
+
+
+@pytest.mark.parametrize("text", ["4x4", "4X4", " 4 x 4 "])
+def test_size_is_parsed(text: str) -> None:
+    assert parse_size(text) == BoardSize(4, 4)
+
+
+@pytest.mark.parametrize("text", ["", "4", "4x", "1x4", "33x2", "4x4x4", "-4x4", "٤x٤", "4" * 50 + "x4", "0x0"])
+def test_bad_size_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_size(text)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_neighbours_equal_naive(size: BoardSize) -> None:
+    for cell in range(size.n_cells):
+        assert list(size.neighbours[cell]) == naive.naive_neighbours(cell, size)
+        assert all(size.is_dark(near) != size.is_dark(cell) for near in size.neighbours[cell])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 2 3 4 5 6 7 8 0",
+        "1,2,3,4,5,6,7,8,0",
+        "1, 2, 3\n4, 5, 6\n7, 8, 0\n",
+        "1 2 3/4 5 6/7 8 0",
+        " 1 2 3 / 4 5 6 / 7 8 0 ",
+        "1\t2 3\r\n4 5 6\r\n7 8 0",
+        "01 2 3 4 5 6 7 8 00",
+    ],
+)
+def test_board_is_parsed_in_every_form(text: str) -> None:
+    assert parse_board(text) == (blank_last(BoardSize(3, 3)), BoardSize(3, 3))
+    assert parse_board(text, BoardSize(3, 3))[0] == blank_last(BoardSize(3, 3))
+
+
+def test_rows_tell_the_size() -> None:
+    assert parse_board("1 2 3 4/5 6 7 0")[1] == BoardSize(4, 2)
+    assert parse_board("1 2/3 4/5 6/7 0")[1] == BoardSize(2, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "match"),
+    [
+        ("", None, "a number is missing"),
+        (" \t\n", None, "a number is missing"),
+        (",", None, "a number is missing"),
+        ("1 2 3/4 5 6/7 8 0/", None, "a number is missing"),
+        ("1 2 3", None, "has 3 numbers, which is no square"),
+        ("0", None, "has 1 numbers, which is no square"),
+        (" ".join(map(str, range(48))), None, "has 48 numbers, which is no square"),
+        ("1 2 3\n4 5 0", None, "has 6 numbers, which is no square"),
+        ("1 2 3 4 5 6 7 8 9", None, "missing 0, twice or out of range 9"),
+        ("1 1 3 4 5 6 7 8 0", None, "missing 2, twice or out of range 1"),
+        ("1 2 3 4 5 6 7 8 -1", None, "'-1' is not a number"),
+        ("1 2 3 4 5 6 7 8 x", None, "'x' is not a number"),
+        ("1 2 3 4 5 6 7 8 99999", None, "'99999' is not a number"),
+        ("1 2 3 4 5 6 7 8 " + "9" * 5000, None, r"'9{17}\.\.\.9{20}' is not a number"),
+        ("1 2 3 4 5 6 7 8 1000", None, "missing 0, twice or out of range 1000"),
+        ("\u0661 2 3 4 5 6 7 8 0", None, "'\u0661' is not a number"),
+        ("\uff11 2 3 4 5 6 7 8 0", None, "'\uff11' is not a number"),
+        ("1 \u00b2 3 4 5 6 7 8 0", None, "'\u00b2' is not a number"),
+        ("+1 2 3 4 5 6 7 8 0", None, r"'\+1' is not a number"),
+        ("1 2 3 4 5 6 7 0x8 0", None, "'0x8' is not a number"),
+        ("1 2 3 4 5 6 7 1_0 0", None, "'1_0' is not a number"),
+        ("1;2;3;0", None, "'1;2;3;0' is not a number"),
+        ("1 2 3/4 5/6 7 8 0", None, "different lengths"),
+        ("1 2 3//4 5 6", None, "a number is missing"),
+        ("/".join(f"{2 * row} {2 * row + 1}" for row in range(33)), None, "board size 2x33 is not supported"),
+        ("1 2 3 4 5 6 7 8 0", BoardSize(4, 4), "9 numbers where a 4x4 board has 16"),
+        ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0", BoardSize(3, 3), "16 numbers where a 3x3 board has 9"),
+        ("1 2 3/4 5 0", BoardSize(2, 3), r"rows of \[3, 3\] numbers where a 2x3 board is expected"),
+        ("1/2/3/0", None, "board size 1x4 is not supported"),
+        ("1 2 3 4 5 6 7 8 0.5", None, "is not a number"),
+    ],
+)
+def test_bad_board_is_refused(text: str, size: BoardSize | None, match: str) -> None:
+    with pytest.raises(BoardError, match=match) as caught:
+        parse_board(text, size)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        (" ".join(map(str, range(3000))), None),
+        (" ".join(map(str, range(3000))), BoardSize(4, 4)),
+        ("1 2 3/" * 2000, BoardSize(4, 4)),
+        ("1 2 3/" * 2000 + "4", None),
+        ("1 " * 5000 + "x" * 5000, None),
+        ("1 2 3\n" * 2000, BoardSize(6, 6)),
+        ("/".join(["1 2 3 4"] * 3000), None),
+    ],
+)
+def test_long_board_is_quoted_in_part(text: str, size: BoardSize | None) -> None:
+    for parse in (parse_board, parse_goal):
+        with pytest.raises(InputError) as caught:
+            parse(text, size or S3) if parse is parse_goal else parse(text, size)
+        assert len(str(caught.value)) < 300
+        assert "..." in str(caught.value)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_board_or_a_board_error(text: str) -> None:
+    try:
+        board, size = parse_board(text)
+    except BoardError:
+        return
+    assert sorted(board) == list(range(size.n_cells))
+
+
+@given(boards())
+def test_formatted_boards_are_read_back(given_board: tuple[BoardSize, tuple[int, ...]]) -> None:
+    size, board = given_board
+    assert parse_board(format_board(board, size)) == (board, size)
+    assert parse_board(format_board(board), size) == (board, size)
+    assert check_board(np.array(board), size) == board
+
+
+@pytest.mark.parametrize("board", [[1.9, 2, 3, 0], ["x", 2, 3, 0], [None, 2, 3, 0]])
+def test_what_is_no_integer_is_on_no_board(board: list[int]) -> None:
+    with pytest.raises(BoardError, match="4 integers"):
+        check_board(board, BoardSize(2, 2))
+
+
+def test_board_is_drawn_in_columns() -> None:
+    assert (
+        draw_board((10, 2, 0, 1, 3, 4, 5, 6, 7, 8, 9, 11), BoardSize(4, 3)) == "10  2  .  1\n 3  4  5  6\n 7  8  9 11"
+    )
+
+
+def test_square_sizes() -> None:
+    assert [n for n in range(1100) if square_size(n)] == [side * side for side in range(2, 33)]
+
+
+@pytest.mark.parametrize(
+    ("size", "board"),
+    [
+        (BoardSize(4, 4), (1, 2, 3, 4, 12, 13, 14, 5, 11, 0, 15, 6, 10, 9, 8, 7)),
+        (BoardSize(3, 3), (1, 2, 3, 8, 0, 4, 7, 6, 5)),
+        (BoardSize(3, 5), (1, 2, 3, 12, 13, 4, 11, 14, 5, 10, 0, 6, 9, 8, 7)),
+        (BoardSize(5, 3), (1, 2, 3, 4, 5, 12, 13, 14, 0, 6, 11, 10, 9, 8, 7)),
+        (BoardSize(2, 2), (1, 2, 0, 3)),
+        (BoardSize(3, 2), (1, 2, 3, 0, 5, 4)),
+        (BoardSize(2, 3), (1, 2, 0, 3, 5, 4)),
+    ],
+)
+def test_snail_winds_inwards(size: BoardSize, board: tuple[int, ...]) -> None:
+    assert snail(size) == board
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_named_goals_are_boards_and_keep_their_names(size: BoardSize) -> None:
+    for name in ("blank-last", "blank-first", "snail"):
+        goal = parse_goal(name, size)
+        assert check_board(goal, size) == goal
+        assert parse_goal(goal_name(goal, size), size) == goal
+    unnamed = (*range(2, size.n_cells), 0, 1)
+    assert goal_name(unnamed, size) == format_board(unnamed, size)
+
+
+def test_bad_goal_is_refused() -> None:
+    with pytest.raises(GoalError, match="neither one of blank-last"):
+        parse_goal("blank-middle", BoardSize(3, 3))
+
+
+@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 2), BoardSize(2, 3)], ids=str)
+def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
+    for goal in (blank_last(size), blank_first(size), snail(size), (2, 1, *range(3, size.n_cells), 0)):
+        reached = naive.naive_distances(size, goal)
+        for board in itertools.permutations(range(size.n_cells)):
+            assert is_solvable(board, goal, size) == (board in reached)
+
+
+@pytest.mark.parametrize("goal", [blank_last(S3), snail(S3)], ids=["corner", "centre"])
+def test_half_of_all_boards_are_solvable_and_they_are_those_reached(goal: tuple[int, ...]) -> None:
+    solvable = {board for board in itertools.permutations(range(9)) if is_solvable(board, goal, S3)}
+    assert len(solvable) == 181_440  # of 362,880
+    assert solvable == naive.naive_distances(S3, goal).keys()
+
+
+@given(boards(), st.integers(0, 60), st.randoms(use_true_random=False))
+def test_walks_stay_solvable_and_a_swap_of_tiles_does_not(
+    given_board: tuple[BoardSize, tuple[int, ...]], n_moves: int, random: Random
+) -> None:
+    size, goal = given_board
+    board = goal
+    for _ in range(n_moves):
+        board = random.choice(naive.naive_moves(board, size))[1]
+    assert is_solvable(board, goal, size)
+    first, second = [cell for cell, tile in enumerate(board) if tile != 0][:2]
+    swapped = list(board)
+    swapped[first], swapped[second] = swapped[second], swapped[first]
+    assert not is_solvable(tuple(swapped), goal, size)
+
+
+@given(boards(), st.randoms(use_true_random=False))
+def test_reason_speaks_of_odd_against_even(given_board: tuple[BoardSize, tuple[int, ...]], random: Random) -> None:
+    size, goal = given_board
+    cells = list(goal)
+    random.shuffle(cells)
+    reason = why_unsolvable(tuple(cells), goal, size)
+    permutation, moves = "an odd permutation" in reason, "an odd number" in reason
+    assert is_solvable(tuple(cells), goal, size) == (permutation == moves)
+
+
+def test_reason_of_the_swapped_14_and_15_is_one_swap_and_no_way_to_go() -> None:
+    size = BoardSize(4, 4)
+    reason = why_unsolvable((*range(1, 14), 15, 14, 0), blank_last(size), size)
+    assert "the 16 pieces need an odd permutation" in reason
+    assert "takes an even number of moves" in reason
+
+
+def test_reason_of_a_swap_beside_one_move_is_two_swaps_and_one_step_to_go() -> None:
+    reason = why_unsolvable((2, 1, 0, 4, 5, 3), blank_last(BoardSize(3, 2)), BoardSize(3, 2))
+    assert "the 6 pieces need an even permutation" in reason
+    assert "takes an odd number of moves" in reason
+
+
+@pytest.mark.parametrize(
+    "size", [BoardSize(2, 2), BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 3), BoardSize(6, 6)], ids=str
+)
+@pytest.mark.parametrize("goal_of", [blank_last, blank_first, snail])
+def test_random_boards_are_solvable_and_repeatable(
+    size: BoardSize, goal_of: Callable[[BoardSize], tuple[int, ...]]
+) -> None:
+    goal = goal_of(size)
+    sample = random_boards(size, goal, 300, seed=5)
+    assert sample.dtype == np.uint8
+    assert (sample == random_boards(size, goal, 300, seed=5)).all()
+    assert (sample != random_boards(size, goal, 300, seed=6)).any()
+    for row in sample:
+        assert is_solvable(check_board(row, size), goal, size)
+
+
+def test_no_random_boards_are_an_empty_array() -> None:
+    assert random_boards(BoardSize(4, 4), blank_last(BoardSize(4, 4)), 0, seed=1).shape == (0, 16)
+
+
+def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
+    size = BoardSize(2, 2)
+    goal = blank_last(size)
+    sample = random_boards(size, goal, 12_000, seed=1)
+    counts = {board: int((sample == board).all(axis=1).sum()) for board in naive.naive_distances(size, goal)}
+    assert sum(counts.values()) == 12_000
+    # 12 boards, 1000 each, with a standard deviation of 30.
+    assert all(abs(n - 1000) < 150 for n in counts.values())
+
+
+@pytest.mark.parametrize("goal", [blank_last(BoardSize(3, 2)), snail(BoardSize(3, 2))], ids=["corner", "edge"])
+def test_naive_searches_agree_with_each_other(goal: tuple[int, ...]) -> None:
+    """The twins the other tests lean on: breadth-first from the goal, from both ends, and IDA*."""
+    size = BoardSize(3, 2)
+    distances = naive.naive_distances(size, goal)
+    assert len(distances) == 360
+    assert max(distances.values()) == 21
+    for board in sorted(distances)[::12]:
+        length, moves = naive.naive_ida_star(board, goal, size, lambda at: naive.naive_manhattan(at, goal, size))
+        assert length == len(moves) == distances[board] == naive.naive_solution_length(board, goal, size)
+        for tile in moves:
+            board = dict(naive.naive_moves(board, size))[tile]
+        assert board == goal

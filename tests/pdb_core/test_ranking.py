@@ -1,0 +1,204 @@
+"""The index function against lists of all placements."""
+
+import itertools
+import math
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdb_core.layout import jump_permutation
+from pdb_core.puzzle import BoardSize
+from pdb_core.ranking import PatternIndex, arrangement_ranks, lexicographic_arrangements, lexicographic_cell_sets
+from pdb_core.ranking_kernels import cells_mask, move_label, pack_labels
+from tests.naive import boards_and_tables as naive
+
+pytestmark = pytest.mark.patient
+
+# One board of each number of cells there is, and all numbers of tiles with up to 20,000 placements.
+SMALL = [
+    (size, n_tiles)
+    for size in {w * h: BoardSize(w, h) for w in range(2, 7) for h in range(2, 7)}.values()
+    for n_tiles in range(1, min(10, size.n_cells) + 1)
+    if math.perm(size.n_cells, n_tiles) <= 20_000
+]
+LARGE = [
+    (BoardSize(4, 4), 6), (BoardSize(4, 4), 7), (BoardSize(4, 4), 8), (BoardSize(4, 4), 9), (BoardSize(4, 3), 10),
+    (BoardSize(5, 5), 6), (BoardSize(5, 5), 7), (BoardSize(6, 6), 5), (BoardSize(5, 6), 6),
+]  # fmt: skip
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
+def test_ranks_number_all_placements_in_naive_order(size: BoardSize, n_tiles: int) -> None:
+    placements = np.array(naive.naive_placements(size.n_cells, n_tiles), dtype=np.uint8)
+    index = PatternIndex(size, n_tiles)
+    assert index.n_entries == len(placements)
+    assert index.rank(placements).tolist() == list(range(len(placements)))
+    assert index.unrank(np.arange(len(placements))).tolist() == placements.tolist()
+
+
+@pytest.mark.tiny
+def test_fractions_are_no_cells_and_no_entries() -> None:
+    index = PatternIndex(BoardSize(3, 3), 3)
+    with pytest.raises(ValueError, match="integers"):
+        index.rank([[0.2, 0.7, 2.0]])
+    with pytest.raises(ValueError, match="integers"):
+        index.unrank([10.7])
+
+
+@pytest.mark.tiny
+def test_naive_rank_is_the_place_in_the_naive_list() -> None:
+    for place, cells in enumerate(naive.naive_placements(6, 3)):
+        assert naive.naive_rank(cells, 6) == place
+
+
+@pytest.mark.tiny
+def test_naive_unrank_is_the_naive_list() -> None:
+    for n_tiles in (1, 2, 4):
+        placements = naive.naive_placements(6, n_tiles)
+        assert [naive.naive_unrank(rank, 6, n_tiles) for rank in range(len(placements))] == placements
+
+
+@pytest.mark.parametrize(
+    ("size", "n_tiles"),
+    [(BoardSize(4, 4), 6), (BoardSize(4, 4), 7), (BoardSize(4, 4), 8), (BoardSize(5, 5), 6), (BoardSize(6, 6), 5)],
+    ids=str,
+)
+def test_large_ranks_equal_naive(size: BoardSize, n_tiles: int) -> None:
+    index = PatternIndex(size, n_tiles)
+    ranks = [0, index.n_entries - 1, *np.random.default_rng(3).integers(0, index.n_entries, 6).tolist()]
+    placements = [naive.naive_unrank(rank, size.n_cells, n_tiles) for rank in ranks]
+    assert [naive.naive_rank(cells, size.n_cells) for cells in placements] == ranks
+    assert index.unrank(ranks).tolist() == [list(cells) for cells in placements]
+    assert index.rank(placements).tolist() == ranks
+
+
+@pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_large_ranks_go_round(size: BoardSize, n_tiles: int, seed: int) -> None:
+    index = PatternIndex(size, n_tiles)
+    ranks = np.random.default_rng(seed).integers(0, index.n_entries, 50)
+    ranks[:2] = 0, index.n_entries - 1
+    cells = index.unrank(ranks)
+    assert (np.sort(cells, axis=1)[:, 1:] != np.sort(cells, axis=1)[:, :-1]).all()
+    assert cells.max() < size.n_cells
+    assert (index.rank(cells) == ranks).all()
+
+
+@pytest.mark.parametrize(("size", "n_tiles"), [(BoardSize(4, 4), 5), (BoardSize(5, 5), 4)], ids=str)
+def test_order_of_large_ranks_is_lexicographic(size: BoardSize, n_tiles: int) -> None:
+    """Within neighbouring ranks: first by the cells occupied, then by the order of the labels along them."""
+    index = PatternIndex(size, n_tiles)
+    ranks = np.random.default_rng(1).integers(0, index.n_entries - 1, 2000)
+    for before, after in zip(index.unrank(ranks).tolist(), index.unrank(ranks + 1).tolist(), strict=True):
+        assert (sorted(before), naive.naive_arrangement(tuple(before))) < (
+            sorted(after),
+            naive.naive_arrangement(tuple(after)),
+        )
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [1, 2, 3, 5, 6])
+def test_arrangements_and_cell_sets_equal_those_of_itertools(n_tiles: int) -> None:
+    orders = [tuple(order) for order in lexicographic_arrangements(n_tiles).tolist()]
+    assert orders == list(itertools.permutations(range(n_tiles)))
+    masks = lexicographic_cell_sets(9, n_tiles).tolist()
+    assert masks == [sum(1 << cell for cell in cells) for cells in itertools.combinations(range(9), n_tiles)]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [1, 3, 7, 8, 9, 10])
+def test_packed_labels_are_those_along_the_cells_first_lowest(n_tiles: int) -> None:
+    label_bits = arrangement_ranks(n_tiles).label_bits
+    assert 2**label_bits >= n_tiles
+    for seed in range(20):
+        cells = Random(seed).sample(range(36), n_tiles)
+        mask = cells_mask(np.array(cells, dtype=np.uint8))
+        assert mask == sum(1 << cell for cell in cells)
+        packed = int(pack_labels(np.array(cells, dtype=np.uint8), mask, label_bits))
+        labels = [packed >> (label_bits * position) & (2**label_bits - 1) for position in range(n_tiles)]
+        assert tuple(labels) == naive.naive_arrangement(tuple(cells))
+        assert packed >> (label_bits * n_tiles) == 0
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 3), BoardSize(4, 2), BoardSize(2, 4)], ids=str)
+@pytest.mark.parametrize("n_tiles", [1, 2, 3])
+def test_moved_labels_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+    for cells in naive.naive_placements(size.n_cells, n_tiles):
+        assert_moves_agree(size, cells)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "n_tiles"),
+    [(BoardSize(2, 3), 5), (BoardSize(3, 2), 4), (BoardSize(3, 3), 4), (BoardSize(5, 2), 4)],
+    ids=str,
+)
+def test_moved_labels_of_crowded_boards_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+    for cells in naive.naive_placements(size.n_cells, n_tiles):
+        assert_moves_agree(size, cells)
+
+
+@pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
+def test_moved_labels_of_large_patterns_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+    index = PatternIndex(size, n_tiles)
+    for cells in index.unrank(np.random.default_rng(2).integers(0, index.n_entries, 300)).tolist():
+        assert_moves_agree(size, tuple(cells))
+
+
+def assert_moves_agree(size: BoardSize, cells: tuple[int, ...]) -> None:
+    label_bits = arrangement_ranks(len(cells)).label_bits
+    before = np.array(cells, dtype=np.uint8)
+    mask = cells_mask(before)
+    labels = pack_labels(before, mask, label_bits)
+    for label, cell in enumerate(cells):
+        for target in naive.naive_neighbours(cell, size):
+            if target not in cells:
+                after = np.array((*cells[:label], target, *cells[label + 1 :]), dtype=np.uint8)
+                expected = pack_labels(after, cells_mask(after), label_bits)
+                # The kernel takes the cell set before or after the move.
+                assert move_label(labels, mask, cell, target, label_bits) == expected
+                assert move_label(labels, cells_mask(after), cell, target, label_bits) == expected
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [1, 2, 3, 4, 5, 6])
+def test_jump_permutation_equals_naive(n_tiles: int) -> None:
+    orders = list(itertools.permutations(range(n_tiles)))
+    rank_of = {order: rank for rank, order in enumerate(orders)}
+    for before in range(n_tiles):
+        for after in range(n_tiles):
+            permutation = jump_permutation(n_tiles, before, after)
+            for rank, order in enumerate(orders):
+                moved = list(order)
+                moved.insert(after, moved.pop(before))
+                assert permutation[rank] == rank_of[tuple(moved)]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    "cells",
+    [[[0, 1, 9]], [[0, 1, -1]], [[0, 1, 1]], [[0, 1]], [0, 1, 2]],
+    ids=["off the board", "negative", "twice", "too few", "one-dimensional"],
+)
+def test_rank_refuses_what_is_no_placement(cells: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="cell"):
+        PatternIndex(BoardSize(3, 3), 3).rank(cells)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("ranks", [[-1], [504], [[0]]])
+def test_unrank_refuses_what_is_no_entry(ranks: list[int]) -> None:
+    with pytest.raises(ValueError, match="entries"):
+        PatternIndex(BoardSize(3, 3), 3).unrank(ranks)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [0, 11, -1])
+def test_pattern_sizes_are_limited(n_tiles: int) -> None:
+    with pytest.raises(ValueError, match="1 to 10 tiles"):
+        PatternIndex(BoardSize(4, 4), n_tiles)

@@ -1,0 +1,432 @@
+"""Patterns that share a table: found where they must be, and every answer is that of separate tables."""
+
+import itertools
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+import h5py
+import numpy as np
+import pytest
+
+from pdb_build import build_database, plan_build
+from pdb_build.deep_check_use import prove_use
+from pdb_core import schema
+from pdb_core.cost import COSTS, Cost
+from pdb_core.encoding import Encoding
+from pdb_core.errors import TableFileDamagedError
+from pdb_core.pattern import Partition, parse_partition
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.shared_tables import shared_tables
+from pdb_core.symmetry import symmetries
+from pdb_query import Database, open_database, random_board_statistics
+from pdb_service.lookups import look_up
+from pdb_service.served_databases import Served
+from solver import GraphSolver, Limits
+from solver.engine.database_engine import database_engine
+from solver.engine.ida_star import IdaStar
+from solver.engine.unit_tables import Heuristic
+from solver.move_pruning.move_pruning import move_machine
+from tests.command_line import pdb, refused
+from tests.naive import boards_and_tables as naive
+from tests.naive.shared_tables import naive_cell_maps, naive_may_share
+from tests.solving import database_for, node_counts
+from tests.tables import table_file
+
+# Partition, size, goal: the blank in a corner, at an edge, in the centre.
+CASES = [
+    ("1,2/3,6/4,7/5,8", "3x3", "blank-last"),
+    ("1,2/4,5/3", "3x2", "blank-last"),
+    ("1,2/3,4/5", "3x2", "1 0 2/3 5 4"),
+    ("1,2/3,4/5,6/7,8", "3x3", "snail"),
+    ("1,2,3/4,5,6/7,8", "3x3", "1 2 3/7 0 8/4 5 6"),
+    ("1,2,3/4,5,6/7,8", "3x3", "1 0 4/2 7 5/3 8 6"),
+    ("1/2/3/4/5/6/7/8", "3x3", "blank-last"),
+]
+LARGER = [
+    ("1,2,5/3,4,8/6,7,10,11/9", "4x3", "blank-last"),
+    ("1,2,5/3,4,7/6,8/9,10,11", "4x3", "1 2 3 4/5 6 0 7/8 9 10 11"),
+    ("1,5/4,11/2,6/3,10/7,8,9", "4x3", "0 1 5 9/2 6 10 3/7 11 4 8"),
+]
+KINDS: list[tuple[Encoding, Cost]] = [("bytes", "additive"), ("bits", "additive"), ("bits", "every-move")]
+
+
+def goal_of(text: str, size: BoardSize) -> Board:
+    return blank_last(size) if text == "blank-last" else parse_goal(text, size)
+
+
+@lru_cache(maxsize=64)
+def separate_file(partition: str, size_text: str, goal_text: str, encoding: Encoding, cost: Cost) -> Path:
+    """The table file of a partition in which every pattern has a table of its own."""
+    shared = table_file(partition, size_text, goal_text, encoding, cost)
+    path = shared.with_name(f"separate-{shared.name}")
+    size = parse_size(size_text)
+    goal = goal_of(goal_text, size)
+    parsed = parse_partition(partition, size, goal, cost)
+    build_database(plan_build(size, goal, parsed, path, encoding=encoding, share_tables=False))
+    return path
+
+
+def both(
+    partition: str, size: str, goal: str, encoding: Encoding, cost: Cost = "additive"
+) -> tuple[Database, Database]:
+    """The database with shared tables and the one without."""
+    shared = open_database(table_file(partition, size, goal, encoding, cost))
+    assert any(entry.use is not None for entry in shared.header.patterns) or cost == "every-move"
+    return shared, open_database(separate_file(partition, size, goal, encoding, cost))
+
+
+def names_of(partition: str, size: str) -> list[int]:
+    """Which table each pattern of a partition with the blank in the last cell uses."""
+    parsed_size = parse_size(size)
+    goal = blank_last(parsed_size)
+    return [use.index for use in shared_tables(parsed_size, goal, parse_partition(partition, parsed_size, goal))]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize(("partition", "size_text", "goal_text"), CASES[:-1])
+def test_tables_are_shared_where_all_distances_are_the_same(
+    partition: str, size_text: str, goal_text: str, cost: Cost
+) -> None:
+    size = parse_size(size_text)
+    goal = goal_of(goal_text, size)
+    parsed = parse_partition(partition, size, goal, cost)
+    maps = naive_cell_maps(size)
+    in_order = [symmetry.cell_map for symmetry in symmetries(size)]
+    assert sorted(maps) == sorted(in_order)
+    for index, use in enumerate(shared_tables(size, goal, parsed)):
+        fitting = [
+            (first, cell_map)
+            for first in range(index)
+            for cell_map in in_order
+            if naive_may_share(
+                size, goal, parsed.patterns[index].tiles, parsed.patterns[first].tiles, cell_map, parsed.cost
+            )
+        ]
+        assert (use.index, use.cell_map) == (fitting[0] if fitting else (index, tuple(range(size.n_cells))))
+
+
+@pytest.mark.tiny
+def test_congruent_patterns_whose_blank_regions_differ_have_tables_of_their_own() -> None:
+    # 6,8 shut the blank into its corner; 2,4 shut it out of the other.
+    assert names_of("2,4/6,8/1,3,5,7", "3x3") == [0, 1, 2]
+    assert names_of("2,5/3,8/1,4,6,7,9,10,11", "4x3") == [0, 0, 2]
+    with pytest.raises(TableFileDamagedError, match="pattern 6,8 has other distances than pattern 2,4"):
+        prove_use(BoardSize(3, 3), blank_last(BoardSize(3, 3)), (6, 8), (2, 4), tuple(range(8, -1, -1)), "additive")
+
+
+@pytest.mark.tiny
+def test_named_partitions_share_what_is_known() -> None:
+    for name, expected in {
+        "663": [0, 1, 2], "78": [0, 1], "78d": [0, 1], "555": [0, 1, 2], "96": [0, 1], "6666": [0, 1, 1, 1],
+    }.items():  # fmt: skip
+        assert names_of(name, "5x5" if name == "6666" else "4x4") == expected
+
+
+@pytest.mark.parametrize(("encoding", "cost"), KINDS)
+@pytest.mark.parametrize(("partition", "size", "goal"), CASES)
+def test_lookups_of_every_state_are_those_of_separate_tables(
+    partition: str, size: str, goal: str, encoding: Encoding, cost: Cost
+) -> None:
+    shared, separate = both(partition, size, goal, encoding, cost)
+    with shared, separate:
+        assert_same_answers(shared, separate, boards_of_every_state(shared))
+
+
+def boards_of_every_state(database: Database) -> np.ndarray:
+    """Boards, also unsolvable ones, that show every placement of each pattern's tiles with the blank on every cell: of
+    the patterns as they are, and as the last symmetry has them.
+    """
+    boards = []
+    n_cells = database.size.n_cells
+    is_there = database.views().labels_of_tiles() >= 0
+    patterns_of_tiles = np.where(is_there.any(axis=1), is_there.argmax(axis=1), -1)
+    for pattern_of in patterns_of_tiles[[0, -1]]:
+        for pattern in range(len(database.header.patterns)):
+            tiles = [0, *np.flatnonzero(pattern_of == pattern).tolist()]
+            others = [tile for tile in range(n_cells) if tile not in tiles]
+            for cells in itertools.permutations(range(n_cells), len(tiles)):
+                rest = iter(others)
+                boards.append([tiles[cells.index(c)] if c in cells else next(rest) for c in range(n_cells)])
+    return np.array(boards, dtype=np.uint8)
+
+
+def assert_same_answers(shared: Database, separate: Database, boards: np.ndarray) -> None:
+    ours, theirs = shared.probe_batch(boards), separate.probe_batch(boards)
+    assert (ours.values == theirs.values).all()
+    assert (ours.sums == theirs.sums).all()
+    assert (ours.maximum == theirs.maximum).all()
+
+
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+@pytest.mark.parametrize(("partition", "size", "goal"), LARGER)
+def test_lookups_of_larger_boards_are_those_of_separate_tables(
+    partition: str, size: str, goal: str, encoding: Encoding
+) -> None:
+    shared, separate = both(partition, size, goal, encoding)
+    with shared, separate:
+        assert_same_answers(shared, separate, random_boards(shared.size, shared.goal, 20_000, seed=5))
+        assert random_board_statistics(shared, n_boards=500) == random_board_statistics(separate, n_boards=500)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("partition", "size", "goal"), CASES[:2])
+def test_every_placement_is_found_in_the_table_that_a_pattern_uses(partition: str, size: str, goal: str) -> None:
+    with open_database(table_file(partition, size, goal)) as database:
+        for index, entry in enumerate(database.header.patterns):
+            placements = naive.naive_placements(database.size.n_cells, entry.pattern.n_tiles)
+            expected = naive.naive_additive_min(database.size, database.goal, entry.pattern.tiles)
+            ranks = database.index(index).rank([database.table_cells(index, cells) for cells in placements])
+            assert database.table(index)[ranks].tolist() == expected
+
+
+def test_another_goal_is_served_by_shared_tables() -> None:
+    shared, separate = both("1,2,5,6/3,4,7,8/9,10,13,14/11,12,15", "4x4", "blank-last", "bits")
+    goal = blank_first(shared.size)
+    boards = random_boards(shared.size, goal, 500, seed=8)
+    with shared, separate:
+        assert (shared.probe_batch(boards, goal).values == separate.probe_batch(boards, goal).values).all()
+        board = cast(Board, tuple(boards[0].tolist()))
+        answers = [look_up(board, Served("a", database, goal)) for database in (shared, separate)]
+        assert answers[0] == answers[1]
+        assert all(len(patterns) == 4 for patterns in [of["patterns"] for of in answers[0]["sums"]])
+
+
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+def test_searches_generate_the_same_nodes_with_shared_tables(encoding: Encoding) -> None:
+    shared, separate = both("1,2,5,6/3,4,7,8/9,10,13,14/11,12,15", "4x4", "blank-last", encoding)
+    boards = [tuple(row.tolist()) for row in random_boards(shared.size, shared.goal, 12, seed=2)]
+    other = database_for("555", "4x4", encoding=encoding)
+    with shared, separate, other:
+        for beside in ([], [other]):
+            searches = [
+                IdaStar(
+                    database_engine(
+                        shared.size,
+                        [Heuristic(database.lookup_tables, database.views()) for database in (*beside, first)],
+                        move_machine(),
+                    )
+                )
+                for first in (shared, separate)
+            ]
+            for board in boards[: 4 if encoding == "bytes" else 12]:
+                ours, theirs = (search.search(board, Limits(nodes=300_000)) for search in searches)
+                assert (ours.tiles, node_counts(ours.iterations)) == (theirs.tiles, node_counts(theirs.iterations))
+
+
+@pytest.mark.parametrize(("encoding", "cost"), KINDS)
+def test_best_first_searches_expand_the_same_nodes_with_shared_tables(encoding: Encoding, cost: Cost) -> None:
+    for partition, size, goal in (CASES[0], CASES[3], CASES[4], CASES[5]):
+        shared, separate = both(partition, size, goal, encoding, cost)
+        with shared, separate:
+            solvers = [GraphSolver(shared.size, shared.goal, databases=[database]) for database in (shared, separate)]
+            idas = [
+                IdaStar(database_engine(shared.size, [Heuristic(of.lookup_tables, of.views())], move_machine()))
+                for of in (shared, separate)
+            ]
+            for row in random_boards(shared.size, shared.goal, 10, seed=6):
+                board = tuple(row.tolist())
+                ours, theirs = (solver.solve(board) for solver in solvers)
+                assert (ours.tiles, ours.generated, ours.expanded) == (theirs.tiles, theirs.generated, theirs.expanded)
+                first, second = (ida.search(board) for ida in idas)
+                assert (first.tiles, first.generated) == (second.tiles, second.generated)
+                assert len(first.tiles or ()) == ours.length
+
+
+def test_shared_tables_of_5x5_are_asked_as_separate_ones() -> None:
+    blocks = "1,2,6,7/3,4,8,9/5,10/11,12,16,17/13,14,18,19/15,20/21,22/23,24"
+    for encoding in ("bytes", "bits"):
+        shared, separate = both(blocks, "5x5", "blank-last", cast(Encoding, encoding))
+        with shared, separate:
+            assert_same_answers(shared, separate, random_boards(shared.size, shared.goal, 2_000, seed=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+def test_6666_is_asked_as_four_separate_tables(encoding: Encoding) -> None:
+    shared, separate = both("6666", "5x5", "blank-last", encoding)
+    with shared, separate:
+        assert 0.45 < shared.path.stat().st_size / separate.path.stat().st_size < 0.55
+        assert_same_answers(shared, separate, random_boards(shared.size, shared.goal, 20_000, seed=1))
+
+
+# The file.
+
+
+@pytest.mark.tiny
+def test_file_says_which_tables_are_shared_and_opens_again() -> None:
+    path = table_file(*CASES[0])
+    with h5py.File(path, "r") as file:
+        assert file.attrs["format_version"] == 3
+        assert file.attrs["cost"] == "additive"
+        assert set(file["pattern_0"].attrs) == set(schema.PATTERN_ATTRIBUTES)
+        assert set(file["pattern_0"]) == set(schema.PATTERN_DATASETS)
+        for name in ("pattern_1", "pattern_2"):
+            assert set(file[name].attrs) == set(schema.SHARED_ATTRIBUTES)
+            assert not list(file[name])
+            assert file[name].attrs["same_as"] == 0
+            assert file[name].attrs["same_as"].dtype == np.int64
+            assert file[name].attrs["cell_map"].dtype == np.uint8
+        content = {name: file.attrs[name] for name in ("format", "partition", "index_function", "encoding", "cost")}
+        content |= {name: int(file.attrs[name]) for name in ("format_version", "width", "height")}
+        content["goal"] = file.attrs["goal"].tolist()
+        content["patterns"] = [
+            {
+                "tiles": group.attrs["tiles"].tolist(),
+                "same_as": int(group.attrs["same_as"]),
+                "cell_map": group.attrs["cell_map"].tolist(),
+            }
+            if "same_as" in group.attrs
+            else {
+                "tiles": group.attrs["tiles"].tolist(),
+                "histogram": group["histogram"][:].tolist(),
+                "n_unreached": int(group.attrs["n_unreached"]),
+                "sha256": group.attrs["sha256"],
+            }
+            for group in file.values()
+        ]
+        stated = file.attrs["header_sha256"]
+    # The digest worked out from docs/format.md alone.
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    assert naive_digest(text) == stated
+    with open_database(path) as database:
+        database.verify()
+        assert list(database.header.tables) == [0, 3]
+        assert database.table(1) is not None
+        assert database.header.patterns[1].histogram == database.header.patterns[0].histogram
+
+
+def naive_digest(text: str) -> str:
+    import hashlib
+
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@pytest.mark.tiny
+def test_files_without_shared_tables_are_of_the_older_versions() -> None:
+    for cost, version in (("additive", 1), ("every-move", 2)):
+        with h5py.File(separate_file(*CASES[0], "bits", cast(Cost, cost)), "r") as file:
+            assert file.attrs["format_version"] == version
+            assert all("same_as" not in group.attrs for group in file.values())
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("group", "attribute", "value", "match"),
+    [
+        ("pattern_1", "same_as", np.int64(1), "table of pattern 1, which is none of those before it"),
+        ("pattern_1", "same_as", np.int64(3), "table of pattern 3, which is none of those before it"),
+        ("pattern_1", "same_as", np.int64(-1), "which is none of those before it"),
+        ("pattern_2", "same_as", np.int64(1), "pattern 4,7 uses the table of pattern 3,6, which has none of its own"),
+        ("pattern_1", "cell_map", np.arange(9, dtype=np.uint8), "pattern 3,6 cannot use the table of pattern 1,2"),
+        ("pattern_1", "cell_map", np.zeros(9, dtype=np.uint8), "cannot use the table"),
+        ("pattern_1", "cell_map", np.arange(8, dtype=np.uint8), "cannot use the table"),
+        ("pattern_1", "cell_map", np.full(9, 200, dtype=np.uint8), "cannot use the table"),
+        ("pattern_1", "cell_map", np.array([1, 0, 2, 3, 4, 5, 6, 7, 8], dtype=np.uint8), "cannot use the table"),
+        ("pattern_1", "cell_map", None, "header cannot be read"),
+        ("pattern_1", "same_as", None, "header cannot be read"),
+        ("pattern_1", "tiles", np.array([3, 5], dtype=np.uint8), "cannot use the table"),
+        ("pattern_1", "tiles", np.array([3, 60], dtype=np.uint8), "not on a 3x3 board"),
+        ("pattern_1", "tiles", np.array([0, 3], dtype=np.uint8), "not on a 3x3 board"),
+        ("pattern_1", "tiles", np.array([], dtype=np.uint8), "0 tiles"),
+        ("/", "format_version", np.int64(1), "header cannot be read"),
+        ("/", "cost", None, "header cannot be read"),
+        ("/", "partition", "3,6", "does not match its digest"),
+    ],
+)  # fmt: skip
+def test_wrong_sharing_is_refused_by_open(
+    tmp_path: Path, group: str, attribute: str, value: object, match: str
+) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(table_file(*CASES[0]).read_bytes())
+    with h5py.File(path, "r+") as file:
+        del file[group].attrs[attribute]
+        if value is not None:
+            file[group].attrs[attribute] = value
+    with pytest.raises(TableFileDamagedError, match=match):
+        open_database(path)
+
+
+@pytest.mark.tiny
+def test_symmetry_that_moves_the_blank_region_is_refused_by_open(tmp_path: Path) -> None:
+    """A builder that looked at the tiles alone, and signed what it wrote."""
+    partition = "2,4/6,8/1,3,5,7"
+    path = tmp_path / "a.h5"
+    path.write_bytes(table_file(partition, "3x3").read_bytes())
+    with h5py.File(path, "r+") as file:
+        for name in (*file["pattern_1"].attrs, *file["pattern_1"]):
+            if name in file["pattern_1"]:
+                del file["pattern_1"][name]
+            elif name != "tiles":
+                del file["pattern_1"].attrs[name]
+        file.attrs["format_version"] = np.int64(3)
+        file.attrs["cost"] = "additive"
+        file["pattern_1"].attrs["same_as"] = np.int64(0)
+        file["pattern_1"].attrs["cell_map"] = np.arange(8, -1, -1, dtype=np.uint8)
+    with pytest.raises(TableFileDamagedError, match="pattern 6,8 cannot use the table of pattern 2,4 by its cell map"):
+        open_database(path)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize(("partition", "size_text", "goal_text"), CASES)
+def test_uses_are_proved_anew(partition: str, size_text: str, goal_text: str, cost: Cost) -> None:
+    """`prove_use` accepts what sharing finds, and of all other symmetries just those that the twin accepts."""
+    size = parse_size(size_text)
+    goal = goal_of(goal_text, size)
+    parsed: Partition = parse_partition(partition, size, goal, cost)
+    for index, use in enumerate(shared_tables(size, goal, parsed)):
+        tiles, first = parsed.patterns[index].tiles, parsed.patterns[use.index].tiles
+        for cell_map in naive_cell_maps(size):
+            if naive_may_share(size, goal, tiles, first, cell_map, cost):
+                prove_use(size, goal, tiles, first, cell_map, cost)
+            else:
+                with pytest.raises(TableFileDamagedError, match="rebuild it"):
+                    prove_use(size, goal, tiles, first, cell_map, cost)
+    swapped = (1, 0, *range(2, size.n_cells))
+    with pytest.raises(TableFileDamagedError):
+        prove_use(size, goal, tiles, tiles, swapped, cost)
+
+
+# Plans, reports, and the command line.
+
+
+@pytest.mark.tiny
+def test_plan_and_report_say_which_tables_are_shared(tmp_path: Path) -> None:
+    size = BoardSize(3, 3)
+    goal = blank_last(size)
+    partition = parse_partition(CASES[0][0], size, goal)
+    plan = plan_build(size, goal, partition, tmp_path / "a.h5")
+    separate = plan_build(size, goal, partition, tmp_path / "b.h5", share_tables=False)
+    assert [entry.use is None for entry in plan.patterns] == [True, False, False, True]
+    assert [entry.memory_bytes == 0 for entry in plan.patterns] == [False, True, True, False]
+    assert plan.n_entries == separate.n_entries // 2
+    assert plan.disk_bytes < separate.disk_bytes
+    assert plan.memory_bytes <= separate.memory_bytes
+    result = build_database(plan)
+    assert result.path.stat().st_size <= plan.disk_bytes
+    report = json.loads(result.report.read_text(encoding="utf-8"))
+    assert [table["same_as"] for table in report["tables"]] == [None, 0, 0, None]
+    assert report["format_version"] == 3
+    assert [search.seconds == 0 for search in result.searches] == [False, True, True, False]
+
+
+def test_commands_say_which_tables_are_shared(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    arguments = ("build", CASES[0][0], "--size", "3x3", "--out", str(path))
+    planned = pdb(*arguments, "--dry-run")
+    assert "pattern 3,6: the table of 1,2, by a symmetry of the board" in planned.stdout
+    assert "pattern 3,6: the table of 1,2, by a symmetry of the board" in pdb(*arguments).stdout
+    info = pdb("info", str(path)).stdout
+    assert "B  the table of A, by the symmetry rotation by 270  tiles 3,6" in info
+    verified = pdb("verify", "--deep", str(path)).stdout
+    assert "2 digests and histograms over 160 entries agree" in verified
+    assert "proved: pattern 4,7: a symmetry of the board maps it onto 1,2, whose table it uses" in verified
+    assert "pattern 3,6: the table of 1,2" in pdb("stats", str(path), "--boards", "100").stdout
+    (record,) = json.loads(pdb("info", str(path), "--format", "json").stdout)
+    assert [entry["same_as"] for entry in record["patterns"]] == [None, 0, 0, None]
+    with h5py.File(path, "r+") as file:
+        file["pattern_1"].attrs["same_as"] = np.int64(2)
+    refused(pdb("info", str(path)), 4, "none of those before it")

@@ -1,0 +1,209 @@
+"""Catalogues: several partitions over shared tables, in one file."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from pdb_build import build_database, plan_build
+from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
+from pdb_core.pattern import Catalogue, catalogue, named_partitions, parse_partition
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
+from pdb_core.schema import CATALOGUE_VERSION, PARTITIONS_ATTRIBUTE
+from pdb_query import open_database
+from pdb_query.database import Database
+from solver import Solver
+from solver.engine.catalogue_round_kernels import CatalogueStages
+from solver.engine.catalogue_stages import distinct_units
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
+from solver.engine.unit_tables import Heuristic
+from tests.command_line import pdb
+from tests.solver.test_engine import engine_for, node_counts
+from tests.solving import share, solvable_boards
+from tests.tables import table_file
+
+S3, S4, S5 = BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 5)
+PARTS_3X3 = ("1,2,3,4/5,6,7,8", "1,2,3,4/5,6/7,8", "1,4,7/2,3,5/6,8", "1,2/3,4,5/6,7,8")
+PARTS_4X4 = ("555", "1,2,3,4,7/5,6,9,10,13/8,11,12/14,15", "1,2,5,6/3,4,7,8/9,10,13,14/11,12,15")
+PARTS_2X5 = ("1,2,3,4,5/6,7,8,9", "1,2,3/4,5/6,7,8,9")
+
+
+def open_bits(text: str, size: str, goal: str = "blank-last") -> Database:
+    return open_database(table_file(text, size, goal, "bits"))
+
+
+def all_sums(databases: Sequence[Database], board: Board) -> set[int]:
+    return {total for database in databases for total in database.probe(board).sums}
+
+
+@pytest.mark.tiny
+def test_a_catalogue_has_each_pattern_once() -> None:
+    found = parse_partition("+".join(PARTS_3X3), S3)
+    assert isinstance(found, Catalogue)
+    assert [str(pattern) for pattern in found.patterns] == [
+        "1,2,3,4", "5,6,7,8", "5,6", "7,8", "1,4,7", "2,3,5", "6,8", "1,2", "3,4,5", "6,7,8",
+    ]  # fmt: skip
+    assert found.sums == ((0, 1), (0, 2, 3), (4, 5, 6), (7, 8, 9))
+    assert parse_partition(str(found), S3) == found
+    assert found.name == "+".join(PARTS_3X3)
+    assert parse_partition("+".join([*PARTS_3X3, PARTS_3X3[0]]), S3).sums == found.sums
+    assert parse_partition("78+78d", None).size == S4
+
+
+@pytest.mark.tiny
+def test_bad_catalogues_are_refused() -> None:
+    for text, problem in {
+        "1,2,3,4/5,6,7,8+1,2,3/5,6,7,8": "tiles 4 are in no pattern",
+        "1,2,3,4/5,6,7,8+": "neither a name",
+        "8+78": "4x4",
+        "fringe+78": "count different moves",
+    }.items():
+        with pytest.raises(PartitionError, match=problem):
+            parse_partition(text, S3 if "," in text else None)
+    parts = [parse_partition(f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}", S3)
+             for a in range(1, 9) for b in range(a + 1, 9)]  # fmt: skip
+    with pytest.raises(PartitionError, match="28 partitions and 56 different patterns"):
+        catalogue("many", parts)
+    with pytest.raises(PartitionError, match="belong to no partition"):
+        Catalogue("a", parts[0].patterns, S3, "additive", ())
+    with pytest.raises(InputError, match="built in bits"):
+        plan_build(S3, blank_last(S3), parse_partition("8+1,2/3,4,5,6,7,8", S3), Path("a.h5"), encoding="bytes")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "parts", "goal"),
+    [("3x3", PARTS_3X3, "blank-last"), ("3x3", PARTS_3X3[1:], "1 2 3/4 0 5/6 7 8"), ("2x5", PARTS_2X5, "blank-first")],
+)
+def test_a_catalogue_knows_what_its_partitions_know(size: str, parts: tuple[str, ...], goal: str) -> None:
+    with open_bits("+".join(parts), size, goal) as joined:
+        separate = [open_bits(part, size, goal) for part in parts]
+        for board in solvable_boards(joined.size, joined.goal, 20, 1):
+            probe = joined.probe(board)
+            assert set(probe.sums) == all_sums(separate, board)
+            assert probe.maximum == max(database.probe(board).maximum for database in separate)
+        # Partitions in the first symmetry, then in the others.
+        assert list(probe.sums[: len(parts)]) == [database.probe(board).sums[0] for database in separate]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "parts", "goal"),
+    [
+        ("3x3", PARTS_3X3, "blank-last"),
+        ("3x3", PARTS_3X3[1:], "1 2 3/4 0 5/6 7 8"),
+        ("2x5", PARTS_2X5, "blank-first"),
+        ("5x2", PARTS_2X5, "blank-last"),
+    ],
+)
+def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], goal: str) -> None:
+    with open_bits("+".join(parts), size, goal) as joined:
+        separate = [open_bits(part, size, goal) for part in parts]
+        searches = [engine_for(separate, rounds=(SCALAR,))]
+        searches += [engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, WIDE, SCALAR)]
+        searches += [engine_for(separate, rounds=(CATALOGUE,)), engine_for([joined], batch=3, rounds=(CATALOGUE,))]
+        for board in share(solvable_boards(joined.size, joined.goal, 5, 2), 3):
+            results = [search.search(board) for search in searches]
+            assert len({len(result.tiles or ()) for result in results}) == 1
+            complete = [node_counts(result.iterations[:-1]) for result in results]
+            assert all(counts == complete[0] for counts in complete)
+
+
+def test_a_catalogue_of_the_15_puzzle_is_searched_like_its_partitions() -> None:
+    with open_bits("+".join(PARTS_4X4), "4x4") as joined:
+        separate = [open_bits(part, "4x4") for part in PARTS_4X4]
+        reference = engine_for(separate, rounds=(SCALAR,))
+        for kind in (VECTOR, CATALOGUE, WIDE):
+            ida_star = engine_for([joined], rounds=(kind, CATALOGUE))
+            for board in solvable_boards(S4, blank_last(S4), 4, 5):
+                one, other = ida_star.search(board), reference.search(board)
+                assert len(one.tiles or ()) == len(other.tiles or ())
+                assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+
+
+@pytest.mark.tiny
+def test_a_table_is_looked_up_once_whatever_the_sums_that_have_it() -> None:
+    with open_bits("+".join(PARTS_3X3), "3x3") as joined:
+        heuristic = Heuristic(joined.lookup_tables, joined.views(joined.goal))
+        sums = [(heuristic, view, patterns) for view, patterns in heuristic.sums()]
+        tiles = {heuristic.tiles(view, pattern) for _, view, patterns in sums for pattern in patterns}
+        units = distinct_units([*sums, *sums])
+        assert {key[1] for key in units} == tiles
+        stages = engine_for([joined], rounds=(CATALOGUE,)).engine.stages
+        assert isinstance(stages, CatalogueStages)
+        assert len(stages.units) == len(tiles) < sum(len(patterns) for _, _, patterns in sums)
+
+
+@pytest.mark.tiny
+def test_more_than_32_tables_are_searched_alike() -> None:
+    parts = [f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}"
+             for a in range(1, 9) for b in range(a + 1, min(a + 3, 9))]  # fmt: skip
+    with open_bits("+".join(parts), "3x3") as joined:
+        one, other = (engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, SCALAR))
+        assert isinstance(one.engine.stages, CatalogueStages)
+        assert one.engine.stages.n_words == 2
+        for board in share(solvable_boards(S3, blank_last(S3), 6, 4), 3):
+            found, expected = one.search(board), other.search(board)
+            assert node_counts(found.iterations[:-1]) == node_counts(expected.iterations[:-1])
+            assert len(found.tiles or ()) == len(expected.tiles or ())
+
+
+@pytest.mark.tiny
+def test_a_catalogue_serves_the_solver() -> None:
+    with open_bits("+".join(PARTS_3X3), "3x3") as joined, open_bits("8", "3x3") as exact:
+        solver = Solver(joined)
+        for board in solvable_boards(S3, blank_last(S3), 10, 3):
+            assert solver.solve(board).length == exact.probe(board).maximum
+
+
+@pytest.mark.tiny
+def test_the_header_of_a_catalogue_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    partition = parse_partition("+".join(PARTS_3X3), S3)
+    build_database(plan_build(S3, blank_last(S3), partition, path))
+    with open_database(path) as database:
+        assert database.header.format_version == CATALOGUE_VERSION
+        assert database.header.partition == partition
+    content = path.read_bytes()
+    for change in (
+        np.ones(40, dtype=np.uint8),
+        np.zeros(40, dtype=np.uint8),
+        np.full(40, 2, dtype=np.uint8),
+        np.ones(7, dtype=np.uint8),
+        np.empty(0, dtype=np.uint8),
+    ):
+        path.write_bytes(content)
+        with h5py.File(path, "r+") as file:
+            del file.attrs[PARTITIONS_ATTRIBUTE]
+            file.attrs[PARTITIONS_ATTRIBUTE] = change
+        with pytest.raises(TableFileDamagedError, match="header"):
+            open_database(path)
+
+
+def test_commands_build_describe_and_use_a_catalogue(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    assert pdb("build", "+".join(PARTS_3X3[:2]), "--size", "3x3", "--out", str(path)).returncode == 0
+    described = pdb("info", str(path)).stdout
+    assert "A A A" in described
+    assert "  partitions AB ACD" in described
+    assert json.loads(pdb("info", str(path), "--format", "json").stdout)[0]["partitions"] == [[0, 1], [0, 2, 3]]
+    record = json.loads(pdb("query", "--db", str(path), "8 6 7 2 5 4 3 0 1", "--format", "ndjson").stdout)
+    assert len(record["sums"]) == 4
+    solved = json.loads(pdb("solve", "--db", str(path), "8 6 7 2 5 4 3 0 1", "--format", "ndjson").stdout)
+    assert solved["length"] == 31
+    refused = pdb("build", "8+1,2/3,4,5,6,7,8", "--encoding", "bytes", "--out", str(path))
+    assert refused.returncode == 2
+    assert "catalogue" in refused.stderr
+
+
+@pytest.mark.tiny
+def test_the_named_catalogue_has_the_published_partitions() -> None:
+    assert named_partitions()["24-small"] == S5
+    found = parse_partition("24-small", S5, blank_first(S5))
+    assert len(found.sums) == 7
+    assert {pattern.n_tiles for pattern in found.patterns} == {6}
+    with_last = parse_partition("24-small", S5)
+    assert [len(places) for places in with_last.sums] == [4] * 7

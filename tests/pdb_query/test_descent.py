@@ -1,0 +1,168 @@
+"""Descents in tables of bits: equal to a search of all states, and finite in tables with any content."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from pdb_core.cost import Cost
+from pdb_core.encoding import UNREACHED
+from pdb_core.errors import TableFileDamagedError
+from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size, random_boards
+from pdb_core.symmetry import mappings_between
+from pdb_query import Database, open_database
+from pdb_query.descent import DIRECTIONS, directions_per_word, n_words_of, neighbour_in, place_of_move
+from tests.naive import boards_and_tables as naive
+from tests.naive.standard_tables import naive_every_move_distances
+from tests.solving import share
+from tests.tables import table_file
+
+pytestmark = pytest.mark.patient
+
+
+# Each of these lists all states, so keep it.
+additive_distances = lru_cache(naive.naive_pattern_distances)
+every_move_distances = lru_cache(naive_every_move_distances)
+
+
+def naive_values(board: Board, partition: str, size: BoardSize, cost: Cost) -> list[int]:
+    """Return the distance of each pattern, from lists of all of them."""
+    values = []
+    for names in partition.split("/"):
+        tiles = tuple(map(int, names.split(",")))
+        cells = tuple(board.index(tile) for tile in tiles)
+        if cost == "every-move":
+            values.append(every_move_distances(size, blank_last(size), tiles)[cells, board.index(0)])
+        else:
+            region = naive.naive_region(board.index(0), cells, size)
+            values.append(additive_distances(size, blank_last(size), tiles)[cells, region])
+    return values
+
+
+def every_board(size: BoardSize) -> list[Board]:
+    return list(naive.naive_distances(size, blank_last(size)))
+
+
+@contextmanager
+def with_table_bytes(database: Database, content: npt.NDArray[np.uint8]) -> Iterator[Database]:
+    """Put other bytes in the place of the tables of a database."""
+    tables = database.lookup_tables
+    content = content.copy()
+    content.flags.writeable = False
+    database._tables = tables._replace(memory=content)
+    yield database
+    database._tables = tables
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cost", ["additive", "every-move"])
+@pytest.mark.parametrize(
+    ("partition", "size"), [("1,2,3", "2x2"), ("1/2,3", "2x2"), ("1,2/3,4,5", "3x2"), ("1,2,3,4/5", "2x3")]
+)
+def test_distances_of_every_tiny_board_are_those_of_a_search(partition: str, size: str, cost: Cost) -> None:
+    assert_equal_to_naive(partition, parse_size(size), cost)
+
+
+@pytest.mark.parametrize("cost", ["additive", "every-move"])
+@pytest.mark.parametrize("partition", ["1,2,3/4,7/5,6,8", "1,2,3,4/5,6/7,8"])
+def test_distances_of_every_3x3_board_are_those_of_a_search(partition: str, cost: Cost) -> None:
+    assert_equal_to_naive(partition, BoardSize(3, 3), cost)
+
+
+def assert_equal_to_naive(partition: str, size: BoardSize, cost: Cost) -> None:
+    goal = blank_last(size)
+    boards = every_board(size)
+    with open_database(table_file(partition, str(size), encoding="bits", cost=cost)) as database:
+        values = database.probe_batch(np.array(boards, dtype=np.uint8)).values
+        mappings = mappings_between(goal, goal, size)
+        for board, of_sums in zip(boards, values, strict=True):
+            for mapping, of_sum in zip(mappings, of_sums.tolist(), strict=True):
+                assert of_sum == naive_values(mapping.apply(board), partition, size, cost), board
+
+
+def test_patterns_that_share_a_table_have_their_own_distances() -> None:
+    """On a board of 3x3 the reflection maps 2,3,6 onto 4,7,8."""
+    size = BoardSize(3, 3)
+    partition = "2,3,6/4,7,8/1,5"
+    boards = every_board(size)[::101]
+    with open_database(table_file(partition, "3x3", encoding="bits")) as database:
+        assert any(entry.use is not None for entry in database.header.patterns)
+        values = database.probe_batch(np.array(boards, dtype=np.uint8)).values[:, 0]
+        assert values.tolist() == [naive_values(board, partition, size, "additive") for board in boards]
+
+
+@pytest.mark.tiny
+def test_single_boards_and_batches_agree() -> None:
+    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as database:
+        boards = random_boards(database.size, database.goal, 70, seed=5)
+        together = database.probe_batch(boards).values
+        for board, values in zip(boards, together, strict=True):
+            assert (database.probe_batch(board[None]).values[0] == values).all()
+        assert database.probe_batch(boards[:0]).values.shape == (0, *together.shape[1:])
+
+
+@pytest.mark.tiny
+def test_a_cycle_in_a_damaged_table_ends_and_raises() -> None:
+    """The tile 1 goes around four cells, and each of its moves seems to lead nearer to the goal."""
+    size = parse_size("3x2")
+    along = (lambda i, j: size.cell(j, i)) if size.width == 3 else (lambda i, j: size.cell(i, j))
+    content_of = {along(1, 0): 1, along(2, 0): 1, along(2, 1): 0, along(1, 1): 0}
+    with open_database(table_file("1/2,3,4,5", "3x2", encoding="bits"), load="copy") as database:
+        content = database.lookup_tables.memory.copy()
+        start = int(database.lookup_tables.table_start[0])
+        for cell in range(size.n_cells):
+            # One tile: a block is a cell, and holds one bit.
+            content[start + cell] = content_of.get(cell, 0)
+        with with_table_bytes(database, content):
+            boards = [board for board in every_board(size) if board.index(1) in content_of]
+            for board in share(boards[:20], 5):
+                with pytest.raises(TableFileDamagedError, match=r"3x2.* is damaged: .*; build it again") as raised:
+                    database.probe(board)
+                assert str(database.path) in str(raised.value)
+            with pytest.raises(TableFileDamagedError):
+                database.probe_batch(np.array(boards, dtype=np.uint8))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cost", ["additive", "every-move"])
+def test_tables_of_any_content_end(cost: Cost) -> None:
+    size = parse_size("3x2")
+    boards = np.array(every_board(size), dtype=np.uint8)[::3]
+    with open_database(table_file("1,2/3,4,5", "3x2", encoding="bits", cost=cost), load="copy") as database:
+        right = database.probe_batch(boards).values
+        n_bytes = len(database.lookup_tables.memory)
+        random = np.random.default_rng(4)
+        contents = [np.zeros(n_bytes, dtype=np.uint8), np.full(n_bytes, 255, dtype=np.uint8)]
+        contents += [random.integers(0, 256, n_bytes, dtype=np.uint8) for _ in range(3)]
+        for content in contents:
+            with with_table_bytes(database, content), pytest.raises(TableFileDamagedError, match="no distance"):
+                database.probe_batch(boards)
+        assert (database.probe_batch(boards).values == right).all()
+        # A cleared region beside right ones: some boards raise, the others have some value.
+        half = database.lookup_tables.memory.copy()
+        half[n_bytes // 2 :] = 0
+        with with_table_bytes(database, half):
+            for board in boards[:40]:
+                try:
+                    assert (database.probe_batch(board[None]).values < UNREACHED).all()
+                except TableFileDamagedError:
+                    continue
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("size", "n_words"), [("2x2", 1), ("4x4", 1), ("5x4", 2), ("5x5", 2), ("6x6", 4)])
+def test_sets_of_moves_have_a_bit_for_each_move_and_no_sign(size: str, n_words: int) -> None:
+    board_size = parse_size(size)
+    assert n_words_of(board_size.n_cells) == n_words
+    assert n_words * directions_per_word(board_size.n_cells) == 4
+    places = [
+        place_of_move(board_size, cell, direction)
+        for cell in range(board_size.n_cells)
+        for direction in DIRECTIONS
+        if neighbour_in(board_size, cell, direction) is not None
+    ]
+    assert len(set(places)) == len(places)
+    assert all(0 <= word < n_words and 0 <= bit < 63 for word, bit in places)

@@ -1,0 +1,211 @@
+"""Databases: what they say of boards, one by one, in batches and in threads."""
+
+import subprocess
+import sys
+import threading
+import time
+from functools import cache
+
+import numpy as np
+import pytest
+
+from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, random_boards
+from pdb_core.symmetry import mappings_between
+from pdb_query import Database, open_database, random_board_statistics
+from pdb_query.table_file import LOAD_MODES
+from tests.naive import boards_and_tables as naive
+from tests.tables import table_file
+
+SIZE = BoardSize(3, 3)
+GOAL = blank_last(SIZE)
+PARTITION = "1,2,5/3,4,6/7,8"
+
+
+@pytest.fixture(params=LOAD_MODES)
+def database(request: pytest.FixtureRequest) -> Database:
+    return open_database(table_file(PARTITION, "3x3"), load=request.param)
+
+
+@cache
+def naive_table(goal: Board, tiles: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(naive.naive_additive_min(SIZE, goal, tiles))
+
+
+def naive_sum(board: tuple[int, ...], goal: tuple[int, ...]) -> tuple[list[int], int]:
+    """Values of the patterns, and their sum, by naive tables and ranks."""
+    values = []
+    for tiles in ((1, 2, 5), (3, 4, 6), (7, 8)):
+        table = naive_table(goal, tiles)
+        values.append(table[naive.naive_rank(tuple(board.index(tile) for tile in tiles), 9)])
+    return values, sum(values)
+
+
+@pytest.mark.tiny
+def test_probe_equals_naive_lookups(database: Database) -> None:
+    reflection = mappings_between(GOAL, GOAL, SIZE)[1]
+    for row in random_boards(SIZE, GOAL, 50, seed=3):
+        board = tuple(row.tolist())
+        probe = database.probe(board)
+        values, total = naive_sum(board, GOAL)
+        mirrored_values, mirrored_total = naive_sum(reflection.apply(board), GOAL)
+        assert probe.values == (tuple(values), tuple(mirrored_values))
+        assert probe.sums == (total, mirrored_total)
+        assert probe.maximum == max(total, mirrored_total)
+
+
+@pytest.mark.tiny
+def test_batch_equals_single_probes(database: Database) -> None:
+    boards = random_boards(SIZE, GOAL, 200, seed=4)
+    batch = database.probe_batch(boards)
+    assert batch.values.shape == (200, 2, 3)
+    for i, board in enumerate(boards):
+        probe = database.probe(board.tolist())
+        assert tuple(map(tuple, batch.values[i].tolist())) == probe.values
+        assert tuple(batch.sums[i].tolist()) == probe.sums
+        assert batch.maximum[i] == probe.maximum
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("goal", [blank_first(SIZE), (8, 7, 6, 5, 4, 3, 2, 1, 0)])
+def test_other_corner_goals_are_served_admissibly(database: Database, goal: tuple[int, ...]) -> None:
+    distances = naive.naive_distances(SIZE, goal)
+    for row in random_boards(SIZE, goal, 30, seed=5):
+        board = tuple(row.tolist())
+        probe = database.probe(board, goal)
+        images = [mapping.apply(board) for mapping in mappings_between(goal, GOAL, SIZE)]
+        assert probe.sums == tuple(naive_sum(image, GOAL)[1] for image in images)
+        assert probe.maximum <= distances[board]
+
+
+@pytest.mark.tiny
+def test_goal_with_its_blank_elsewhere_is_refused_with_the_command_to_run(database: Database) -> None:
+    with pytest.raises(GoalError, match=r"pdb build \.\.\. --size 3x3 --goal"):
+        database.probe(GOAL, (1, 2, 3, 8, 0, 4, 7, 6, 5))
+
+
+@pytest.mark.tiny
+def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -> None:
+    board = (2, 1, 3, 4, 5, 6, 7, 8, 0)
+    with pytest.raises(UnsolvableError, match="cannot be solved"):
+        database.probe(board)
+    assert database.get(board, None) is None
+    assert database.get((1, 1, 1), "bad") == "bad"
+    assert database.get(GOAL, None) == database.probe(GOAL)
+    batch = database.probe_batch([GOAL, board])
+    assert batch.maximum.tolist() == [0, -1]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    "boards",
+    [
+        [[1, 2, 3, 4, 5, 6, 7, 8, 8]],
+        [[1, 2, 3, 4, 5, 6, 7, 8, 9]],
+        [[1, 2, 3, 4, 5, 6, 7, 8, -256]],
+        [[257, 2, 3, 4, 5, 6, 7, 8, 0]],
+        [[1, 2, 3]],
+        [1, 2, 3],
+        np.zeros((2, 9)),
+        [list("abcdefghi")],
+    ],
+)
+def test_batch_refuses_what_is_no_board(database: Database, boards: object) -> None:
+    with pytest.raises(BoardError):
+        database.probe_batch(boards)  # type: ignore[arg-type]
+
+
+@pytest.mark.tiny
+def test_empty_batch_is_empty(database: Database) -> None:
+    batch = database.probe_batch(np.empty((0, 9), dtype=np.uint8))
+    assert batch.values.shape == (0, 2, 3)
+    assert batch.maximum.shape == (0,)
+
+
+@pytest.mark.tiny
+def test_table_and_index_are_for_numpy(database: Database) -> None:
+    table, index = database.table(1), database.index(1)
+    assert table.flags.writeable is False
+    assert table.base is not None
+    cells = index.unrank(np.arange(len(table)))
+    assert index.rank(cells).tolist() == list(range(len(table)))
+    goal_cells = [[GOAL.index(tile) for tile in (3, 4, 6)]]
+    assert table[index.rank(goal_cells)[0]] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        table[0] = 1
+    with pytest.raises(IndexError):
+        database.table(3)
+
+
+@pytest.mark.tiny
+def test_closed_database_says_so() -> None:
+    with open_database(table_file(PARTITION, "3x3")) as database:
+        table = database.table(0)
+    with pytest.raises(ValueError, match="is closed"):
+        database.probe(GOAL)
+    assert table.min() == 0  # arrays handed out stay valid
+
+
+@pytest.mark.tiny
+def test_size_is_checked(database: Database) -> None:
+    database.check_size(SIZE)
+    with pytest.raises(TableMismatchError, match="3x3 boards, this board is 4x4"):
+        database.check_size(BoardSize(4, 4))
+
+
+def test_threads_get_the_same_answers_as_one() -> None:
+    with open_database(table_file("663", "4x4")) as database:
+        boards = random_boards(database.size, database.goal, 20_000, seed=6)
+        expected = database.probe_batch(boards)
+        answers: list[object] = []
+
+        def ask() -> None:
+            for _ in range(5):
+                answers.append((database.probe_batch(boards).maximum == expected.maximum).all())
+
+        threads = [threading.Thread(target=ask) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert answers == [True] * 20
+
+
+def test_mapped_tables_are_shared_between_processes() -> None:
+    """The pages of a mapped file are the kernel's, not the process's: little of them is private."""
+    path = table_file("663", "4x4")
+    program = (
+        "import sys; from pdb_query import open_database; import numpy as np\n"
+        "database = open_database(sys.argv[1])\n"
+        "total = sum(int(database.table(i).sum()) for i in range(3))\n"
+        "lines = open('/proc/self/smaps').read().split('\\n')\n"
+        "start = next(i for i, line in enumerate(lines) if line.endswith(sys.argv[1]))\n"
+        "words = [line.split() for line in lines[start + 1 : start + 20]]\n"
+        "fields = {word[0]: word[1] for word in words if word[0].endswith(':')}\n"
+        "print(fields['Rss:'], fields['Private_Dirty:'])\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program, str(path)], check=True, capture_output=True, text=True
+    ).stdout
+    resident, private = map(int, output.split())
+    assert resident * 1024 > 11_000_000
+    assert private == 0
+
+
+def test_opening_is_a_matter_of_milliseconds() -> None:
+    path = table_file("663", "4x4")
+    open_database(path).close()
+    start = time.perf_counter()
+    open_database(path).close()
+    assert time.perf_counter() - start < 0.25
+
+
+@pytest.mark.tiny
+def test_statistics_are_repeatable_and_near_the_whole_truth() -> None:
+    with open_database(table_file("8", "3x3")) as database:
+        first = random_board_statistics(database, n_boards=2000, seed=7)
+        assert first == random_board_statistics(database, n_boards=2000, seed=7)
+        # The mean over all 181,440 boards, from the distribution in test_search.
+        mean, error = first.maximum
+        assert abs(mean - 21.9725) < 5 * error
+        assert 0 < error < 0.2

@@ -1,0 +1,166 @@
+"""Requests to an app without a server between, and a solver that searches as long as a test wants."""
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+from fastapi import FastAPI
+
+from pdb_core.puzzle import Board, is_solvable, parse_size, random_boards
+from pdb_query import Database
+from pdb_service.app import create_app
+from pdb_service.settings import ServiceSettings
+from tests.pdb_service.server import Reply
+
+S3 = parse_size("3x3")
+GOAL: Board = (1, 2, 3, 4, 5, 6, 7, 8, 0)
+BOARDS: list[Board] = [tuple(board) for board in random_boards(S3, GOAL, 120, 5).tolist()]
+UNSOLVABLE: Board = (2, 1, 3, 4, 5, 6, 7, 8, 0)
+assert not is_solvable(UNSOLVABLE, GOAL, S3)
+
+
+def answer_for(board: Board) -> tuple[int, ...]:
+    """Return the solution that `HeldSolving` finds for a board. Boards have different ones."""
+    return tuple(int(tile) for tile in np.array(board)[:5])
+
+
+class HeldSolving:
+    """A solver whose searches go on until `release` is set or their time is over, and which counts them.
+
+    fail    raised by a search when it is released
+    wait_s  the seconds that searches of a board take, instead of waiting for `release`
+    """
+
+    def __init__(self) -> None:
+        self.release = threading.Event()
+        self.fail: Exception | None = None
+        self.wait_s: Callable[[Board], float] | None = None
+        self.begun: list[Board] = []
+        self._lock = threading.Lock()
+        self._running: Counter[bool] = Counter()
+        self.most_running: Counter[bool] = Counter()
+
+    def __call__(self, _: Database, board: Board, goal: Board, *, seconds: float, report: Any, **_limits: Any) -> Any:
+        assert is_solvable(board, goal, S3)
+        is_short = seconds <= 2
+        with self._lock:
+            self.begun.append(board)
+            self._running[is_short] += 1
+            self.most_running[is_short] = max(self.most_running[is_short], self._running[is_short])
+        try:
+            return self._search(board, seconds, report)
+        finally:
+            with self._lock:
+                self._running[is_short] -= 1
+
+    def _search(self, board: Board, seconds: float, report: Any) -> Any:
+        started = time.monotonic()
+        while True:
+            report(SimpleNamespace(threshold=3, generated=7, expanded=5, seconds=0.1))
+            passed = time.monotonic() - started
+            is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
+            if is_over and self.fail is not None:
+                raise self.fail
+            if is_over or passed >= seconds:
+                break
+            time.sleep(0.001)
+        tiles = answer_for(board) if is_over else None
+        return SimpleNamespace(
+            tiles=tiles, length=None if tiles is None else len(tiles), is_optimal=is_over, h=3, lower_bound=5,
+            generated=7, expanded=5, seconds=passed, iterations=[],
+        )  # fmt: skip
+
+    def warm(self, _: Database) -> None:
+        pass
+
+
+class AppRequest:
+    """A request to an app, under way, POST if it has a body; its client may leave before the answer.
+
+    query  as it is sent; else the other names are
+    """
+
+    def __init__(
+        self,
+        app: FastAPI,
+        path: str,
+        *,
+        body: bytes | None = None,
+        events: bool = False,
+        headers: dict[str, str] | None = None,
+        query: bytes | None = None,
+        **parameters: Any,
+    ) -> None:
+        named = {"host": "localhost", **({"accept": "text/event-stream"} if events else {}), **(headers or {})}
+        self._scope = {
+            "type": "http", "http_version": "1.1", "method": "GET" if body is None else "POST", "path": path,
+            "raw_path": path.encode(), "scheme": "http",
+            "query_string": urlencode(parameters).encode() if query is None else query,
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in named.items()],
+            "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+        }  # fmt: skip
+        self._body = body or b""
+        self._is_read = False
+        self._has_left = asyncio.Event()
+        self.sent: list[Any] = []
+        self.task = asyncio.ensure_future(app(self._scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        if not self._is_read:
+            self._is_read = True
+            return {"type": "http.request", "body": self._body, "more_body": False}
+        await self._has_left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        await asyncio.sleep(0)
+        self.sent.append(message)
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._has_left.set()
+
+    async def reply(self) -> Reply:
+        """Wait for the whole answer."""
+        await self.task
+        start = next(message for message in self.sent if message["type"] == "http.response.start")
+        headers = {name.decode().lower(): value.decode() for name, value in start["headers"]}
+        return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
+
+
+def ask_solve(app: FastAPI, board: Board, **named: Any) -> AppRequest:
+    """Begin a request for a solve."""
+    return AppRequest(app, "/v1/solve", board=" ".join(map(str, board)), **named)
+
+
+def ask_moves(app: FastAPI, board: Board, **named: Any) -> AppRequest:
+    """Begin a request for a list of moves."""
+    return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
+
+
+@asynccontextmanager
+async def running_app(database: Database, solving: Any, **settings: Any) -> AsyncIterator[FastAPI]:
+    """Run an app from its start, made ready, to its end; nothing of it may then be left."""
+    app = create_app([database], solving, ServiceSettings(**settings))
+    service = app.state.service
+    async with app.router.lifespan_context(app):
+        await until(lambda: service.start_up.is_ready)
+        yield app
+    assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not left, left
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so. Raises `TimeoutError` after 20 seconds."""
+    async with asyncio.timeout(20):
+        while not is_so():
+            await asyncio.sleep(0.002)

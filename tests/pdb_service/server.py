@@ -1,0 +1,123 @@
+"""A server of our own to ask: `pdb serve` in a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_START_S = 120  # kernels may have to be compiled
+# Settings that pdb serve has no options for come as JSON in the environment.
+_PROGRAM = """
+import functools, json, os
+from pdb_service import app, settings as settings_module
+settings = json.loads(os.environ.get("TEST_SERVICE_SETTINGS", "{}"))
+settings_module.ServiceSettings = functools.partial(settings_module.ServiceSettings, **settings)
+from pdb_cli.main import run
+run()
+"""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The answer to a request."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that runs. `url` ends without a stroke; `log` is what it has written to stderr, line by line."""
+
+    url: str
+    process: subprocess.Popen[str]
+    log: list[str]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rsplit(":", 1)[1])
+
+    def metric(self, name: str) -> float:
+        """What /metrics says of a metric without labels."""
+        lines = self.ask("/metrics").body.decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
+
+    def ask(self, path: str, body: bytes | None = None, *, timeout: float = 60, **headers: str) -> Reply:
+        """GET, or POST where there is a body. Header names are written with underscores."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = urllib.request.Request(self.url + path, body, named)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout) as response:
+                return Reply(response.status, {k.lower(): v for k, v in response.headers.items()}, response.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                return Reply(error.code, {k.lower(): v for k, v in error.headers.items()}, error.read())
+
+
+@contextmanager
+def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] | None = None) -> Iterator[Server]:
+    """`pdb serve` with these tables on a free port, ready; `settings` are fields of `ServiceSettings`.
+
+    It is stopped in the end, where it still runs, and must then exit with 0.
+    """
+    databases = [word for path in paths for word in ("--db", str(path))]
+    command = [sys.executable, "-c", _PROGRAM, "serve", "--port", "0", *databases, *options]
+    named = {"PYTHONWARNINGS": "error", "TEST_SERVICE_SETTINGS": json.dumps(settings or {})}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **named})
+    log: list[str] = []
+    reader = threading.Thread(target=_read_log, args=(process, log))
+    try:
+        url = _url(process)
+        # A pipe that nobody reads would stop the server in the end.
+        reader.start()
+        server = Server(url, process, log)
+        _wait_until_ready(server)
+        yield server
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        if reader.ident is not None:
+            reader.join()
+        assert process.stderr is not None
+        process.stderr.close()
+
+
+def _read_log(process: subprocess.Popen[str], log: list[str]) -> None:
+    assert process.stderr is not None
+    for line in process.stderr:
+        log.append(line)
+
+
+def _url(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    lines = []
+    for line in process.stderr:
+        lines.append(line)
+        if "listening on " in line:
+            return line.split("listening on ")[1].strip().rstrip("/")
+    raise AssertionError("the server did not start: " + "".join(lines))
+
+
+def _wait_until_ready(server: Server) -> None:
+    deadline = time.monotonic() + _START_S
+    while server.ask("/readyz").status != 200:
+        assert time.monotonic() < deadline, "the server is not ready"
+        time.sleep(0.05)

@@ -1,0 +1,436 @@
+"""The client of a service says what a database says, and tells what goes wrong on the way."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pdb_core import errors
+from pdb_core.puzzle import blank_first, blank_last, parse_size, random_boards, snail
+from pdb_query import Database, open_database, read_instances
+from pdb_service.client import Client
+from pdb_service.client_answers import SolveProgress
+from tests.pdb_service.server import Server, serving
+from tests.tables import table_file
+
+S3, S4 = parse_size("3x3"), parse_size("4x4")
+HARDEST_3X3 = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+UNSOLVABLE_3X3 = (1, 2, 3, 4, 5, 6, 8, 7, 0)
+# 80 moves: with 663 a search of some seconds, which the tests do not wait for.
+HARD_4X4 = next(iter(read_instances("hardest80", None))).board
+TOKEN = "open-sesame"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    token_file = tmp_path_factory.mktemp("token") / "token"
+    token_file.write_text(TOKEN + "\n")
+    options = ["--token-file", str(token_file), "--solves", "1", "--waiting", "1"]
+    with serving(table_file("663", "4x4"), table_file("8", "3x3"), options=options) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[Client]:
+    with Client(server.url, size=S3, token=TOKEN) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with open_database(table_file("8", "3x3")) as database:
+        yield database
+
+
+def test_client_describes_the_database(client: Client, database: Database, server: Server) -> None:
+    assert (client.size, client.goal, client.encoding, client.cost) == (S3, database.goal, "bytes", "additive")
+    first, second = client.databases()
+    assert (first.size, second) == (S4, client.database)
+    assert [at.tiles for at in second.patterns] == [tuple(range(1, 9))]
+    with Client(server.url, db=first.id, token=TOKEN) as named, Client(server.url + "/", token=TOKEN) as unnamed:
+        assert named.database == unnamed.database == first
+
+
+@pytest.mark.parametrize("goal", [None, blank_last(S3), blank_first(S3)], ids=str)
+def test_probes_are_those_of_the_database(client: Client, database: Database, goal: tuple[int, ...] | None) -> None:
+    for board in random_boards(S3, goal or database.goal, 20, 1).tolist():
+        assert client.probe(board, goal) == client.get(board, None, goal) == database.probe(board, goal)
+
+
+def test_the_goal_is_the_database_s_own_where_the_service_has_another() -> None:
+    """The service takes blank-last where tables serve it; a database takes its own goal."""
+    path = table_file("1,2,5/3,4,6/7,8", "3x3", "blank-first")
+    with serving(path) as server, Client(server.url) as client, open_database(path) as database:
+        assert client.goal == database.goal == blank_first(S3)
+        for board in random_boards(S3, client.goal, 20, 2).tolist():
+            assert client.probe(board) == database.probe(board)
+        boards = random_boards(S3, client.goal, 20, 2)
+        assert np.array_equal(client.probe_batch(boards).maximum, database.probe_batch(boards).maximum)
+        assert client.solve(HARDEST_3X3[::-1]).goal == client.goal
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_batches_are_those_of_the_database(server: Server, monkeypatch: pytest.MonkeyPatch, dtype: type) -> None:
+    monkeypatch.setattr("pdb_service.client._BATCH_BOARDS", 1000)
+    boards = random_boards(S4, blank_last(S4), 2500, 3).astype(dtype)
+    boards[7, [boards[7].argmax(), boards[7].argmin()]] = boards[7, [boards[7].argmin(), boards[7].argmax()]]
+    boards[2100, :2] = boards[2100, 1::-1]
+    with Client(server.url, token=TOKEN) as client, open_database(table_file("663", "4x4")) as database:
+        expected = database.probe_batch(boards).maximum
+        found = client.probe_batch(boards).maximum
+        assert (found.dtype, list(found)) == (expected.dtype, list(expected))
+        assert found[2100] == -1
+        assert client.probe_batch(boards[:0]).maximum.shape == (0,)
+
+
+@pytest.mark.parametrize("rows", [[-1, 1000, 5000], [300]], ids=str)
+def test_a_batch_names_its_first_row_that_is_no_board(
+    client: Client, database: Database, monkeypatch: pytest.MonkeyPatch, rows: list[int]
+) -> None:
+    monkeypatch.setattr("pdb_service.client._BATCH_BOARDS", 100)
+    boards = random_boards(S3, blank_last(S3), 5001, 4).astype(np.int64)
+    boards[rows, 3] = -1
+    assert told(client.probe_batch, boards[:2000]) == told(database.probe_batch, boards[:2000])
+    found = client.probe_batch(boards[:2000], strict=False).maximum
+    assert np.array_equal(found, database.probe_batch(boards[:2000], strict=False).maximum)
+
+
+def told(ask: object, *given: object) -> tuple[type, str]:
+    """The error that asking ends in."""
+    assert callable(ask)
+    with pytest.raises(errors.PdbError) as caught:
+        ask(*given)
+    return type(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("board", "goal"),
+    [
+        (UNSOLVABLE_3X3, None),
+        ((1, 2, 3), None),
+        ((1, 1, 2, 3, 4, 5, 6, 7, 0), None),
+        (("a",) * 9, None),
+        (HARDEST_3X3, (1, 2, 3, 4, 0, 5, 6, 7, 8)),
+        (UNSOLVABLE_3X3, snail(S3)),
+    ],
+    ids=str,
+)
+def test_errors_are_those_of_the_database(
+    client: Client, database: Database, board: tuple[int, ...], goal: tuple[int, ...] | None
+) -> None:
+    kind, text = told(database.probe, board, goal)
+    for ask in (client.probe, client.moves, client.solve):
+        assert told(ask, board, goal) == (kind, text)
+    if kind is not errors.GoalError:
+        assert client.get(board, "nothing", goal) == "nothing"
+
+
+def test_batches_refuse_what_the_database_refuses(client: Client, database: Database) -> None:
+    for boards in ([1, 2, 3], [[1, 2, 3]], [[0.5] * 9]):
+        assert told(client.probe_batch, boards) == told(database.probe_batch, boards)
+    nothing = np.empty((0, 9), dtype=np.uint8)
+    goal = (1, 2, 3, 4, 0, 5, 6, 7, 8)
+    assert told(client.probe_batch, nothing, goal) == told(database.probe_batch, nothing, goal)
+
+
+def test_a_goal_that_is_no_board_is_refused(client: Client) -> None:
+    assert told(client.probe, HARDEST_3X3, (1, 2, 3))[0] is errors.GoalError
+
+
+def test_moves_come_best_first(client: Client) -> None:
+    hint = client.moves(HARDEST_3X3)
+    assert (hint.distance, [at.distance for at in hint.moves]) == (31, [30, 30, 30])
+    for move in hint.moves:
+        assert (HARDEST_3X3[move.cell], HARDEST_3X3[move.blank]) == (move.tile, 0)
+        assert client.probe(move.board).maximum == move.h
+    assert {at.distance for at in client.moves(HARDEST_3X3, seconds=0).moves} == {None}
+
+
+def test_a_solution_leads_to_the_goal(client: Client) -> None:
+    solution = client.solve(HARDEST_3X3)
+    assert (solution.length, solution.is_optimal, solution.h, solution.lower_bound) == (31, True, 31, 31)
+    assert solution.tiles is not None
+    cells = list(HARDEST_3X3)
+    for tile in solution.tiles:
+        blank, cell = cells.index(0), cells.index(tile)
+        assert cell in S3.neighbours[blank]
+        cells[blank], cells[cell] = tile, 0
+    assert tuple(cells) == solution.goal
+    assert sum(at.generated for at in solution.iterations) == solution.generated
+
+
+def test_a_limit_leaves_what_is_proved(server: Server) -> None:
+    with Client(server.url, token=TOKEN) as client:
+        limited = client.solve(HARD_4X4, nodes=1000)
+        assert (limited.length, limited.tiles, limited.is_optimal) == (None, None, False)
+        assert limited.lower_bound >= limited.h > 0
+
+
+def test_progress_is_told_and_an_error_in_it_ends_the_search(server: Server) -> None:
+    class EnoughError(Exception):
+        pass
+
+    seen: list[SolveProgress] = []
+
+    def report(progress: SolveProgress) -> None:
+        seen.append(progress)
+        if progress.threshold is not None:
+            raise EnoughError
+
+    with Client(server.url, token=TOKEN) as client:
+        with pytest.raises(EnoughError):
+            client.solve(HARD_4X4, report=report)
+        assert seen[-1].generated > 0
+        assert seen[-1].nodes_per_s > 0
+        # The server lets one solve run at a time: this one waits where the other was not given up.
+        started = time.monotonic()
+        client.solve((*blank_last(S4)[:14], 0, 15))
+        assert time.monotonic() - started < 5
+
+
+def test_a_service_with_too_much_to_do_is_busy(server: Server) -> None:
+    stop, waits = threading.Event(), threading.Event()
+
+    class StopError(Exception):
+        pass
+
+    def report(progress: SolveProgress) -> None:
+        if progress.n_ahead == 0 and progress.threshold is None:
+            waits.set()
+        if stop.is_set():
+            raise StopError
+
+    def solve(seconds: float) -> None:  # of different limits: equal solves share one search
+        with pytest.raises((StopError, errors.BusyError)):
+            client.solve(HARD_4X4, seconds=seconds, report=report)
+
+    with Client(server.url, token=TOKEN) as client, ThreadPoolExecutor(2) as pool:
+        futures = [pool.submit(solve, seconds) for seconds in (50, 51)]
+        assert waits.wait(30)
+        time.sleep(0.5)
+        kind, text = told(client.solve, HARD_4X4)
+        stop.set()
+        for future in futures:
+            future.result()
+    assert kind is errors.BusyError
+    assert "ask again" in text
+
+
+def test_threads_share_a_client(client: Client, database: Database) -> None:
+    boards = [tuple(board) for board in random_boards(S3, blank_last(S3), 200, 5).tolist()]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(client.probe, boards)) == [database.probe(board) for board in boards]
+
+
+def test_connections_are_kept_and_made_anew_where_the_server_closed_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.probe(HARDEST_3X3)
+    (kept,) = client._service._idle
+    client.moves(HARDEST_3X3, seconds=0)
+    client.solve(HARDEST_3X3)
+    told(client.probe, HARDEST_3X3, (1, 2, 3))
+    assert list(client._service._idle) == [kept]
+    sent, asked = client._service._sent, []
+
+    def counted(*given: object) -> object:
+        asked.append(given[0])
+        return sent(*given)
+
+    monkeypatch.setattr(client._service, "_sent", counted)
+    kept.sock.shutdown(socket.SHUT_RDWR)
+    assert client.probe(HARDEST_3X3).maximum == 31
+    assert len(asked) == 2
+    assert list(client._service._idle) == asked[1:]
+
+
+def test_a_closed_client_says_so(server: Server) -> None:
+    with Client(server.url, token=TOKEN) as client:
+        pass
+    with pytest.raises(ValueError, match="is closed"):
+        client.probe(HARD_4X4)
+
+
+def test_the_token_is_wanted(server: Server) -> None:
+    for token in (None, "another"):
+        with pytest.raises(errors.TokenError, match="Bearer"):
+            Client(server.url, token=token)
+
+
+def test_a_database_that_is_not_there_is_named(server: Server) -> None:
+    with pytest.raises(
+        errors.UnknownDatabaseError, match=r"no database 'x' for 5x5 boards; it has .*\(4x4\), .*\(3x3\)"
+    ):
+        Client(server.url, db="x", size=parse_size("5x5"), token=TOKEN)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        ("example.org", {}),
+        ("ftp://example.org", {}),
+        ("http://", {}),
+        ("http://[::1", {}),
+        ("http://example.org:port", {}),
+        ("http://a b/", {}),
+        ("http://me@example.org", {}),
+        ("http://example.org/?x", {}),
+        ("http://example.org", {"token": "two words"}),
+        ("http://example.org", {"token": "line\n"}),
+        ("http://example.org", {"timeout_s": 0}),
+    ],
+)
+def test_an_address_that_is_none_is_refused(given: str, options: dict[str, object]) -> None:
+    with pytest.raises(errors.InputError):
+        Client(given, **options)  # type: ignore[arg-type]
+
+
+def test_nobody_listening_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(errors.ServiceError, match=r"nothing listens at .* start it with pdb serve"):
+        Client(f"http://127.0.0.1:{port}")
+
+
+def test_silence_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(errors.ServiceError, match=r"said nothing for 0\.1 s"):
+            Client(url, timeout_s=0.1)
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """The address of a server that says one thing, whatever it is asked, and closes the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def talk() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(answer)
+
+        thread = threading.Thread(target=talk)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+def http(status: str, body: bytes, *headers: str, length: int | None = None) -> bytes:
+    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body) if length is None else length}", *headers]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+def problem(kind: str, told_as: str = "detail") -> bytes:
+    body = {"type": kind, "title": "Busy", "status": 503, told_as: "much to do"}
+    return http("503 Busy", json.dumps(body).encode(), "Content-Type: application/problem+json")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("answer", "kind", "match"),
+    [
+        (b"", errors.ServiceError, "closed the connection"),
+        (b"220 mail.example.org ESMTP\r\n", errors.ServiceError, "does not speak HTTP"),
+        (http("200 OK", b"{}", length=10), errors.ServiceError, "closed the connection"),
+        (http("200 OK", b"<html>"), errors.ServiceError, "answers '<html>', not as pdb serve does"),
+        (http("200 OK", b""), errors.ServiceError, "answers nothing"),
+        (http("200 OK", b"[" * 100_000), errors.ServiceError, "not as pdb serve does"),
+        (http("200 OK", b"{}"), errors.ServiceError, "not as docs/http.md says"),
+        (http("200 OK", b'{"databases": [{"size": "0x0"}]}'), errors.ServiceError, "not as docs/http.md says"),
+        (http("200 OK", b'{"databases": []}'), errors.UnknownDatabaseError, "it has none"),
+        (http("404 Not Found", b"<html>"), errors.ServiceError, "answers 404 Not Found, not as pdb serve"),
+        (http("301 Moved", b"", "Location: https://example.org/"), errors.ServiceError, "sends on to https://example"),
+        (problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
+        (problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "503: much to do"),
+        (problem("urn:tile-pdb:Exception"), errors.ServiceError, "503: much to do"),
+        (problem("about:blank"), errors.ServiceError, "503: much to do"),
+        (
+            problem("urn:tile-pdb:BusyError", "Detail"),
+            errors.ServiceError,
+            "answers 503 Service Unavailable, not as pdb",
+        ),
+    ],
+)
+def test_answers_of_others_are_told(answer: bytes, kind: type[Exception], match: str) -> None:
+    with answering(answer) as url, pytest.raises(kind, match=match) as caught:
+        Client(url)
+    assert type(caught.value) is kind
+
+
+class Mimic(BaseHTTPRequestHandler):
+    """Describes a database as the service does, and then ends every other answer too early."""
+
+    protocol_version = "HTTP/1.1"
+    paths: list[str] = []  # noqa: RUF012
+
+    def do_GET(self) -> None:
+        self.paths.append(self.path)
+        described = {"id": "8", "partition": "8", "size": "3x3", "goal": blank_last(S3), "encoding": "bits"}
+        self.answer(
+            json.dumps({"databases": [{**described, "cost": "additive", "patterns": [], "n_bytes": 0}]}).encode()
+        )
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer(b"event: queued\ndata: {}\n\n" if "solve" in self.path else b"\0")
+
+    def answer(self, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_answers_that_end_early_are_told_and_a_path_is_kept() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Mimic) as mimic:
+        thread = threading.Thread(target=mimic.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            with Client(f"http://127.0.0.1:{mimic.server_port}/some where/tiles/") as client:
+                assert Mimic.paths == ["/some%20where/tiles/v1/databases"]
+                with pytest.raises(errors.ServiceError, match="ended its answer without a result"):
+                    client.solve(HARDEST_3X3)
+                with pytest.raises(errors.ServiceError, match=r"not as docs/http\.md says"):
+                    client.solve(HARDEST_3X3, report=print)
+                with pytest.raises(errors.ServiceError, match="answers 2 boards with 1 bytes"):
+                    client.probe_batch([HARDEST_3X3] * 2)
+                with pytest.raises(errors.ServiceError, match=r"not as docs/http\.md says"):
+                    client.probe(HARDEST_3X3)
+        finally:
+            mimic.shutdown()
+            thread.join()
+
+
+def test_client_needs_no_extra() -> None:
+    """Nothing of the extra `serve` is imported."""
+    extras = {"fastapi", "starlette", "orjson", "uvicorn"}
+    code = f"import sys, pdb_service.client; print(sorted({extras} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
+    assert result.stdout == "[]\n"
+
+
+def test_a_name_that_leads_nowhere_is_told() -> None:
+    with pytest.raises(errors.ServiceError, match=r"cannot reach http://no\.such\.host\.invalid: .*check the address"):
+        Client("http://no.such.host.invalid")

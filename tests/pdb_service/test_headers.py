@@ -1,0 +1,279 @@
+"""The headers of the service: Host, HEAD, CORS, Cache-Control; and no redirect."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdb_core.errors import InputError
+from pdb_query import open_database
+from pdb_service.app import create_app
+from pdb_service.hosts import LOOPBACK, advice, hosts_of, is_allowed, read_host, read_origin
+from pdb_service.settings import ServiceSettings
+from tests.pdb_service.asgi import Answer, ask
+from tests.tables import table_file
+
+pytestmark = pytest.mark.patient
+ORIGIN = ("Origin", "https://example.org")
+BOARD = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
+PATHS = (
+    "/", "/page/app.js", "/page/none.js", "/v1/databases", BOARD, "/v1/lookup", "/v1/lookup/", "/v1/moves", "/v1/solve",
+    "/v1/instances", "/v1/instances/hardest80", "/v1/instances/none", "/healthz", "/readyz", "/metrics",
+    "/openapi.json", "/nowhere",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Any]:
+    with open_database(table_file("8", "3x3")) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def app(database: Any) -> FastAPI:
+    return app_of(database)
+
+
+def app_of(database: Any, **changes: Any) -> FastAPI:
+    return create_app([database], None, ServiceSettings(cors_origins=(ORIGIN[1],), **changes))  # type: ignore[arg-type]
+
+
+def is_problem(answer: Answer, status: int, match: str = "") -> bool:
+    return (
+        answer.status == status
+        and answer.headers["content-type"] == "application/problem+json"
+        and match in json.loads(answer.body)["detail"]
+    )
+
+
+# -- CORS, nosniff, Cache-Control -------------------------------------------------------------------------------------
+
+
+def is_complete(answer: Answer) -> bool:
+    """Return whether an answer to the allowed origin has the headers of every answer."""
+    return (
+        answer.headers.get("access-control-allow-origin") == ORIGIN[1]
+        and "Origin" in answer.headers["vary"]
+        and answer.headers.get("x-content-type-options") == "nosniff"
+        and answer.headers.get("cache-control") in ("no-store", "no-cache")
+    )
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_answer_has_its_headers(app: FastAPI, path: str) -> None:
+    for method in ("GET", "HEAD", "POST", "PUT", "OPTIONS"):
+        answer = ask(app, path, ORIGIN, method=method)
+        assert is_complete(answer), (method, answer)
+
+
+def test_refusals_of_the_gate_have_their_headers(database: Any) -> None:
+    app = app_of(database, token="s3cret")
+    assert is_problem(answer := ask(app, BOARD, ORIGIN), 401)
+    assert is_complete(answer)
+    assert is_problem(answer := ask(app, "/", ORIGIN, ("Content-Length", "17000000")), 413)
+    assert is_complete(answer)
+    assert is_complete(ask(app, "/", ORIGIN, ("Content-Length", "x")))
+
+
+def test_errors_of_the_server_have_their_headers(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("a bug")
+
+    app = app_of(database)
+    monkeypatch.setattr(app.state.service.databases, "place", fail)
+    answer = ask(app, BOARD, ORIGIN)
+    assert is_problem(answer, 500)
+    assert is_complete(answer)
+
+
+def test_a_page_of_an_allowed_origin_can_read_when_to_try_again(app: FastAPI) -> None:
+    answer = ask(app, "/readyz", ORIGIN)
+    assert answer.status == 503
+    assert "Retry-After" in answer.headers["access-control-expose-headers"]
+
+
+def test_other_origins_get_no_cors_headers(app: FastAPI) -> None:
+    for origin in ("https://example.com", "http://example.org", "null", ""):
+        assert "access-control-allow-origin" not in ask(app, BOARD, ("Origin", origin)).headers
+
+
+def test_the_page_may_be_revalidated_and_answers_are_not_stored(app: FastAPI) -> None:
+    assert ask(app, "/").headers["cache-control"] == "no-cache"
+    assert ask(app, BOARD).headers["cache-control"] == "no-store"
+
+
+# -- Host -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:8015", "[::1]", "[::1]:8015"])
+def test_loopback_names_are_answered(app: FastAPI, host: str) -> None:
+    assert ask(app, BOARD, host=host).status == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "evil.example:8015", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2", "[::2]", "",
+     "localhost:", "localhost:x", "localhost:80:80", "evil@localhost", "localhost/", "[::1", "::1", "*", " localhost"],
+)  # fmt: skip
+def test_other_hosts_are_refused(app: FastAPI, host: str) -> None:
+    for path in ("/", BOARD, "/metrics", "/openapi.json", "/nowhere"):
+        answer = ask(app, path, ORIGIN, host=host)
+        assert is_problem(answer, 400, "--allowed-host")
+        assert is_complete(answer)
+
+
+def test_a_request_has_one_host(app: FastAPI) -> None:
+    assert is_problem(ask(app, BOARD, host=None), 400, "--allowed-host")
+    assert is_problem(ask(app, BOARD, ("Host", "evil.example")), 400, "--allowed-host")
+
+
+def test_probes_of_health_may_name_any_host(app: FastAPI) -> None:
+    for host in ("10.1.2.3:8015", None):
+        assert ask(app, "/healthz", host=host).status == 200
+        assert ask(app, "/readyz", host=host).status == 503
+
+
+def test_allowed_hosts_are_names_patterns_or_all(database: Any) -> None:
+    app = app_of(database, allowed_hosts=("tiles.example.org", "*.example.com"))
+    for host, status in (
+        ("tiles.example.org", 200), ("www.tiles.example.org", 400), ("example.org", 400), ("a.b.example.com", 200),
+        ("example.com", 400), ("notexample.com", 400), (".example.com", 200), ("localhost", 400),
+    ):  # fmt: skip
+        assert ask(app, BOARD, host=host).status == status, host
+    app = app_of(database, allowed_hosts=("*",))
+    assert ask(app, BOARD, host="anything.example").status == 200
+
+
+def naive_is_allowed(host: str, allowed: tuple[str, ...]) -> bool:
+    """`is_allowed` by trying every way to write an allowed host."""
+    name, colon, port = host.rpartition(":")
+    if not colon or not port.isascii() or not port.isdigit() or (name.startswith("[") and not name.endswith("]")):
+        name = host
+    name = name.lower()
+    return any(
+        name == pattern
+        or (
+            pattern.startswith("*.")
+            and name.endswith(pattern[1:])
+            and all(letter.isascii() and (letter.isalnum() or letter in "-_.") for letter in name)
+        )
+        for pattern in allowed
+    )
+
+
+_PARTS = st.sampled_from(
+    ["localhost", "127.0.0.1", "[::1]", "::1", "[", "]", ":", "80", "8015", ".", "*", "@", "/", "evil", "example.org",
+     "LOCALHOST", "\u0661", "\xe9", " ", "\n", "x-1_", "http://", "?", "#"]
+)  # fmt: skip
+
+
+@settings(settings.get_profile("fuzz"))
+@given(st.lists(_PARTS | st.text(max_size=3), max_size=5).map("".join))
+def test_hosts_are_allowed_as_by_the_naive_twin(host: str) -> None:
+    allowed = (*LOOPBACK, "tiles.example.org", "*.example.org")
+    assert is_allowed(host, allowed) == naive_is_allowed(host, allowed)
+
+
+@settings(settings.get_profile("fuzz"))
+@given(
+    st.sampled_from(["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "get", "X"]),
+    st.sampled_from(PATHS) | st.text("/v1lookupag.e?=%", max_size=12).map("/".__add__),
+    st.lists(_PARTS, max_size=3).map("".join),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Accept", "Access-Control-Request-Method", "Access-Control-Request-Headers", "Range",
+                             "If-None-Match", "Content-Length", "Host", "X-Forwarded-Host", "Authorization"]),
+            st.sampled_from(["GET", "PUT", "*", "*/*", "text/event-stream", "authorization", "0", "-1", "localhost"]),
+        ),
+        max_size=3,
+    ),
+)  # fmt: skip
+def test_random_requests_get_complete_answers(
+    app: FastAPI, method: str, path: str, host: str, headers: list[tuple[str, str]]
+) -> None:
+    host = host.encode("latin-1", "ignore").decode("latin-1")
+    answer = ask(app, path, ORIGIN, *headers, method=method, host=host)
+    assert is_complete(answer), answer
+    assert answer.status not in range(300, 400) or answer.status == 304
+    assert answer.status != 500
+    named = [host, *(value for name, value in headers if name == "Host")]
+    is_preflight = method == "OPTIONS" and "Access-Control-Request-Method" in dict(headers)
+    if not is_preflight and path not in ("/healthz", "/readyz") and (len(named) > 1 or not is_allowed(host, LOOPBACK)):
+        assert answer.status == 400
+
+
+# -- redirects and HEAD -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_nothing_is_redirected(app: FastAPI, path: str) -> None:
+    for name in (path, path.partition("?")[0] + "/", path.partition("?")[0] + "//"):
+        answer = ask(app, name)
+        assert answer.status not in range(300, 400)
+        assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_head_is_answered_as_get(app: FastAPI, path: str) -> None:
+    if path == "/metrics":
+        return  # these change with every request
+    same_id = ("X-Request-Id", "1")
+    get, head = ask(app, path, same_id), ask(app, path, same_id, method="HEAD")
+    assert (head.status, head.headers) == (get.status, get.headers)
+
+
+def test_head_is_named_beside_get(app: FastAPI) -> None:
+    assert ask(app, "/v1/lookup", method="PUT").headers["allow"] == "GET, HEAD, POST"
+    assert ask(app, "/v1/moves", method="PUT").headers["allow"] == "GET, HEAD"
+    assert ask(app, "/", method="PUT").headers["allow"] == "GET, HEAD"
+
+
+# -- options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [("tiles.example.org", "tiles.example.org"), ("Tiles", "tiles"), ("*.example.org", "*.example.org"), ("*", "*"),
+     ("10.0.0.7", "10.0.0.7"), ("::1", "[::1]"), ("[FE80:0::1]", "[fe80::1]"), ("a_b-c", "a_b-c")],
+)  # fmt: skip
+def test_allowed_hosts_are_read(text: str, host: str) -> None:
+    assert read_host(text) == host
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "https://example.org", "example.org:80", "example.org/", "*example.org", "a.*", "**", "[::1]:80", "a b",
+     "a..b", ".a", "[a]", "\u0661", "*."],
+)  # fmt: skip
+def test_what_is_no_host_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--allowed-host"):
+        read_host(text)
+
+
+@pytest.mark.parametrize("text", ["https://example.org", "http://localhost:3000", "http://[::1]:80", "app://page", "*"])
+def test_origins_are_read(text: str) -> None:
+    assert read_origin(text) == text
+    assert read_origin(text.upper()) == text
+
+
+@pytest.mark.parametrize("text", ["", "example.org", "https://", "https://example.org/", "https://a/b", "null", "//a"])
+def test_what_is_no_origin_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--cors-origin"):
+        read_origin(text)
+
+
+def test_a_server_answers_for_its_own_addresses() -> None:
+    assert hosts_of("127.0.0.1", "127.0.0.1") == LOOPBACK
+    assert hosts_of("tiles.lan", "10.0.0.7") == (*LOOPBACK, "tiles.lan", "10.0.0.7")
+    assert hosts_of("::", "::") == (*LOOPBACK, "[::]")
+
+
+def test_a_server_on_all_addresses_says_how_to_allow_hosts() -> None:
+    for address in ("0.0.0.0", "::"):
+        assert "--allowed-host" in (advice(address, ()) or "")
+        assert advice(address, ("tiles.example.org",)) is None
+    assert advice("10.0.0.7", ()) is None

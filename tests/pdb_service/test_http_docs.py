@@ -1,0 +1,157 @@
+"""docs/http.md says what the service does: its routes, the names in its answers, its problems."""
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pdb_core import errors
+from pdb_query import read_instances
+from pdb_service.problems import STATUS, status_of
+from pdb_service.settings import ServiceSettings
+from tests.pdb_service.server import Server, serving
+from tests.project.test_docs import page
+from tests.tables import table_file
+
+BOARD, UNSOLVABLE = "8+6+7/2+5+4/3+0+1", "1+2+3/4+5+6/8+7+0"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving(table_file("8", "3x3"), table_file("663", "4x4")) as running:
+        yield running
+
+
+def sections() -> dict[str, str]:
+    """The text below each heading."""
+    _, *parts = re.split(r"^## (.*)\n", page("docs/http.md"), flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def documented_routes() -> set[tuple[str, str]]:
+    routes = set()
+    for heading in sections():
+        methods = re.findall(r"\b(GET|POST)\b", heading)
+        for path in re.findall(r"/[\w/{}]+", heading.partition("?")[0]):
+            routes |= {(method.lower(), path) for method in methods}
+    return routes
+
+
+def shown_names(heading: str) -> set[str]:
+    """The names in the examples below a heading: the indented lines."""
+    examples = "\n".join(re.findall(r"^    .*$", sections()[heading], re.MULTILINE))
+    assert examples
+    return set(re.findall(r'"([a-z_]+)":', examples))
+
+
+def names_in(answer: Any) -> set[str]:
+    """Every name in an answer, at any depth, but for sizes, which name goals."""
+    if isinstance(answer, list):
+        return set().union(*map(names_in, answer))
+    if isinstance(answer, dict):
+        names = {name for name in answer if not re.fullmatch(r"\d+x\d+", name)}
+        return names.union(*map(names_in, answer.values()))
+    return set()
+
+
+def heading_of(method: str, path: str) -> str:
+    (heading,) = (
+        at for at in sections() if method in at.split() and path in at.partition("?")[0].replace(",", "").split()
+    )
+    return heading
+
+
+def test_routes_are_those_of_openapi(server: Server) -> None:
+    described = server.ask("/openapi.json").json["paths"]
+    assert documented_routes() == {(method, path) for path, methods in described.items() for method in methods}
+
+
+def test_parameters_are_those_of_openapi(server: Server) -> None:
+    described = server.ask("/openapi.json").json["paths"]
+    for heading in sections():
+        path, mark, query = heading.rpartition(" ")[2].partition("?")
+        named = {at["name"] for at in described.get(path, {}).get(heading.split()[0].lower(), {}).get("parameters", ())}
+        if mark:
+            assert set(query.rstrip("=").split("=&")) == named, heading
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("/v1/databases", "/v1/databases"),
+        ("/v1/lookup", f"/v1/lookup?board={BOARD}"),
+        ("/v1/moves", f"/v1/moves?board={BOARD}"),
+        ("/v1/solve", f"/v1/solve?board={BOARD}"),
+        ("/v1/instances", "/v1/instances"),
+        ("/v1/instances/{name}", "/v1/instances/hardest80"),
+    ],
+)
+def test_examples_have_the_names_of_real_answers(server: Server, path: str, asked: str) -> None:
+    assert shown_names(heading_of("GET", path)) == names_in(server.ask(asked).json)
+
+
+def test_boards_that_cannot_be_solved_are_told_as_written(server: Server) -> None:
+    answer = server.ask(f"/v1/lookup?board={UNSOLVABLE}").json
+    assert (answer["solvable"], answer["h"], answer["sums"]) == (False, None, [])
+    for path in ("lookup", "moves", "solve"):
+        answer = server.ask(f"/v1/{path}?board={UNSOLVABLE}").json
+        assert (answer["solvable"], bool(answer["why"])) == (False, True)
+
+
+def test_a_batch_is_answered_as_written(server: Server) -> None:
+    boards = [BOARD.replace("+", " "), UNSOLVABLE.replace("+", " "), [1, 1]]
+    heading = heading_of("POST", "/v1/lookup")
+    answer = server.ask(
+        "/v1/lookup?size=3x3", json.dumps({"boards": boards}).encode(), Content_Type="application/json"
+    ).json
+    assert shown_names(heading) == names_in(answer)
+    assert answer["answers"][1] == {"h": None, "solvable": False}
+    lines = b"\n".join(json.dumps(board).encode() for board in boards)
+    reply = server.ask("/v1/lookup?size=3x3", lines, Content_Type="application/x-ndjson")
+    assert [json.loads(line) for line in reply.body.splitlines()] == answer["answers"]
+    reply = server.ask(
+        "/v1/lookup?size=3x3", bytes([1, 2, 3, 4, 5, 6, 8, 7, 0] + [1] * 9), Content_Type="application/octet-stream"
+    )
+    assert reply.body == b"\xff\xff\xfe\xff"
+
+
+def test_events_are_those_written(server: Server) -> None:
+    rows = dict(re.findall(r"^\| (queued|progress|result|problem) \| (.*) \|$", page("docs/http.md"), re.MULTILINE))
+    assert set(rows) == {"queued", "progress", "result", "problem"}
+    board = "+".join(map(str, next(iter(read_instances("hardest80", None))).board))
+    body = server.ask(f"/v1/solve?board={board}&seconds=1", Accept="text/event-stream").body.decode()
+    events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", body)
+    assert {"progress", "result"} <= {name for name, _ in events} <= set(rows)
+    for name, data in events:
+        if name in ("queued", "progress"):
+            assert set(re.findall(r'"(\w+)":', rows[name])) == names_in(json.loads(data))
+
+
+def test_limits_are_those_written() -> None:
+    """Every number of the settings is in the table, and no other."""
+    rows = re.findall(r"^\| .* \| `(\w+)`.* \| ([\d,]+).* \| .* \|$", sections()["Limits"], re.MULTILINE)
+    written = {name: float(number.replace(",", "")) for name, number in rows}
+    assert len(rows) == len(written)
+    settings = {at.name: at.default for at in dataclasses.fields(ServiceSettings)}
+    assert written == {name: value for name, value in settings.items() if isinstance(value, int | float)}
+
+
+def test_metrics_of_searches_are_those_written(server: Server) -> None:
+    written = set(re.findall(r"`(tile_pdb_\w+)`", sections()["GET /healthz, /readyz, /metrics"]))
+    families = re.findall(r"^# TYPE (\w+)", server.ask("/metrics").body.decode(), re.MULTILINE)
+    assert written <= set(families)
+    assert {name for name in families if "solve" in name and not name.endswith("_created")} <= written
+
+
+def test_problems_are_those_written(server: Server) -> None:
+    reply = server.ask("/v1/lookup?board=1+2")
+    assert (reply.status, reply.json["type"]) == (422, errors.PROBLEM_TYPE + "BoardError")
+    assert shown_names("Problems") == names_in(reply.json)
+    rows = re.findall(r"^\| (.*) \| (\d+) \|", sections()["Problems"], re.MULTILINE)
+    written = {name: int(status) for names, status in rows for name in re.findall(r"`(\w+)`", names)}
+    assert written == {kind.__name__: int(status) for kind, status in STATUS if status < 500 or status == 503}
+    for name, status in written.items():
+        assert status_of(getattr(errors, name)("")) == status

@@ -1,0 +1,664 @@
+"""The page in a real browser: what a person does with it, and what it says when something goes wrong."""
+
+import json
+import random
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_board, parse_goal, random_boards
+from pdb_query import read_instances
+from tests import ROOT
+from tests.pdb_service.browsing import Visit, browser, visiting
+from tests.pdb_service.page_states import STATES, State, details, low_contrasts, violations
+from tests.pdb_service.server import serving
+from tests.tables import table_file
+
+PAGE = ROOT / "pdb_service" / "page"
+FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
+FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
+SOLVED: Board = (1, 2, 3, 4, 5, 6, 7, 8, 0)
+NEAR: Board = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
+UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
+PHONE = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with serving(table_file("663", "4x4"), table_file("8", "3x3"), table_file("1,2,5/3,4,6/7,8", "3x3")) as server:
+        yield server.url
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as running:
+        yield running
+
+
+@pytest.fixture
+def visit(chromium: Browser, url: str) -> Iterator[Visit]:
+    """A visit that ends without a complaint, and asks nobody but the server."""
+    with visiting(chromium, url) as visit:
+        yield visit
+        assert visit.complaints == []
+        assert visit.elsewhere == []
+
+
+def address_of(board: Board) -> str:
+    return "#board=" + "/".join(",".join(map(str, board[row : row + 3])) for row in (0, 3, 6))
+
+
+def refuse(visit: Visit, path: str, status: int, body: dict[str, Any], **headers: str) -> None:
+    """Answer a path with a problem instead of asking the server."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    visit.page.route(
+        re.compile(f"/v1/{path}"),
+        lambda route: route.fulfill(
+            status=status, content_type="application/problem+json", headers=named, body=json.dumps(body)
+        ),
+    )
+
+
+def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
+    """Answer solves with these events."""
+    body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
+    visit.page.route(re.compile("/v1/solve"), lambda route: route.fulfill(content_type="text/event-stream", body=body))
+
+
+# -- the board --------------------------------------------------------------------------------------------------------
+
+
+def test_page_shows_a_random_board_with_its_lower_bound(visit: Visit) -> None:
+    visit.open()
+    expect(visit.at(".tile")).to_have_count(15)
+    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
+    expect(visit.at(".sum:not(.bare)")).to_have_count(2)
+    expect(visit.at(".tile[data-pattern='0']")).to_have_count(6)
+    expect(visit.page).to_have_url(re.compile(r"#board=[\d,/]+$"))
+
+
+def test_typed_boards_are_taken_in_any_writing(visit: Visit) -> None:
+    visit.open()
+    for text in (FAR, "8,6,7,2,5,4,3,0,1", "8 6 7\n2 5 4\n3 0 1"):
+        visit.choose("#size", "4x4")
+        expect(visit.at(".tile")).to_have_count(15)
+        visit.type_board(text)
+        visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+        expect(visit.at("#h")).to_have_text("31")
+    expect(visit.page).to_have_url(re.compile(re.escape(FAR_ADDRESS)))
+
+
+def test_wrong_typed_board_is_explained_and_leaves_the_board(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    for text, why in (("1 2 3/4 5 6/7 8 8", "8 is there twice"), ("1 2 x", "not a number"), ("1 2 3/4 5", "lengths")):
+        visit.type_board(text)
+        expect(visit.at("#why")).to_contain_text(why)
+        expect(visit.at("#text")).to_have_attribute("aria-invalid", "true")
+    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+
+
+def test_click_slides_all_tiles_between(visit: Visit) -> None:
+    visit.open(address_of(NEAR))
+    visit.tile(8).click()
+    visit.expect_board(SOLVED)
+    expect(visit.at("#status")).to_have_text("Solved.")
+    expect(visit.at("#h")).to_have_text("0")
+    visit.tile(1).click()  # not in line with the blank
+    visit.expect_board(SOLVED)
+
+
+def test_arrow_keys_slide_a_tile_in_their_direction(visit: Visit) -> None:
+    visit.open(address_of(SOLVED))
+    visit.at("#board").focus()
+    for key, board in (
+        ("ArrowRight", (1, 2, 3, 4, 5, 6, 7, 0, 8)),
+        ("ArrowDown", (1, 2, 3, 4, 0, 6, 7, 5, 8)),
+        ("ArrowLeft", (1, 2, 3, 4, 6, 0, 7, 5, 8)),
+        ("ArrowUp", (1, 2, 3, 4, 6, 8, 7, 5, 0)),
+        ("ArrowUp", (1, 2, 3, 4, 6, 8, 7, 5, 0)),
+    ):
+        visit.page.keyboard.press(key)
+        visit.expect_board(board)
+    expect(visit.at("#idle")).to_have_text("4 moves so far")
+    visit.at("#text").press("ArrowLeft")  # there it moves the cursor
+    visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
+
+
+def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    expect(visit.at("#h")).to_have_text("31")
+    for css in ("body", "#shuffle", "nav a", "#sums input >> nth=0"):
+        visit.page.evaluate("document.activeElement.blur()")
+        visit.at(css).focus()
+        for key in ("h", "H", ",", ".", *(() if css != "body" else ("Enter", " "))):
+            visit.page.keyboard.press(key)
+    assert visit.at("#hint").get_attribute("aria-busy") is None
+    expect(visit.at("#hints")).to_be_hidden()
+    expect(visit.at("#solution-text")).to_contain_text("Press Solve")
+    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+    visit.tile(8).focus()
+    visit.page.keyboard.press("H")
+    expect(visit.at("#moves li")).to_have_count(3)
+
+
+@pytest.mark.parametrize(
+    ("focus", "idle_key"), [("body", " "), pytest.param("#board", "ArrowUp", marks=pytest.mark.slow)]
+)
+def test_keys_scroll_the_page_unless_they_act(chromium: Browser, url: str, focus: str, idle_key: str) -> None:
+    with visiting(chromium, url, viewport={"width": 900, "height": 400}) as visit:
+        visit.open(address_of(SOLVED))
+        expect(visit.at("#h")).to_have_text("0")
+        visit.page.evaluate("css => document.querySelector(css).focus()", focus)
+        visit.page.evaluate("scrollTo(0, 100)")
+        for key in ("ArrowDown", "ArrowUp"):
+            visit.page.keyboard.press(key)
+        visit.expect_board(SOLVED)
+        assert visit.page.evaluate("scrollY") == 100
+        visit.page.keyboard.press(idle_key)
+        deadline = time.monotonic() + 5
+        while visit.page.evaluate("scrollY") == 100:
+            assert time.monotonic() < deadline
+        visit.expect_board(SOLVED)
+
+
+# The state of the page before and after each key, and whether the key was kept from its own effect.
+_WATCH_KEYS = """() => {
+  const state = () => JSON.stringify([
+    [...document.querySelectorAll(".tile")].map((tile) => tile.style.cssText),
+    document.getElementById("step").textContent, document.getElementById("play").getAttribute("aria-label"),
+    document.getElementById("hint").getAttribute("aria-busy"),
+    document.getElementById("solve").textContent,
+  ]);
+  addEventListener("keydown", (event) => { window.before = state(); }, { capture: true });
+  addEventListener("keydown", (event) => {
+    window.pressed = {
+      acted: window.before !== state(), prevented: event.defaultPrevented,
+      onBoard: document.getElementById("board").contains(event.target), inField: event.target.matches("textarea"),
+      onChart: event.target.matches("[role=slider]"), arrow: event.key.startsWith("Arrow"),
+    };
+  });
+}"""
+_FOCUSED = ("#board", ".tile", "body", "#solve", "#shuffle", "#text", "#chart svg", ".scrolling", "#scrubber",
+            "summary", "#theme", "#sums input")  # fmt: skip
+_KEYS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "h", "H", "Enter", " ", ",", ".", "Home", "End", "PageDown",
+         "x", "Shift+ArrowUp", "Control+h", "Tab")  # fmt: skip
+
+
+@pytest.mark.parametrize("n_keys", [10, pytest.param(1500, marks=pytest.mark.slow)])
+def test_random_keys_are_kept_from_scrolling_only_if_they_act(visit: Visit, n_keys: int) -> None:
+    rng = random.Random(n_keys)
+    visit.open(FAR_ADDRESS)
+    visit.page.evaluate(_WATCH_KEYS)
+    visit.at("#solve").click()
+    n_acted = 0
+    for _ in range(n_keys):
+        expect(visit.at("#solve")).to_have_text("Solve")
+        expect(visit.at("[aria-busy]")).to_have_count(0)
+        css, key = rng.choice(_FOCUSED), rng.choice(_KEYS)
+        visit.page.evaluate(
+            """([css, share]) => {
+              window.pressed = null;
+              document.activeElement.blur();
+              const all = [...document.querySelectorAll(css)];
+              all[Math.floor(share * all.length)]?.focus({ preventScroll: true });
+            }""",
+            [css, rng.random()],
+        )
+        visit.page.keyboard.press(key)
+        pressed = visit.page.evaluate("window.pressed")
+        assert pressed["prevented"] == pressed["acted"] or pressed["inField"], (css, key, pressed)
+        assert pressed["arrow"] or pressed["onBoard"] or pressed["onChart"] or not pressed["acted"], (css, key, pressed)
+        n_acted += pressed["acted"]
+    assert n_acted > 0
+
+
+def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
+    visit.open(address_of(NEAR))
+    expect(visit.at("#h")).to_have_text("2")
+    box = visit.tile(8).bounding_box()
+    assert box is not None
+    x, y, mouse = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, visit.page.mouse
+    for share, board in ((-0.2, NEAR), (0.9, NEAR), (-0.7, SOLVED)):
+        mouse.move(x, y)
+        mouse.down()
+        mouse.move(x + share * box["width"], y, steps=4)
+        mouse.up()
+        visit.expect_board(board)
+    expect(visit.at("#status")).to_have_text("Solved.")
+
+
+def test_shuffle_gives_a_solvable_board_and_reset_the_goal(visit: Visit) -> None:
+    visit.open(address_of(SOLVED))
+    for _ in range(5):
+        visit.at("#shuffle").click()
+        expect(visit.at("#unsolvable")).to_be_hidden()
+        expect(visit.at("#solve")).to_be_enabled()
+    visit.at("#reset").click()
+    visit.expect_board(SOLVED)
+
+
+def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
+    visit.open()
+    visit.type_board(UNSOLVABLE)
+    expect(visit.at("#unsolvable")).to_contain_text("cannot be solved")
+    expect(visit.at("#h-text")).to_have_text("no way to the goal")
+    expect(visit.at("#solve")).to_be_disabled()
+    visit.at("#swap").click()
+    expect(visit.at("#unsolvable")).to_be_hidden()
+    visit.expect_board((2, 1, 3, 4, 5, 6, 8, 7, 0))
+    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
+
+
+def test_address_holds_board_goal_and_database(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    name = visit.at("#database option").nth(2).get_attribute("value")
+    visit.choose("#database", str(name))
+    visit.choose("#goal", "blank-first")
+    expect(visit.page).to_have_url(re.compile(r"&goal=blank-first&db=.+"))
+    visit.page.reload()
+    expect(visit.at("#goal")).to_have_value("blank-first")
+    expect(visit.at("#database")).to_have_value(str(name))
+    visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
+    visit.page.evaluate("location.hash = 'board=1,2,3/4,5,6/7,0,8'")
+    visit.expect_board((1, 2, 3, 4, 5, 6, 7, 0, 8))
+    expect(visit.at("#goal")).to_have_value("blank-last")
+    expect(visit.at("#h")).to_have_text("1")
+
+
+# -- what the tables say ----------------------------------------------------------------------------------------------
+
+
+def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit) -> None:
+    visit.open(f"{FAR_ADDRESS}&db=unknown")  # then the first that fits is asked
+    expect(visit.at("#h")).to_have_text("31")
+    ids = visit.page.evaluate("fetch('/v1/databases').then(r => r.json()).then(d => d.databases.map(x => x.id))")
+    visit.choose("#database", ids[2])
+    answer = visit.page.evaluate(
+        "([board, db]) => fetch(`/v1/lookup?board=${board}&db=${db}`).then(r => r.json())", [FAR, ids[2]]
+    )
+    assert len(answer["sums"]) == 2
+    for index, letters in enumerate(("ABC", "ABC")):
+        visit.at(f"#sums input[value='{index}']").check()
+        expect(visit.at(".sum").nth(index).locator("output")).to_have_text(str(answer["sums"][index]["h"]))
+        values = visit.at(".sum").nth(index).locator(".value").all_inner_texts()
+        assert [int(value) for value in values] == answer["sums"][index]["values"]
+        for pattern, tiles in enumerate(answer["sums"][index]["patterns"]):
+            for tile in tiles:
+                expect(visit.tile(tile)).to_have_attribute("data-pattern", str(pattern))
+                expect(visit.tile(tile).locator(".mark")).to_have_text(letters[pattern])
+    visit.at("#sums input[value='-1']").check()
+    expect(visit.at(".tile[data-pattern='']")).to_have_count(8)
+
+
+def test_hint_lists_the_moves_best_first_and_plays_them(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    visit.at("#board").focus()
+    visit.page.keyboard.press("h")
+    expect(visit.at("#hints-text")).to_contain_text("31 moves from the goal")
+    expect(visit.at("#moves li")).to_have_count(3)
+    expect(visit.at("#moves li").first).to_contain_text("distance 30")
+    first = visit.at("#moves button").first
+    first.hover()
+    tile = int(first.locator(".words").inner_text().split()[0])
+    expect(visit.tile(tile)).to_have_class(re.compile("ringed"))
+    expect(visit.at("#status")).to_contain_text("30 moves left after it")
+    first.click()
+    expect(visit.at("#hints")).to_be_hidden()
+    expect(visit.at("#h")).to_have_text("30")
+
+
+def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
+    visit.open()
+    visit.choose("#set", "korf100")
+    korf = next(read_instances("korf100", None))
+    visit.expect_board(korf.board)
+    expect(visit.at("#goal")).to_have_value("blank-first")
+    expect(visit.at("#status")).to_contain_text(f"known to take {korf.optimal_length} moves")
+    visit.choose("#set", "hardest80")
+    expect(visit.at("#instance option")).to_have_count(17)
+    visit.choose("#instance", "4")
+    visit.expect_board(list(read_instances("hardest80", None))[4].board)
+    expect(visit.at("#goal")).to_have_value("blank-last")
+
+
+def test_goals_by_name_and_typed(visit: Visit) -> None:
+    visit.open(address_of(SOLVED))
+    visit.choose("#goal", "blank-first")
+    visit.at("#reset").click()
+    visit.expect_board((0, 1, 2, 3, 4, 5, 6, 7, 8))
+    visit.choose("#goal", "typed")
+    visit.at("#goal-text").fill("8 7 6/5 4 3/2 1 0")
+    visit.at("#goal-text").press("Enter")
+    visit.at("#reset").click()
+    visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
+    expect(visit.at("#h")).to_have_text("0")
+
+
+def test_size_without_tables_can_be_played_and_says_how_to_build_some(visit: Visit) -> None:
+    visit.open()
+    expect(visit.at("#size optgroup")).to_have_count(2)
+    visit.choose("#size", "6x6")
+    expect(visit.at(".tile")).to_have_count(35)
+    expect(visit.at("#bound-problem")).to_contain_text("pdb build auto --size 6x6")
+
+
+# -- solving ----------------------------------------------------------------------------------------------------------
+
+
+def test_solution_is_played_to_the_end(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    visit.at("#board").focus()
+    visit.page.keyboard.press("Enter")
+    expect(visit.at("#solution-text")).to_contain_text("31 moves, the shortest")
+    visit.at("#speed").fill("5")
+    visit.at("#board").focus()
+    visit.page.keyboard.press(" ")
+    expect(visit.at("#play")).to_have_attribute("aria-label", "Pause")
+    expect(visit.at("#step")).to_have_text("31 / 31")
+    visit.expect_board(SOLVED)
+    expect(visit.at("#play")).to_have_attribute("aria-label", "Play")
+    expect(visit.at("#status")).to_have_text("Solved.")
+
+
+def test_solution_is_stepped_and_scrubbed_and_charted(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    visit.at("#solve").click()
+    expect(visit.at("#chart .h-line")).to_be_visible()
+    visit.at("#forward").click()
+    visit.at("#forward").click()
+    visit.at("#back").click()
+    expect(visit.at("#step")).to_have_text("1 / 31")
+    chart = visit.at("#chart svg")
+    expect(chart).to_have_attribute("aria-valuetext", "step 1: 30 left, h 30")
+    chart.focus()
+    visit.page.keyboard.press("PageUp")
+    expect(visit.at("#step")).to_have_text("11 / 31")
+    box = chart.bounding_box()
+    assert box is not None
+    visit.page.mouse.click(box["x"] + box["width"] - 5, box["y"] + 40)
+    expect(visit.at("#step")).to_have_text("31 / 31")
+    visit.at("#scrubber").fill("30")
+    expect(visit.at("#h")).to_have_text("1")
+    visit.at("#chart summary").click()
+    expect(visit.at("#chart tbody tr")).to_have_count(32)
+    expect(visit.at("#chart tbody tr").nth(30)).to_have_text(re.compile(r"30\s*1\s*1"))
+    # By hand off the way and back to it.
+    visit.at("#last").click()
+    last = int((visit.at("#moves-text").text_content() or "").split()[-1])
+    visit.tile(8 if last == 6 else 6).click()
+    expect(visit.at("#off")).to_be_visible()
+    visit.at("#rejoin").click()
+    expect(visit.at("#off")).to_be_hidden()
+    visit.expect_board(SOLVED)
+
+
+def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
+    visit.open()
+    visit.choose("#set", "hardest80")
+    visit.choose("#database", "")
+    expect(visit.at("#instance")).to_be_enabled()
+    visit.at("#solve").click()
+    expect(visit.at("#threshold")).to_have_text(re.compile(r"^\d\d$"))
+    expect(visit.at("#nodes")).to_have_text(re.compile(r"\d"))
+    expect(visit.at("#rate")).to_have_text(re.compile(r"\d"))
+    expect(visit.at("#elapsed")).to_have_text(re.compile(r"\d s$"))
+    visit.at("#cancel").click()
+    expect(visit.at("#solution-text")).to_contain_text("Cancelled. Proved so far: every solution has at least")
+    expect(visit.at("#search")).to_be_hidden()
+    expect(visit.at("#solve")).to_have_text("Solve")
+    # Another solve does not have to wait for the one that was left.
+    visit.type_board(FAR)
+    visit.at("#solve").click()
+    expect(visit.at("#solution-text")).to_contain_text("31 moves, the shortest")
+
+
+@pytest.mark.parametrize(
+    ("most_s", "shown", "enabled", "chosen"),
+    [
+        (30, ["10 s", "30 s", "1 min", "10 min"], 2, "30"),
+        pytest.param(5, ["5 s", "10 s", "1 min", "10 min"], 1, "5", marks=pytest.mark.slow),
+        pytest.param(60, ["10 s", "1 min", "10 min"], 2, "60", marks=pytest.mark.slow),
+        pytest.param(3600, ["10 s", "1 min", "10 min", "60 min"], 4, "60", marks=pytest.mark.slow),
+    ],
+)
+def test_time_limits_beyond_the_servers_are_disabled(
+    visit: Visit, most_s: int, shown: list[str], enabled: int, chosen: str
+) -> None:
+    def limited(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "limits": {"solve_seconds_limit": most_s}})
+
+    visit.page.route(re.compile("/v1/databases"), limited)
+    visit.open(FAR_ADDRESS)
+    expect(visit.at("#seconds option")).to_have_text(shown)
+    expect(visit.at("#seconds")).to_have_attribute("title", re.compile("server"))
+    expect(visit.at("#seconds option:enabled")).to_have_text(shown[:enabled])
+    expect(visit.at("#seconds")).to_have_value(chosen)
+    result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
+    counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
+    stream(visit, ("result", {**result, **counts}))
+    visit.choose("#seconds", str(most_s))
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("at least 27 moves")
+    expect(visit.at("#solution-problem button")).to_be_hidden()
+
+
+def test_limit_reached_shows_what_is_proved(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
+    counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
+    stream(visit, ("queued", {"ahead": 2}), ("result", {**result, **counts}))
+    visit.choose("#seconds", "10")
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("at least 27 moves")
+    visit.page.unroute_all()
+    visit.at("#solution-problem button").click()
+    expect(visit.at("#solution-text")).to_contain_text("31 moves")
+
+
+# -- when something goes wrong ----------------------------------------------------------------------------------------
+
+
+def test_busy_server_is_told_and_tried_again(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    refuse(visit, "solve", 503, {"title": "Busy", "status": 503, "detail": "too many"}, Retry_After="4")
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("The server is busy. Try again in 4 s.")
+    visit.page.unroute_all()
+    visit.at("#solution-problem button").click()
+    expect(visit.at("#solution-text")).to_contain_text("31 moves")
+    assert [text for text in visit.complaints if "503" not in text] == []
+    visit.complaints.clear()
+
+
+def test_problem_in_the_stream_is_told(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("The server is busy")
+    visit.page.unroute_all()
+    stream(visit, ("progress", {"threshold": 31, "generated": 1, "expanded": 1, "seconds": 0.1, "nodes_per_s": 10}))
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("stopped answering")
+
+
+def test_server_that_is_gone_is_told(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    expect(visit.at("#h")).to_have_text("31")
+    visit.page.route(re.compile("/v1/"), lambda route: route.abort())
+    visit.tile(5).click()
+    expect(visit.at("#bound-problem")).to_contain_text("Is pdb serve still running?")
+    visit.page.unroute_all()
+    visit.at("#bound-problem button").click()
+    expect(visit.at("#h")).to_have_text("30")
+    visit.complaints.clear()
+
+
+def test_token_is_asked_for_once_and_kept_in_the_tab(visit: Visit) -> None:
+    def guard(route: Route) -> None:
+        if route.request.headers.get("authorization") == "Bearer open sesame":
+            route.continue_()
+        else:
+            route.fulfill(status=401, content_type="application/problem+json", body='{"title": "No", "status": 401}')
+
+    visit.page.route(re.compile("/v1/"), guard)
+    visit.open(FAR_ADDRESS)
+    for token, words in (("wrong", "started with a token file"), ("open sesame", "does not know that token")):
+        expect(visit.at("#token-why")).to_contain_text(words)
+        visit.at("#token").fill(token)
+        visit.at("#token").press("Enter")
+    expect(visit.at("#h")).to_have_text("31")
+    expect(visit.at("#token-dialog")).to_be_hidden()
+    visit.page.reload()
+    expect(visit.at("#h")).to_have_text("31")
+    assert visit.page.evaluate("localStorage.length") == 0
+    visit.complaints.clear()
+
+
+# -- looks ------------------------------------------------------------------------------------------------------------
+
+
+def test_dark_and_light_follow_the_system_and_the_button(chromium: Browser, url: str) -> None:
+    paper = "getComputedStyle(document.body).backgroundColor"
+    with visiting(chromium, url, color_scheme="dark") as visit:
+        visit.open()
+        dark = visit.page.evaluate(paper)
+        visit.at("#theme").click()
+        expect(visit.at("#theme")).to_have_attribute("aria-label", "Colours: light")
+        light = visit.page.evaluate(paper)
+        assert dark != light
+        visit.page.reload()
+        assert visit.page.evaluate(paper) == light
+        visit.at("#theme").click()
+        assert visit.page.evaluate(paper) == dark
+        assert visit.complaints == []
+
+
+def test_phone_shows_all_without_scrolling_sideways(chromium: Browser, url: str) -> None:
+    with visiting(chromium, url, viewport=PHONE, has_touch=True, is_mobile=True) as visit:
+        visit.open("#board=15,14,13,12/11,10,9,8/7,6,5,4/3,1,2,0")
+        expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
+        visit.tile(2).tap()
+        expect(visit.at("#idle")).to_have_text("1 move so far")
+        visit.type_board(FAR)
+        visit.at("#hint").tap()
+        expect(visit.at("#moves li").first).to_be_visible()
+        assert small_targets(visit) == []
+        visit.at("#solve").tap()
+        expect(visit.at("#chart .h-line")).to_be_visible()
+        visit.choose("#goal", "typed")
+        assert small_targets(visit) == []
+        for size in ("6x6", "2x6", "6x2", "4x4"):
+            visit.choose("#size", size)
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        visit.open("page/api.html")
+        expect(visit.at(".operation").first).to_be_visible()
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert visit.complaints == []
+
+
+def small_targets(visit: Visit) -> list[str]:
+    """What can be tapped and is less than 40 pixels wide or high; a radio button's target is its row."""
+    found: list[str] = visit.page.evaluate(
+        """() => [...document.querySelectorAll("button, select, textarea, summary, nav a, .sum, input[type=range]")]
+            .filter((element) => element.offsetParent !== null)
+            .map((element) => [element.id || element.className, element.getBoundingClientRect()])
+            .filter(([, box]) => box.width < 40 || box.height < 40)
+            .map(([name, box]) => `${name} ${box.width}x${box.height}`)"""
+    )
+    return found
+
+
+_LOOKS = {
+    "wide": {"viewport": {"width": 1280, "height": 860}},
+    "narrow": {"viewport": {"width": 320, "height": 640}},
+    "phone": {"viewport": PHONE, "has_touch": True, "is_mobile": True},
+}
+
+
+def look(chromium: Browser, url: str, state: State, looks: str, colours: str) -> list[str]:
+    """Return what axe-core and the check of contrasts find in a state of the page."""
+    with visiting(chromium, url, color_scheme=colours, reduced_motion="reduce", **_LOOKS[looks]) as visit:
+        state(visit)
+        return violations(visit) + low_contrasts(visit)
+
+
+def test_page_has_no_violation_of_wcag(chromium: Browser, url: str) -> None:
+    assert look(chromium, url, details, "phone", "dark") == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", STATES)
+def test_no_state_of_the_page_violates_wcag(chromium: Browser, url: str, state: State) -> None:
+    for looks in _LOOKS:
+        for colours in ("light", "dark"):
+            assert look(chromium, url, state, looks, colours) == [], (looks, colours)
+
+
+def test_every_control_has_a_name(visit: Visit) -> None:
+    visit.open(FAR_ADDRESS)
+    visit.at("#solve").click()
+    expect(visit.at("#chart .h-line")).to_be_visible()
+    for role in ("button", "combobox", "textbox", "slider", "radio", "link"):
+        for control in visit.page.get_by_role(role).all():
+            assert re.search(rf"{role} \"[^\"]+\"", control.aria_snapshot()), control
+    expect(visit.at("#board")).to_have_attribute("aria-label", re.compile("3 by 3"))
+    expect(visit.tile(8)).to_have_attribute("aria-label", re.compile(r"^8, row 1, column 1"))
+
+
+def test_api_page_lists_every_operation(visit: Visit) -> None:
+    visit.open("page/api.html")
+    expect(visit.at(".operation").first).to_be_visible()
+    document = visit.page.evaluate("fetch('/openapi.json').then(r => r.json())")
+    n_operations = sum(len(methods) for methods in document["paths"].values())
+    expect(visit.at(".operation")).to_have_count(n_operations)
+    expect(visit.at("#get-v1-lookup")).to_contain_text("board")
+
+
+def test_page_is_small_and_preloads_its_modules() -> None:
+    files = {path.name: path for path in PAGE.iterdir()}
+    assert sum(path.stat().st_size for path in files.values()) < 120_000
+    index = files["index.html"].read_text(encoding="utf-8")
+    for name in files:
+        if name.endswith(".js") and name not in ("api_page.js", "theme_first.js"):
+            assert f'"page/{name}"' in index
+    for path in files.values():
+        assert not re.search(r"(src|href)=\"(https?:)?//", path.read_text(encoding="utf-8")), path
+
+
+# -- board.js and its twin in Python ----------------------------------------------------------------------------------
+
+
+def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
+    visit.open()
+    cases = []
+    for width in range(2, 7):
+        for height in range(2, 7):
+            size = BoardSize(width, height)
+            goal = parse_goal("snail", size)
+            for row in random_boards(size, goal, 3, width * height).tolist():
+                swapped = [row[1], row[0], *row[2:]]
+                text = "/".join(
+                    " ".join(map(str, swapped[start : start + width])) for start in range(0, width * height, width)
+                )
+                assert parse_board(text)[0] == tuple(swapped)
+                goals = [parse_goal(name, size) for name in ("blank-last", "blank-first", "snail")]
+                solvable = [is_solvable(tuple(swapped), each, size) for each in goals]
+                cases.append([text, swapped, [list(each) for each in goals], solvable])
+    wrong = visit.page.evaluate(
+        """async (cases) => {
+          const { parseBoard, namedGoal, isSolvable, formatBoard, GOAL_NAMES } = await import("/page/board.js");
+          return cases.filter(([text, board, goals, solvable]) => {
+            const read = parseBoard(text);
+            const named = GOAL_NAMES.map((name) => namedGoal(name, read.size));
+            return JSON.stringify([read.board, named, named.map((goal) => isSolvable(board, goal, read.size))])
+              !== JSON.stringify([board, goals, solvable]) || formatBoard(board, read.size) !== text;
+          });
+        }""",
+        cases,
+    )
+    assert wrong == []

@@ -1,0 +1,44 @@
+"""The service keeps to its OpenAPI document, whatever it is asked (schemathesis)."""
+
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from hypothesis import settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from pdb_service.app import create_app
+from tests.pdb_service.server import Server, serving
+from tests.tables import table_file
+
+# The document does not depend on the databases, and the cases are made before there is a server.
+_DOCUMENT = create_app([], None).openapi()  # type: ignore[arg-type]
+_SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT)
+
+
+@schemathesis.serializer("application/x-ndjson")
+def lines(_: schemathesis.SerializationContext, value: object) -> bytes:
+    """What schemathesis sends as lines: bytes as they are, anything else as text."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    # Searches are short here: it is their form that counts.
+    with serving(table_file("663", "4x4"), table_file("8", "3x3"), options=["--seconds", "0.02"]) as running:
+        yield running
+
+
+def test_the_document_served_is_the_one_tested(server: Server) -> None:
+    assert server.ask("/openapi.json").json == _DOCUMENT
+
+
+@_SCHEMA.parametrize()
+@settings(max_examples=60)
+def test_answers_are_as_the_document_says(case: schemathesis.Case, server: Server) -> None:
+    # A schema cannot say what a board is, so that some which it allows are refused.
+    case.call_and_validate(base_url=server.url, excluded_checks=[positive_data_acceptance])
+
+
+def test_no_errors_are_logged(server: Server) -> None:
+    assert not [line for line in server.log if "ERROR" in line]

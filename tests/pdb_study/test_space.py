@@ -1,0 +1,164 @@
+"""State spaces by distance: both searches against the naive one, against each other, and against what is published."""
+
+import csv
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pdb_core.errors import BoardError
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, snail
+from pdb_study.complete_search import complete_search_bytes, search_completely
+from pdb_study.layer_search import search_layers
+from pdb_study.space import explore_space
+from tests import ROOT
+from tests.naive.boards_and_tables import naive_distances, naive_layer_counts
+
+S3 = BoardSize(3, 3)
+MANY = 1 << 40
+# The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
+FIFTEEN = (1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842, 119000)
+# The largest distances of rectangles, https://oeis.org/A151944 and, turned, the same.
+RADII = {"2x2": 6, "2x3": 21, "3x2": 21, "3x3": 31, "2x4": 36, "4x2": 36, "2x5": 55, "5x2": 55}
+
+SMALL = [
+    pytest.param(BoardSize(2, 2), (0, 1, 2, 3), marks=pytest.mark.tiny),
+    pytest.param(BoardSize(2, 2), (1, 3, 0, 2), marks=pytest.mark.tiny),
+    pytest.param(BoardSize(3, 2), blank_last(BoardSize(3, 2)), marks=pytest.mark.tiny),
+    pytest.param(BoardSize(3, 2), (2, 0, 1, 5, 4, 3), marks=pytest.mark.tiny),
+    pytest.param(BoardSize(2, 3), blank_first(BoardSize(2, 3)), marks=pytest.mark.tiny),
+    pytest.param(BoardSize(2, 3), (2, 1, 3, 0, 5, 4), marks=pytest.mark.tiny),
+    (BoardSize(2, 4), snail(BoardSize(2, 4))),
+    (BoardSize(4, 2), (2, 1, 3, 4, 5, 0, 7, 6)),
+    (S3, (2, 1, 3, 8, 0, 4, 7, 6, 5)),
+    (S3, (1, 2, 3, 4, 5, 0, 7, 8, 6)),
+]
+
+
+def layers(size: BoardSize, goal: Board, n_threads: int = 1) -> tuple[tuple[int, ...], tuple[Board, ...], bool, bool]:
+    return search_layers(size, goal, max_depth=None, n_threads=n_threads, memory_limit_bytes=MANY, max_antipodes=10**6)
+
+
+def check_against_naive(size: BoardSize, goal: Board) -> None:
+    distances = naive_distances(size, goal)
+    counts = Counter(distances.values())
+    expected = tuple(counts[distance] for distance in range(len(counts)))
+    farthest = sorted(board for board, distance in distances.items() if distance == len(counts) - 1)
+    complete = search_completely(size, goal, n_threads=2, max_antipodes=10**6)
+    assert (complete[0], sorted(complete[1])) == (expected, farthest)
+    layered = layers(size, goal)
+    assert (layered[0], sorted(layered[1])) == (expected, farthest)
+    assert layered[2:] == (True, False)
+
+
+@pytest.mark.parametrize(("size", "goal"), SMALL)
+def test_both_searches_equal_the_naive_one(size: BoardSize, goal: Board) -> None:
+    check_against_naive(size, goal)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [BoardSize(2, 5), BoardSize(5, 2)])
+def test_both_searches_equal_the_naive_one_on_ten_cells(size: BoardSize) -> None:
+    check_against_naive(size, blank_last(size))
+
+
+@pytest.mark.parametrize(("size", "goal"), SMALL)
+def test_searches_in_small_pieces_change_nothing(size: BoardSize, goal: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
+    for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):
+        monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
+    monkeypatch.setattr("pdb_study.layer_search._SLICE_ROWS", 50)
+    assert search_completely(size, goal, n_threads=3, max_antipodes=10**6) == expected
+    assert layers(size, goal, n_threads=3)[0] == expected[0]
+
+
+@given(goal=st.permutations(range(9)))
+@settings(max_examples=10)
+def test_both_searches_agree_from_any_goal(goal: list[int]) -> None:
+    assert layers(S3, tuple(goal))[0] == search_completely(S3, tuple(goal), n_threads=1, max_antipodes=0)[0]
+
+
+@pytest.mark.parametrize("text", RADII)
+def test_radius_is_the_published_one_and_every_board_is_reached(text: str) -> None:
+    size = parse_size(text)
+    space = explore_space(size, blank_last(size), n_threads=2)
+    assert space.is_complete
+    assert space.depth == RADII[text]
+    assert space.n_reached == space.n_boards == math.factorial(size.n_cells) // 2
+
+
+def golden_spaces() -> list[tuple[str, str, list[int]]]:
+    with (ROOT / "tests" / "golden" / "spaces.csv").open(encoding="utf-8") as file:
+        return [(row["size"], row["goal"], [int(n) for n in row["counts"].split()]) for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize(("text", "goal", "counts"), golden_spaces())
+def test_spaces_on_record(text: str, goal: str, counts: list[int]) -> None:
+    size = parse_size(text)
+    assert explore_space(size, parse_goal(goal, size), n_threads=2, max_antipodes=0).counts == tuple(counts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["3x4", "2x6"])
+def test_twelve_cells_by_layers_and_turned_give_the_same(text: str) -> None:
+    size = parse_size(text)
+    turned = BoardSize(size.height, size.width)
+    expected = explore_space(size, blank_last(size), n_threads=2).counts
+    assert sum(expected) == math.factorial(12) // 2
+    assert explore_space(turned, blank_last(turned), n_threads=1).counts == expected
+    assert layers(size, blank_last(size), n_threads=2)[0] == expected
+
+
+def test_fifteen_puzzle_has_the_published_counts() -> None:
+    size = BoardSize(4, 4)
+    space = explore_space(size, blank_last(size), max_depth=len(FIFTEEN) - 1, n_threads=2)
+    assert space.counts == FIFTEEN
+    assert not space.is_complete
+    assert not space.out_of_memory
+    assert space.antipodes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"), [("4x4", 9), ("6x3", 8), ("5x4", 8), ("5x5", 8), ("5x6", 8), ("6x6", 8), ("6x4", 7)]
+)
+@pytest.mark.parametrize("blank", [0, 7])
+def test_large_boards_equal_the_naive_search(text: str, depth: int, blank: int) -> None:
+    size = parse_size(text)
+    tiles = list(range(size.n_cells - 1, 0, -1))
+    goal = (*tiles[:blank], 0, *tiles[blank:])
+    assert list(explore_space(size, goal, max_depth=depth).counts) == naive_layer_counts(size, goal, depth)
+
+
+def test_memory_limit_ends_the_search_with_what_is_known() -> None:
+    size = BoardSize(4, 4)
+    space = explore_space(size, blank_last(size), memory_limit_bytes=200_000, n_threads=2)
+    assert space.out_of_memory
+    assert not space.is_complete
+    assert 5 < space.depth < len(FIFTEEN)
+    assert space.counts == FIFTEEN[: space.depth + 1]
+
+
+def test_complete_search_is_not_begun_over_the_limit() -> None:
+    size = BoardSize(3, 4)
+    assert complete_search_bytes(size) < 150_000_000
+    space = explore_space(size, blank_last(size), memory_limit_bytes=1_000_000)
+    assert space.out_of_memory
+
+
+@pytest.mark.tiny
+def test_depth_beyond_the_radius_is_the_whole_space() -> None:
+    size = BoardSize(2, 2)
+    space = explore_space(size, blank_last(size), max_depth=10)
+    assert space.is_complete
+    assert space.counts == (1, 2, 2, 2, 2, 2, 1)
+    assert space.antipodes == ((0, 3, 2, 1),)
+    assert space.mean == 3
+    assert explore_space(size, blank_last(size), max_depth=6).counts == space.counts
+
+
+@pytest.mark.tiny
+def test_goal_of_another_size_is_refused() -> None:
+    with pytest.raises(BoardError):
+        explore_space(BoardSize(2, 2), (1, 2, 3))

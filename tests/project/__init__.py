@@ -1,0 +1,1 @@
+"""Tests of the project as a whole: structure, documents, packaging, scripts, fault programs."""

@@ -1,0 +1,182 @@
+"""deploy/ names what exists, and the service takes a socket from systemd as its units say."""
+
+import configparser
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from pdb_cli.main import app
+from pdb_service.client import Client
+from tests import ROOT
+from tests.command_line import PROGRAM, pdb, refused
+from tests.pdb_service.server import serving
+from tests.tables import table_file
+
+DEPLOY = ROOT / "deploy"
+# What systemd does: the socket becomes descriptor 3, and the process is told that it is meant for it.
+_HANDED = (
+    "import os, sys; os.dup2(int(sys.argv.pop(1)), 3, inheritable=False); "
+    "os.environ.update(LISTEN_PID=str(os.getpid())); from pdb_cli.main import run; run()"
+)
+
+
+def unit(name: str) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string((DEPLOY / name).read_text(encoding="utf-8"))
+    return parser
+
+
+def container_lines(word: str) -> list[str]:
+    text = (DEPLOY / "Containerfile").read_text(encoding="utf-8")
+    return re.findall(rf"^{word} (.*)$", text, re.MULTILINE)
+
+
+def check_command(words: list[str]) -> None:
+    """`pdb COMMAND --option ...` with a command and options that exist."""
+    program, name, *rest = words
+    assert Path(program).name == "pdb"
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    options = {option for parameter in commands[name].params for option in parameter.opts}
+    assert {word for word in rest if word.startswith("--")} <= options, words
+
+
+@pytest.mark.tiny
+def test_service_unit_runs_commands_that_exist() -> None:
+    service = unit("tile-pdb.service")["Service"]
+    words = shlex.split(service["ExecStart"])
+    check_command(words)
+    # uvicorn waits for 5 seconds more than the searches.
+    assert float(words[words.index("--grace") + 1]) + 5 < float(service["TimeoutStopSec"])
+    assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])
+    assert unit("tile-pdb.service")["Install"]["Also"] == "tile-pdb.socket"
+    assert unit("tile-pdb.socket")["Socket"]["ListenStream"] == "127.0.0.1:8015"
+
+
+@pytest.mark.tiny
+def test_containerfile_names_what_exists() -> None:
+    copied = [line.split() for line in container_lines("COPY") if not line.startswith("--from")]
+    sources = {source for *names, _target in copied for source in names}
+    assert all((ROOT / source).exists() for source in sources)
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    packages = re.search(r"^packages = (.*)$", project, re.MULTILINE)
+    assert packages is not None
+    assert {*json.loads(packages[1]), "pyproject.toml", "README.md", "data/instances"} <= sources
+    (entry,) = container_lines("ENTRYPOINT")
+    check_command(json.loads(entry))
+    for line in container_lines("RUN"):
+        for command in re.findall(r"\bpdb \w+[^&;]*", line):
+            check_command(command.split())
+    (port,) = container_lines("EXPOSE")
+    assert f":{port}/readyz" in (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.tiny
+def test_readme_of_deploy_names_what_exists() -> None:
+    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (DEPLOY / target).exists(), target
+    for target in re.findall(r"\bdeploy/[\w.-]+", text):
+        assert (ROOT / target).exists(), target
+    commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
+    options = {option for command in commands for parameter in command.params for option in parameter.opts}
+    others = {"--init", "--format", "--rm", "--now", "--read-only"}
+    assert set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - others <= options
+
+
+@pytest.mark.tiny
+def test_sample_proxies_keep_metrics_to_themselves() -> None:
+    text = (DEPLOY / "README.md").read_text(encoding="utf-8")
+    nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("nginx", "caddy"))
+    assert re.search(r"location = /metrics \{\s+return 404;", nginx)
+    assert re.search(r"respond /metrics 404\n.*reverse_proxy", caddy)
+    zone = re.search(r"limit_conn_zone \$binary_remote_addr zone=(\w+):", nginx)
+    assert zone is not None
+    assert f"limit_conn {zone[1]} " in nginx
+    assert "proxy_set_header Host $host;" in nginx
+
+
+def test_is_ready_tells_when_the_service_is() -> None:
+    program = (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
+    with serving(table_file("8", "3x3")) as server:
+        program = program.replace("http://127.0.0.1:8015", server.url)
+        assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+    result = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (result.returncode, result.stderr) == (1, b"")
+
+
+def start(listener: socket.socket, notify: Path) -> subprocess.Popen[bytes]:
+    """A server that is handed a socket."""
+    command = [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", str(table_file("8", "3x3"))]
+    environment = {**os.environ, "LISTEN_FDS": "1", "NOTIFY_SOCKET": str(notify), "PYTHONWARNINGS": "error"}
+    return subprocess.Popen(command, pass_fds=[listener.fileno()], env=environment, stderr=subprocess.DEVNULL)
+
+
+def test_a_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
+    """Ready is told; requests that come between two servers, the first one killed, wait for the second."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told,
+    ):
+        told.bind(str(tmp_path / "notify"))
+        told.settimeout(120)
+        first = start(listener, tmp_path / "notify")
+        try:
+            assert told.recv(100) == b"READY=1"
+            with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
+                first.kill()
+                first.wait()
+                first = start(listener, tmp_path / "notify")
+                assert client.probe(client.goal).maximum == 0
+            assert told.recv(100) == b"READY=1"
+            first.send_signal(signal.SIGTERM)
+            assert first.wait(30) == 0
+        finally:
+            first.kill()
+            first.wait()
+
+
+@pytest.mark.parametrize(("n_sockets", "match"), [("2", "hands over 2 sockets, one is taken"), ("1", "not of TCP")])
+def test_other_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        result = subprocess.run(
+            [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", "none.h5"],
+            pass_fds=[listener.fileno()],
+            env={**os.environ, "LISTEN_FDS": n_sockets},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    refused(result, 2, match)
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        refused(pdb("serve", "--port", str(listener.getsockname()[1])), 2, "choose another with --host and --port")
+
+
+@pytest.mark.parametrize("options", [["--allowed-host", "http://a"], ["--cors-origin", "https://example.org/"]])
+def test_hosts_and_origins_that_never_match_are_refused(options: list[str]) -> None:
+    refused(pdb("serve", "--db", "none.h5", *options), 2, options[0])
+
+
+def test_ctrl_c_ends_the_server_with_130() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    command = [*PROGRAM, "serve", "--port", str(port), "--db", str(table_file("8", "3x3"))]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        shown = next(line for line in process.stderr if "ready: " in line or "Traceback" in line)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        assert process.wait(30) == 130, shown + rest
+    assert rest.splitlines()[-1] == "pdb: interrupted"

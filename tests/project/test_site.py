@@ -1,0 +1,78 @@
+"""What the site of docs/ is made of beside its pages: drawings from the code, references from the code, links."""
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests import ROOT
+
+IMAGES = ROOT / "docs" / "images"
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[dict[str, ModuleType]]:
+    """The modules of scripts/docs_site, which mkdocs loads from their folder."""
+    sys.path.insert(0, str(ROOT / "scripts" / "docs_site"))
+    try:
+        yield {name: importlib.import_module(name) for name in ("drawings", "command_page", "api_pages", "hooks")}
+    finally:
+        sys.path.pop(0)
+
+
+def test_drawings_are_what_the_code_draws(made: dict[str, ModuleType]) -> None:
+    for name, draw in made["drawings"].DRAWINGS.items():
+        drawn = draw()
+        assert drawn == (IMAGES / name).read_text(encoding="utf-8"), f"run scripts/docs_site/drawings.py: {name}"
+
+
+def test_pictures_are_small_and_shown() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    for path in filter(Path.is_file, IMAGES.rglob("*")):
+        assert path.stat().st_size < 150_000, path
+        assert f"/{path.name})" in pages or path.name == "icon.svg", path
+
+
+def test_command_page_has_every_command_and_option(made: dict[str, ModuleType]) -> None:
+    page = made["command_page"].command_page()
+    assert len(re.findall(r"^## pdb ", page, re.MULTILINE)) >= 12
+    for words in ("## pdb study space", "`--dry-run`", "`--encoding bits|bytes`", "`--plot FILE`"):
+        assert words in page
+
+
+@pytest.mark.parametrize("package", ["pdb_query", "solver", "pdb_build"])
+def test_library_pages_have_every_exported_name(made: dict[str, ModuleType], package: str) -> None:
+    page = made["api_pages"].package_page(package)
+    assert set(re.findall(r"^## (\w+)$", page, re.MULTILINE)) == set(importlib.import_module(package).__all__)
+
+
+def test_methods_of_base_classes_are_listed(made: dict[str, ModuleType]) -> None:
+    page = made["api_pages"].package_page("solver")
+    assert {"### Solver.solve", "### Solver.solve_many", "### HeuristicSolver.solve_all"} <= set(page.splitlines())
+
+
+def test_signatures_are_told_as_written(made: dict[str, ModuleType]) -> None:
+    page = made["api_pages"].package_page("pdb_query")
+    assert "open_database(\n    path: str | Path,\n    *,\n    load: LoadMode = 'map',\n" in page
+    assert "maximum: npt.NDArray[np.int16]" in page
+    assert "\nneighbours: tuple[" in made["api_pages"].package_page("pdb_core")
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "expected"),
+    [
+        ("index.md", "docs/http.md", "http.md"),
+        ("index.md", "docs/decisions", "decisions/index.md"),
+        ("http.md", "../deploy/README.md", "deploy.md"),
+        ("deploy.md", "../docs/http.md#limits", "http.md#limits"),
+        ("how-to/service.md", "../../deploy/README.md", "../deploy.md"),
+        ("how-to/numpy.md", "../format.md#groups", "../format.md#groups"),
+        ("index.md", "https://example.org/a.md", "https://example.org/a.md"),
+    ],
+)
+def test_links_lead_to_pages_of_the_site(made: dict[str, ModuleType], page: str, link: str, expected: str) -> None:
+    assert made["hooks"].links_of_site(f"see [this]({link}).", page) == f"see [this]({expected})."

@@ -1,0 +1,178 @@
+"""The engine: whatever the stages, the batch and the slices, complete thresholds have the nodes of a naive search."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pdb_core.cost import Cost
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.puzzle import BoardSize, blank_last
+from pdb_query import Database
+from solver import Solver, replay
+from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.ida_star import IdaStar
+from solver.engine.unit_tables import Heuristic
+from solver.engine.wide_round_kernels import WideStages
+from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, find_duplicates, move_machine
+from tests.naive import boards_and_tables as naive
+from tests.solving import S3, S4, database_for, node_counts, share, solvable_boards
+
+pytestmark = pytest.mark.patient
+
+
+def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
+    goal = databases[0].goal
+    heuristics = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
+    return IdaStar(database_engine(databases[0].size, heuristics, move_machine(max_duplicate), **options))
+
+
+def duplicates_up_to(max_length: int) -> list[str]:
+    """The naive ones; of long ones those that `find_duplicates` finds, which have twins of their own."""
+    if max_length <= 8:
+        return naive.naive_duplicates(max_length)
+    return [
+        "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
+        for length, codes in find_duplicates(max_length).items()
+        for code in codes
+    ]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    "max_duplicate",
+    [pytest.param(2, marks=pytest.mark.tiny), pytest.param(8, marks=pytest.mark.tiny), LARGE_BOARD_LENGTH],
+)
+def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int, encoding: Encoding) -> None:
+    duplicates = duplicates_up_to(max_duplicate)
+    goal = blank_last(S3)
+    with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
+        for board in share(solvable_boards(S3, goal, 4, 9), 4):
+            expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
+            for batch in (1, 5, 64):
+                for kind in (VECTOR, WIDE, SCALAR):
+                    ida_star = engine_for([database], max_duplicate, batch=batch, rounds=(kind, SCALAR))
+                    result = ida_star.search(board)
+                    assert result.tiles is not None
+                    assert replay(board, result.tiles, goal, S3)
+                    found = node_counts(result.iterations)
+                    assert found[:-1] == expected[:-1]
+                    assert found[-1][0] == expected[-1][0] == len(result.tiles)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "partition", "goal"),
+    [
+        ("2x2", "1,2,3", "blank-last"),
+        ("3x2", "1,2/3,4,5", "blank-first"),
+        ("2x4", "1,2,3/4,5,6,7", "blank-last"),
+        ("4x2", "1,3,5,7/2,4,6", "blank-first"),
+        ("3x2", "1,2,3/4,5", "blank-last"),
+        ("3x3", "1,2,3,4,5,6,7,8", "blank-last"),
+        # The blank in the middle: eight sums.
+        ("3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8"),
+    ],
+)
+def test_vector_stages_agree_with_scalar_ones(size: str, partition: str, goal: str) -> None:
+    with database_for(partition, size, goal, encoding="bits") as database:
+        assert engine_for([database]).engine.stages is None
+        assert_rounds_agree([database], VECTOR)
+
+
+def assert_rounds_agree(databases: Sequence[Database], kind: str) -> None:
+    """Check the complete thresholds and the lengths of random boards against scalar rounds."""
+    vectors, scalars = engine_for(databases, rounds=(kind,)), engine_for(databases, rounds=(SCALAR,))
+    for board in solvable_boards(databases[0].size, databases[0].goal, 6, 3):
+        one, other = vectors.search(board), scalars.search(board)
+        assert one.tiles is not None
+        assert other.tiles is not None
+        assert len(one.tiles) == len(other.tiles)
+        assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("size", "partition", "goal", "encoding", "cost"),
+    [
+        ("2x2", "1,2,3", "blank-last", "bits", "additive"),
+        ("3x2", "1,2/3,4,5", "blank-first", "bytes", "additive"),
+        ("3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "bytes", "additive"),
+        ("3x3", "1,2,3,4/5,6,7,8", "blank-last", "bits", "every-move"),
+        # A vertical move jumps over up to four tiles.
+        ("5x2", "1,2,3,4,5/6,7,8,9", "blank-last", "bits", "additive"),
+        ("2x5", "1,2,3,4,5/6,7,8,9", "blank-last", "bytes", "additive"),
+        ("3x3", "1,2,4/3,5,6/7,8", "blank-last", "bits", "additive"),
+    ],
+)
+def test_wide_rounds_agree_with_scalar_ones(
+    size: str, partition: str, goal: str, encoding: Encoding, cost: Cost
+) -> None:
+    with database_for(partition, size, goal, encoding=encoding, cost=cost) as database:
+        assert_rounds_agree([database], WIDE)
+
+
+def test_wide_rounds_search_shared_tables_and_several_databases() -> None:
+    shared = "1,2,5,6/3,4,7,8/9,10,13,14/11,12,15"
+    bits = [database_for(name, "4x4", encoding="bits") for name in (shared, "555")]
+    in_bytes = [database_for(name, "4x4", encoding="bytes") for name in (shared, "663")]
+    for databases in ([bits[0]], [in_bytes[0]], bits, [bits[1], *in_bytes]):
+        assert isinstance(engine_for(databases, rounds=(WIDE,)).engine.stages, WideStages)
+        assert_rounds_agree(databases, WIDE)
+
+
+@pytest.mark.parametrize("partitions", [["663"], ["555"], ["663", "555"], ["4443"], ["663", "555", "4443"]])
+def test_batches_do_not_change_complete_thresholds_of_15_puzzle_boards(partitions: list[str]) -> None:
+    names = {"4443": "1,2,3,4/5,6,7,8/9,10,11/12,13,14,15"}
+    boards = solvable_boards(S4, blank_last(S4), 8, 11)
+    databases = [database_for(names.get(name, name), "4x4", encoding="bits") for name in partitions]
+    reference = engine_for(databases, rounds=(SCALAR,))
+    for batch in (1, 16, 64):
+        ida_star = engine_for(databases, batch=batch)
+        assert ida_star.engine.stages is None
+        for board in boards:
+            one, other = ida_star.search(board), reference.search(board)
+            assert one.tiles is not None
+            assert other.tiles is not None
+            assert len(one.tiles) == len(other.tiles)
+            assert replay(board, one.tiles, blank_last(S4), S4)
+            assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+
+
+def test_searches_are_repeatable_to_the_node() -> None:
+    boards = solvable_boards(S4, blank_last(S4), 10, 12)
+    with database_for("663", "4x4") as database:
+        first, second = Solver(database), Solver(database)
+        for board in boards:
+            assert first.solve(board).generated == second.solve(board).generated
+
+
+def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
+    with database_for("663", "4x4") as database:
+        whole = Solver(database).solve(board)
+        monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 700)
+        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 1000)
+        sliced = Solver(database).solve(board)
+    assert node_counts(whole.iterations) == node_counts(sliced.iterations)
+    assert whole.tiles == sliced.tiles
+
+
+def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
+    with database_for("555", "4x4", encoding="bits") as database:
+        roomy = Solver(database).solve(board)
+        monkeypatch.setattr("solver.engine.stack._LINKS", 600)
+        monkeypatch.setattr("solver.engine.ida_star._USUAL_DEPTH", 0)
+        crowded = Solver(database).solve(board)
+    assert roomy.tiles == crowded.tiles
+    assert roomy.generated == crowded.generated
+
+
+def test_boards_of_five_columns_are_searched_in_wide_rounds() -> None:
+    size = BoardSize(5, 3)
+    with database_for("auto", "5x3", encoding="bits") as database:
+        assert isinstance(engine_for([database]).engine.stages, WideStages)
+        for board in solvable_boards(size, blank_last(size), 2, 4):
+            solution = Solver(database).solve(board)
+            assert solution.tiles is not None
+            assert replay(board, solution.tiles, blank_last(size), size)

@@ -1,0 +1,56 @@
+"""The engine compiled for processors with shorter vectors: the same nodes, to the last one."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from pdb_core.puzzle import BoardSize, blank_last
+from pdb_query import open_database
+from solver import HeuristicSolver, Solution, Solver
+from tests.solving import S3, S4, solvable_boards
+from tests.tables import table_file
+
+pytestmark = pytest.mark.patient
+
+# The last one has wide rounds.
+TABLES = {"555": S4, "1,2,5/3,4,6/7,8": S3, "1,2,3,4,5/6,7,8,9": BoardSize(5, 2)}
+PROGRAM = "import json; from tests.solver.test_engine_processors import counts; print(json.dumps(counts()))"
+
+
+def counts() -> list[list[int]]:
+    """Lanes of a vector; then length, generated and expanded nodes of some boards."""
+    from solver.vectors.vector_kernels import LANES
+
+    rows = [[LANES]]
+    for partition, size in TABLES.items():
+        with open_database(table_file(partition, str(size), encoding="bits")) as database:
+            solver = Solver(database)
+            for board in solvable_boards(size, blank_last(size), 6, 5):
+                rows.append(figures(solver.solve(board)))
+    for name in ("manhattan", "linear-conflict", "corner-tiles"):
+        heuristics = HeuristicSolver(S3, blank_last(S3), [name])
+        rows += [figures(heuristics.solve(board)) for board in solvable_boards(S3, blank_last(S3), 6, 5)]
+    return rows
+
+
+def figures(solution: Solution) -> list[int]:
+    assert solution.length is not None
+    return [solution.length, solution.generated, solution.expanded]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are levels of x86-64")
+@pytest.mark.parametrize(("processor", "lanes"), [("x86-64-v3", 8), ("x86-64-v2", 4)])
+def test_engine_for_other_processors_expands_the_same_nodes(processor: str, lanes: int) -> None:
+    # Without features numba would compile for those of this machine.
+    environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
+    result = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    (found_lanes, *rows), (_, *expected) = json.loads(result.stdout), counts()
+    assert found_lanes == [lanes]
+    assert rows == expected

@@ -1,0 +1,249 @@
+"""Thresholds searched breadth first near the root: the same lengths as IDA*, whatever is kept in memory."""
+
+import threading
+
+import pytest
+
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_query import Database
+from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.engine import Engine
+from solver.engine.frontier import Frontier, FrontierLimits
+from solver.engine.frontier_kernels import FRONTIER_GENERATED
+from solver.engine.heuristic_engine import heuristic_engine
+from solver.engine.ida_star import IdaStar
+from solver.engine.pieces import PiecesPart
+from solver.engine.unit_tables import Heuristic
+from solver.move_pruning.move_pruning import move_machine
+from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
+from tests.solving import S3, S4, database_for, hard_board, node_counts, share, solvable_boards
+
+pytestmark = pytest.mark.patient
+
+S43 = BoardSize(4, 3)
+PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S43: ("1,2,3,5/4,6,7/8,9,10,11", "4x3"), S4: ("555", "4x4")}
+
+
+@pytest.fixture
+def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No threshold is too small for slices."""
+    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 1)
+    monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 300)
+
+
+def engine_for(database: Database, kind: str = VECTOR, batch: int = 64, max_duplicate: int = 12) -> Engine:
+    heuristics = [Heuristic(database.lookup_tables, database.views(database.goal))]
+    return database_engine(database.size, heuristics, move_machine(max_duplicate), rounds=(kind, SCALAR), batch=batch)
+
+
+def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
+    """Return limits with room for so many nodes."""
+    return FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
+
+
+def checked_length(ida_star: IdaStar, board: Board, pool: WorkerPool | None = None) -> int:
+    result = ida_star.search(board, pool=pool)
+    assert result.tiles is not None
+    assert replay(board, result.tiles, ida_star.goal, ida_star.size)
+    return len(result.tiles)
+
+
+def whole_frontier(engine: Engine, board: Board, threshold: int, least_slack: int, most_nodes: int) -> Frontier:
+    ida_star = IdaStar(engine)
+    with ida_star.stack() as stack:
+        ida_star.begin(stack, engine.roots([board]), 0, threshold)
+        frontier = Frontier(engine, stack, most_nodes, least_slack)
+        while not frontier.is_complete:
+            frontier.expand(stack, int(frontier.counters[FRONTIER_GENERATED]) + 1, 1 << 40)
+    return frontier
+
+
+def letters(moves: list[int]) -> str:
+    return "".join("ULRD"[move] for move in moves)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "max_duplicate"), [(VECTOR, 8), (CATALOGUE, 2), (WIDE, 2), (SCALAR, 8)])
+def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
+    duplicates = naive_duplicates(max_duplicate)
+    with database_for(*PARTITIONS[S3], encoding="bits") as database:
+        for board in share(solvable_boards(S3, blank_last(S3), 2, 21), 2):
+            h = {}
+
+            def h_of(at: Board, known: dict[Board, int] = h) -> int:
+                return known.setdefault(at, database.probe(at).maximum)
+
+            for batch in (1, 64):
+                engine = engine_for(database, kind, batch, max_duplicate)
+                threshold = h_of(board) + 4
+                for least_slack in (1, 2):
+                    frontier = whole_frontier(engine, board, threshold, least_slack, 100_000)
+                    paths, unexpanded, generated = naive_frontier(
+                        board, S3, h_of, duplicates, threshold - 2 * least_slack, threshold
+                    )
+                    n_generated, _n_expanded = frontier.take_counts()
+                    assert n_generated == generated
+                    assert [letters(frontier.moves_to(node)) for node in range(len(paths))] == paths
+                    assert [letters(frontier.moves_to(node)) for node in frontier.ordered()[0].tolist()] == unexpanded
+
+
+@pytest.mark.usefixtures("small_thresholds")
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("n_nodes", [20, 400, 100_000])
+def test_lengths_of_8_puzzle_boards_are_optimal(n_nodes: int, encoding: Encoding) -> None:
+    distances = naive_distances(S3, blank_last(S3))
+    boards = sorted(distances)[:: 197 if n_nodes == 400 else 997]
+    with database_for(*PARTITIONS[S3], encoding=encoding) as database:
+        for kind in (VECTOR, CATALOGUE, SCALAR):
+            engine = engine_for(database, kind)
+            ida_star = IdaStar(engine, frontier_limits=keeping(engine, n_nodes))
+            for board in boards:
+                assert checked_length(ida_star, board) == distances[board]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_thresholds")
+def test_lengths_of_all_8_puzzle_boards_are_optimal() -> None:
+    with database_for(*PARTITIONS[S3], encoding="bits") as database:
+        engine = engine_for(database)
+        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 60))
+        for board, distance in naive_distances(S3, blank_last(S3)).items():
+            assert checked_length(ida_star, board) == distance
+
+
+@pytest.mark.usefixtures("small_thresholds")
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(("size", "n_boards"), [(S43, 12), (S4, 12)])
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_lengths_of_larger_boards_are_those_of_ida_star(
+    n_workers: int, size: BoardSize, n_boards: int, encoding: Encoding
+) -> None:
+    with database_for(*PARTITIONS[size], encoding=encoding) as database, WorkerPool(n_workers) as pool:
+        engine = engine_for(database)
+        plain = IdaStar(engine)
+        for board in solvable_boards(size, blank_last(size), n_boards, 5):
+            length = checked_length(plain, board)
+            for n_nodes in (500, 20_000):
+                ida_star = IdaStar(engine, frontier_limits=keeping(engine, n_nodes))
+                assert checked_length(ida_star, board, pool if n_workers else None) == length
+
+
+@pytest.mark.usefixtures("small_thresholds")
+@pytest.mark.parametrize("names", [["manhattan"], ["linear-conflict"], ["walking-distance"], ["misplaced"]])
+def test_heuristics_without_tables_have_frontiers(names: list[str]) -> None:
+    engine = heuristic_engine(S3, blank_last(S3), names, move_machine())
+    ida_star = IdaStar(engine, frontier_limits=keeping(engine, 500))
+    distances = naive_distances(S3, blank_last(S3))
+    for board in sorted(distances)[::9973]:
+        assert checked_length(ida_star, board) == distances[board]
+
+
+@pytest.mark.usefixtures("small_thresholds")
+def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
+    with database_for(*PARTITIONS[S4], encoding="bits") as database:
+        engine = engine_for(database)
+        limited = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        n_fewer = 0
+        for board in solvable_boards(S4, blank_last(S4), 10, 8):
+            counts = node_counts(IdaStar(engine).search(board).iterations)[:-1]
+            fewer = node_counts(limited.search(board).iterations)[:-1]
+            for (threshold, generated, expanded), found in zip(counts, fewer, strict=True):
+                assert found[0] == threshold
+                assert found[1] <= generated
+                assert found[2] <= expanded
+                n_fewer += found[1] < generated
+            with WorkerPool(2) as pool:
+                assert node_counts(limited.search(board, pool=pool).iterations)[:-1] == fewer
+        assert n_fewer
+
+
+@pytest.mark.usefixtures("small_thresholds")
+def test_limits_and_interrupts_end_the_search() -> None:
+    def interrupt(iteration: Iteration) -> None:
+        if iteration.threshold >= 60:
+            raise KeyboardInterrupt
+
+    with database_for(*PARTITIONS[S4], encoding="bits") as database:
+        engine = engine_for(database)
+        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        for limits in (Limits(nodes=100_000), Limits(nodes=150_000), Limits(seconds=0.05)):
+            result = ida_star.search(hard_board(), limits)
+            assert result.tiles is None
+            assert not result.rest
+            if limits.nodes is not None:
+                assert limits.nodes <= result.generated < limits.nodes + 4
+        for n_workers in (0, 2):
+            with WorkerPool(n_workers) as pool, pytest.raises(KeyboardInterrupt):
+                ida_star.search(hard_board(), report=interrupt, pool=pool if n_workers else None)
+        board = solvable_boards(S4, blank_last(S4), 1, 8)[0]
+        assert checked_length(ida_star, board) == checked_length(IdaStar(engine), board)
+
+
+def interrupt(_: Iteration) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("small_thresholds")
+def test_a_checkpoint_keeps_what_is_searched_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
+    with database_for(*PARTITIONS[S4], encoding="bits") as database:
+        engine = engine_for(database)
+        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
+        board = hard_board()
+        whole = ida_star.search(board, Limits(nodes=6_000_000))
+        checkpoint, known = Checkpoint(), set()
+        for millions in range(1, 7):
+            result = ida_star.search(board, Limits(nodes=millions * 1_000_000), checkpoint=checkpoint)
+            known.add(checkpoint.share)
+        assert len(known - {None}) > 2
+        assert node_counts(result.iterations[:-1]) == node_counts(whole.iterations[:-1])
+        with pytest.raises(KeyboardInterrupt):
+            ida_star.search(board, report=interrupt, checkpoint=checkpoint)
+        last = result.iterations[-1]
+        assert checkpoint.finished[-1].threshold == last.threshold - 2
+        assert sum(at.generated for at in checkpoint.finished) == whole.generated - whole.iterations[-1].generated
+
+
+@pytest.mark.usefixtures("small_thresholds")
+def test_workers_search_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = set()
+    real = PiecesPart.search
+
+    def noting(part: PiecesPart, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        threads.add(threading.get_ident())
+        return real(part, pause_at, max_nodes, at_goal)
+
+    monkeypatch.setattr(PiecesPart, "search", noting)
+    with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(2) as pool:
+        engine = engine_for(database)
+        IdaStar(engine, frontier_limits=keeping(engine, 20_000)).search(
+            hard_board(), Limits(nodes=3_000_000), pool=pool
+        )
+    assert len(threads) == 3
+
+
+def test_frontier_limits_choose_what_fits() -> None:
+    finished = [Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.0) for i in range(5)]
+    limits = FrontierLimits(10**9, previous_nodes=1000, share=32)
+    # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.
+    assert limits.plan(finished, 50, 26) == (1280, 3)
+    assert FrontierLimits(700 * 120, 1000, 32).plan(finished, 50, 26) == (700, 3)
+    assert FrontierLimits(100 * 120, 1000, 32).plan(finished, 50, 26) == (100, 4)
+    assert FrontierLimits(9 * 120, 1000, 32).plan(finished, 50, 26) is None
+    assert FrontierLimits(10**9, 10**6, 32).plan(finished, 50, 26) is None
+    assert limits.plan(finished, 50, 26, speed=2.0) == (640, 3)
+    assert limits.plan([], 40, 26) is None
+
+
+def test_solvers_take_the_memory_of_the_frontier() -> None:
+    with database_for(*PARTITIONS[S3], encoding="bits") as database:
+        for solver in (
+            Solver(database, frontier_bytes=10**7),
+            HeuristicSolver(S3, blank_last(S3), ["manhattan"], frontier_bytes=10**7),
+        ):
+            for board in solvable_boards(S3, blank_last(S3), 5, 3):
+                solution = solver.solve(board)
+                assert solution.length == naive_distances(S3, blank_last(S3))[board]
+                assert solver.solve_all(board).is_complete

@@ -1,0 +1,413 @@
+"""Searches beside IDA*: lengths against breadth-first distances, what A* expands, bounds, limits, all sizes."""
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pdb_core.encoding import Encoding
+from pdb_core.errors import (
+    GoalError,
+    InputError,
+    LimitReachedError,
+    MemoryLimitError,
+    TableMismatchError,
+    UnsolvableError,
+)
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
+from solver import GRAPH_SEARCHES, GraphSolver, Iteration, Limits, Solution
+from solver.heuristics import HEURISTICS, parse_heuristic
+from tests.naive.boards_and_tables import naive_a_star, naive_distances, naive_manhattan, naive_moves
+from tests.solver.test_heuristics import CONSISTENT
+from tests.solving import S3, S4, database_for, hard_board, solvable_boards
+
+HARDEST_8 = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+OPTIMAL = ("a-star", "breadth-first", "bidirectional")
+CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+
+
+def search_best_first(
+    board: Board,
+    goal: Board,
+    size: BoardSize,
+    *,
+    heuristic: str | None = None,
+    limits: Limits | None = None,
+    report: Callable[[Iteration], None] | None = None,
+    **options: Any,
+) -> Solution:
+    heuristics = () if heuristic is None else parse_heuristic(heuristic)
+    return GraphSolver(size, goal, heuristics=heuristics, **options).solve(board, limits=limits, report=report)
+
+
+def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
+    """Whether what a search says of a board agrees with its distance."""
+    assert solution.length is not None
+    assert solution.tiles is not None
+    assert len(solution.tiles) == solution.length >= distance
+    assert solution.h <= solution.lower_bound <= distance
+    assert solution.is_optimal == (solution.lower_bound == solution.length)
+    if solution.is_optimal:
+        assert solution.length == distance
+        assert solution.bound == 1.0
+    if solution.search in OPTIMAL:
+        assert solution.is_optimal
+    elif solution.search == "weighted-a-star":
+        assert solution.bound in (1.0, weight)
+        assert solution.length <= weight * distance
+    elif not solution.is_optimal:
+        assert solution.bound is None
+    assert solution.generated <= 4 * solution.expanded
+    assert solution.peak_open <= solution.n_nodes
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("search", GRAPH_SEARCHES)
+@pytest.mark.parametrize(
+    ("size", "goal"), [(BoardSize(2, 2), (1, 2, 3, 0)), (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))], ids=["2x2", "3x2"]
+)
+def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSize, goal: Board) -> None:
+    distances = naive_distances(size, goal)
+    for board, distance in itertools.islice(distances.items(), 0, None, max(1, len(distances) // 40)):
+        check(search_best_first(board, goal, size, search=search, weight=1.25), distance, 1.25)
+
+
+@pytest.mark.parametrize("search", GRAPH_SEARCHES)
+@pytest.mark.parametrize("size", [BoardSize(2, 3), BoardSize(3, 2)], ids=str)
+def test_every_board_of_six_cells_is_solved(search: str, size: BoardSize) -> None:
+    goal = blank_first(size)
+    for board, distance in naive_distances(size, goal).items():
+        check(search_best_first(board, goal, size, search=search, weight=2), distance, 2)
+
+
+@pytest.mark.parametrize("search", GRAPH_SEARCHES)
+@pytest.mark.parametrize(
+    ("size", "goal"),
+    [(S3, blank_last(S3)), (S3, CENTRE), (BoardSize(4, 2), snail(BoardSize(4, 2)))],
+    ids=["3x3", "3x3 centre", "4x2"],
+)
+def test_boards_of_small_sizes_are_solved(search: str, size: BoardSize, goal: Board) -> None:
+    distances = naive_distances(size, goal)
+    boards = [*itertools.islice(distances, 0, None, len(distances) // 25), next(reversed(distances))]
+    for weight, board in zip(itertools.cycle((1.0, 1.01, 1.37, 3.0, 100.0)), boards, strict=False):
+        check(search_best_first(board, goal, size, search=search, weight=weight), distances[board], weight)
+
+
+@pytest.mark.parametrize("heuristic", ["manhattan", "misplaced", "max(misplaced,manhattan)"])
+def test_two_by_five_boards_have_the_length_of_the_search_from_both_ends(heuristic: str) -> None:
+    size = BoardSize(2, 5)
+    goal = blank_last(size)
+    for board in solvable_boards(size, goal, 4, seed=3):
+        expected = search_best_first(board, goal, size, search="bidirectional")
+        found = search_best_first(board, goal, size, search="a-star", heuristic=heuristic)
+        assert expected.length is not None
+        check(found, expected.length)
+
+
+def test_a_star_expands_what_theory_demands() -> None:
+    goal = blank_last(S3)
+
+    def h(board: Board) -> int:
+        return naive_manhattan(board, goal, S3)
+
+    distances = naive_distances(S3, goal)
+    for board in list(distances)[100:60000:15000]:
+        length, least, expanded = naive_a_star(board, goal, S3, h)
+        found = search_best_first(board, goal, S3, search="a-star", heuristic="manhattan")
+        assert found.length == length == distances[board]
+        # Manhattan distance is consistent: every node with f below the length is expanded once, with its least g, none
+        # above; of those with f equal to it, as many as it takes.
+        from_board = naive_distances_up_to(board, S3, length)
+        must = sum(g + h(at) < length for at, g in from_board.items())
+        may = sum(g + h(at) <= length for at, g in from_board.items())
+        assert must <= found.expanded < may
+        assert must <= len(expanded) < may
+        assert found.reopened == 0
+        assert len(least) >= len(expanded)
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_a_star_reopens_nodes_only_where_the_heuristic_is_inconsistent(name: str) -> None:
+    goal, n_reopened = blank_last(S3), 0
+    distances = naive_distances(S3, goal)
+    solver = GraphSolver(S3, goal, heuristics=[name])
+    for board in list(distances)[::1500]:
+        found = solver.solve(board)
+        check(found, distances[board])
+        n_reopened += found.reopened
+    if name in CONSISTENT:
+        assert n_reopened == 0
+    elif name in ("corner-tiles", "korf-taylor"):  # others are inconsistent too seldom
+        assert n_reopened > 0
+
+
+def naive_distances_up_to(board: Board, size: BoardSize, depth: int) -> dict[Board, int]:
+    """The boards within so many moves."""
+    distances, layer = {board: 0}, [board]
+    for g in range(1, depth + 1):
+        layer = list({near for at in layer for _tile, near in naive_moves(at, size)} - distances.keys())
+        distances |= dict.fromkeys(layer, g)
+    return distances
+
+
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+@pytest.mark.parametrize("partition", ["1,2,5/3,4,6/7,8", "1,3,5,7/2,4,6,8"])
+def test_a_star_with_databases_finds_the_distance(partition: str, encoding: Encoding) -> None:
+    goal = blank_last(S3)
+    distances = naive_distances(S3, goal)
+    boards = list(distances)[::6000]
+    n_reopened = 0
+    with database_for(partition, "3x3", encoding=encoding) as database:
+        for board in boards:
+            found = search_best_first(board, goal, S3, search="a-star", databases=[database])
+            assert found.h == database.probe(board).maximum
+            check(found, distances[board])
+            n_reopened += found.reopened
+            greedy = search_best_first(board, goal, S3, search="greedy", databases=[database])
+            check(greedy, distances[board])
+            weighted = search_best_first(
+                board, goal, S3, search="weighted-a-star", weight=1.2, databases=[database], heuristic="manhattan"
+            )
+            check(weighted, distances[board], 1.2)
+    # The additive minimum over blank regions is not consistent; the blank-aware distances are.
+    assert (n_reopened > 0) == (encoding == "bytes")
+
+
+def test_the_largest_of_several_databases_and_a_heuristic_counts() -> None:
+    goal = blank_last(S3)
+    distances = naive_distances(S3, goal)
+    with (
+        database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bytes") as first,
+        database_for("1,2,3,4/5,6,7,8", "3x3", encoding="bits") as second,
+    ):
+        for board in list(distances)[5::15000]:
+            both = search_best_first(board, goal, S3, databases=[first, second], heuristic="manhattan")
+            assert both.h == max(
+                first.probe(board).maximum, second.probe(board).maximum, naive_manhattan(board, goal, S3)
+            )
+            check(both, distances[board])
+            one = search_best_first(board, goal, S3, databases=[second])
+            assert both.expanded <= one.expanded * 1.1
+
+
+def test_values_carried_from_parent_to_child_are_those_of_the_tables() -> None:
+    # Were they not, h of some node would be wrong and the number of expanded nodes another one.
+    goal = blank_last(S3)
+    with database_for("1,2,3,4/5,6,7,8", "3x3", encoding="bits") as database:
+        boards = np.array(list(naive_distances(S3, goal)), dtype=np.uint8)
+        h_of = dict(zip(map(tuple, boards.tolist()), database.probe_batch(boards).maximum.tolist(), strict=True))
+        for board in list(h_of)[500:100000:30000]:
+            length, _least, _expanded = naive_a_star(board, goal, S3, h_of.__getitem__)
+            found = search_best_first(board, goal, S3, databases=[database])
+            from_board = naive_distances_up_to(board, S3, length)
+            must = sum(g + h_of[at] < length for at, g in from_board.items())
+            may = sum(g + h_of[at] <= length for at, g in from_board.items())
+            assert must <= found.expanded < may
+
+
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+def test_databases_serve_other_goals_and_larger_boards(encoding: Encoding) -> None:
+    goal = blank_first(S4)
+    board = (1, 5, 2, 3, 4, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    with database_for("555", "4x4", encoding=encoding) as database:
+        found = search_best_first(board, goal, S4, databases=[database])
+        check(found, 2)
+        with pytest.raises(GoalError):
+            search_best_first(
+                (2, 1, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), snail(S4), S4, databases=[database]
+            )
+        with pytest.raises(TableMismatchError):
+            search_best_first(HARDEST_8, blank_last(S3), S3, databases=[database])
+
+
+def shuffled(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
+    random = np.random.default_rng(seed)
+    before, board = goal, goal
+    for _ in range(n_moves):
+        choices = [near for _tile, near in naive_moves(board, size) if near != before]
+        before, board = board, choices[random.integers(len(choices))]
+    return board
+
+
+@pytest.mark.parametrize("size", [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)], ids=str)
+def test_every_rectangle_is_searched(size: BoardSize) -> None:
+    goal = shuffled(blank_last(size), size, 300, seed=size.n_cells)
+    board = shuffled(goal, size, 12, seed=1)
+    lengths = [search_best_first(board, goal, size, search=search).length for search in OPTIMAL]
+    assert len(set(lengths)) == 1
+    assert lengths[0] is not None
+    for search in ("weighted-a-star", "greedy"):
+        check(search_best_first(board, goal, size, search=search, weight=1.5), lengths[0], 1.5)
+
+
+def test_greedy_search_solves_large_boards() -> None:
+    for side in (5, 6):
+        size = BoardSize(side, side)
+        board = solvable_boards(size, blank_last(size), 1, seed=side)[0]
+        found = search_best_first(board, blank_last(size), size, search="greedy")
+        assert found.length is not None
+        assert found.length > 0
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("search", GRAPH_SEARCHES)
+def test_board_at_the_goal_has_no_moves(search: str) -> None:
+    found = search_best_first(blank_last(S3), blank_last(S3), S3, search=search)
+    assert found.tiles == ()
+    assert found.is_optimal
+    assert found.generated == found.expanded == 0
+    assert found.peak_open == found.n_nodes == 1
+
+
+def test_nodes_open_at_a_time_are_those_a_queue_would_hold() -> None:
+    goal = blank_last(S3)
+    seen: set[Board] = {HARDEST_8}
+    queue, peak_open, n_expanded = deque([HARDEST_8]), 1, 0
+    while True:
+        board = queue.popleft()
+        n_expanded += 1
+        near = [after for _tile, after in naive_moves(board, S3)]
+        if goal in near:
+            break
+        queue.extend(after for after in near if after not in seen)
+        seen.update(near)
+        peak_open = max(peak_open, len(queue))
+    found = search_best_first(HARDEST_8, goal, S3, search="breadth-first")
+    # The order within a layer may differ, and with it what is open at a time, by a little.
+    assert found.peak_open == pytest.approx(peak_open, rel=0.01)
+    assert found.expanded == pytest.approx(n_expanded, rel=0.01)
+
+
+@pytest.mark.parametrize("search", GRAPH_SEARCHES)
+def test_limit_of_nodes_ends_the_search_with_a_lower_bound(search: str) -> None:
+    found = search_best_first(HARDEST_8, blank_last(S3), S3, search=search, limits=Limits(nodes=60))
+    assert found.length is None
+    assert found.tiles is None
+    assert not found.is_optimal
+    assert found.bound is None
+    assert found.h <= found.lower_bound <= 31
+    assert 60 <= found.generated < 64
+
+
+@pytest.mark.parametrize("search", ["a-star", "breadth-first", "bidirectional"])
+def test_limit_of_time_is_kept(search: str) -> None:
+    search_best_first(HARDEST_8, blank_last(S3), S3, search=search)
+    start = time.perf_counter()
+    found = search_best_first(hard_board(), blank_last(S4), S4, search=search, limits=Limits(seconds=0.3))
+    assert found.length is None
+    assert time.perf_counter() - start < 2.5
+
+
+@pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "breadth-first", "bidirectional"])
+def test_limit_of_memory_ends_the_search(search: str) -> None:
+    limit = 12_000_000
+    with pytest.raises(MemoryLimitError, match=r"holds [\d,]+ nodes in .* MB.*12.0 MB; raise --memory-limit") as caught:
+        search_best_first(hard_board(), blank_last(S4), S4, search=search, weight=1.01, memory_limit_bytes=limit)
+    known = caught.value.solution
+    assert isinstance(known, Solution)
+    assert known.length is None
+    assert known.n_bytes <= limit
+    assert known.h <= known.lower_bound <= 80
+    assert known.generated >= known.n_nodes > 100_000
+    assert isinstance(caught.value, LimitReachedError)
+    assert caught.value.exit_code == 5
+
+
+@pytest.mark.parametrize("search", GRAPH_SEARCHES)
+def test_memory_stays_within_its_limit_and_that_decides_nothing_else(search: str) -> None:
+    goal = blank_last(S3)
+    whole = search_best_first(HARDEST_8, goal, S3, search=search, weight=1.5)
+    for limit in (whole.n_bytes, whole.n_bytes - 1, (whole.n_bytes * 9) // 10):
+        try:
+            found = search_best_first(HARDEST_8, goal, S3, search=search, weight=1.5, memory_limit_bytes=limit)
+        except MemoryLimitError:
+            continue
+        assert found.n_bytes <= limit
+        assert (found.length, found.expanded, found.generated) == (whole.length, whole.expanded, whole.generated)
+
+
+@pytest.mark.tiny
+def test_limit_below_the_smallest_table_is_told() -> None:
+    with pytest.raises(MemoryLimitError, match="to begin with; raise --memory-limit"):
+        search_best_first(HARDEST_8, blank_last(S3), S3, memory_limit_bytes=1000)
+
+
+@pytest.mark.parametrize("search", ["a-star", "breadth-first", "bidirectional"])
+def test_report_is_told_progress_and_can_end_the_search(search: str) -> None:
+    told: list[Iteration] = []
+
+    def report(iteration: Iteration) -> None:
+        told.append(iteration)
+        if len(told) == 12:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search_best_first(hard_board(), blank_last(S4), S4, search=search, report=report)
+    assert [i.threshold for i in told] == sorted(i.threshold for i in told)
+    assert [i.generated for i in told] == sorted(i.generated for i in told)
+    assert told[-1].expanded > told[0].expanded
+
+
+@pytest.mark.tiny
+def test_what_cannot_be_searched_is_refused() -> None:
+    goal = blank_last(S3)
+    with pytest.raises(UnsolvableError, match="cannot be solved"):
+        search_best_first((2, 1, 3, 4, 5, 6, 7, 8, 0), goal, S3)
+    with pytest.raises(InputError, match="there are a-star, weighted-a-star, greedy, breadth-first, bidirectional"):
+        search_best_first(HARDEST_8, goal, S3, search="depth-first")
+    with pytest.raises(InputError, match="is not known; there are misplaced"):
+        search_best_first(HARDEST_8, goal, S3, heuristic="euclid")
+    for weight in (0.99, 101.0, float("nan")):
+        with pytest.raises(InputError, match="weights go from 1"):
+            search_best_first(HARDEST_8, goal, S3, search="weighted-a-star", weight=weight)
+
+
+@pytest.mark.tiny
+def test_known_length_contradicts_only_what_was_claimed() -> None:
+    def claims(length: int | None, lower_bound: int, bound: float | None) -> Solution:
+        goal, is_optimal = blank_last(S3), bound == 1.0
+        return Solution(goal, goal, length, None, is_optimal, bound, 0, lower_bound, 0, 0, 0.0)
+
+    for solution, allowed in (
+        (claims(31, 31, 1.0), {31}),
+        (claims(33, 25, 1.5), set(range(25, 34))),
+        (claims(33, 11, 1.5), set(range(22, 34))),
+        (claims(137, 21, 1.37), set(range(100, 138))),
+        (claims(45, 21, None), set(range(21, 46))),
+        (claims(None, 41, None), set(range(41, 200))),
+    ):
+        assert {shortest for shortest in range(200) if not solution.contradicts(shortest)} == allowed
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "greedy"])
+def test_keys_far_above_the_first_are_kept(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = BoardSize(3, 2)
+    goal = blank_last(size)
+    boards = list(naive_distances(size, goal))[::37]
+
+    def solve_all() -> list[tuple[int | None, int]]:
+        solver = GraphSolver(size, goal, search=search, heuristics=["misplaced"])
+        return [(found.length, found.expanded) for found in map(solver.solve, boards)]
+
+    roomy = solve_all()
+    monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)
+    assert solve_all() == roomy
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ["bits", "bytes"])
+def test_tables_are_asked_without_kernels_too(encoding: Encoding) -> None:
+    size = BoardSize(3, 2)
+    goal = blank_last(size)
+    with database_for("1,2,3/4,5", "3x2", encoding=encoding) as database:
+        solver = GraphSolver(size, goal, search="a-star", databases=[database])
+        alone = GraphSolver(size, goal, search="breadth-first")
+        for board, distance in list(naive_distances(size, goal).items())[::23]:
+            found = solver.solve(board)
+            assert (found.length, found.h) == (distance, database.probe(board).maximum)
+            assert found.expanded <= alone.solve(board).expanded

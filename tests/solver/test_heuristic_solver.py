@@ -1,0 +1,269 @@
+"""IDA* without databases: shortest solutions, the nodes of its naive twin, limits, threads."""
+
+import csv
+import time
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+from pdb_core.errors import GoalError, InputError
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
+from pdb_query import read_instances
+from solver import HeuristicSolver, Iteration, Limits, WorkerPool, replay
+from solver.engine.boards_search import SearchResult
+from solver.engine.heuristic_engine import heuristic_engine
+from solver.engine.ida_star import IdaStar
+from solver.engine.worker_pool import in_parallel
+from solver.heuristics import HEURISTICS, heuristic_tables
+from solver.heuristics.evaluate_kernels import evaluate
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, move_machine
+from tests import ROOT
+from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_manhattan, naive_shortest_solutions
+from tests.naive.classic_ida_star import naive_classic_thresholds
+from tests.solving import S3, S4, hard_board, node_counts, share, solvable_boards
+
+GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
+CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
+# Groups take seconds to make their tables and are searched like any other that is asked about a whole board.
+NAMES = [name for name in HEURISTICS if name != "triples"]
+CHOSEN = [*((name,) for name in NAMES), tuple(NAMES)]
+
+
+def ida_star_for(
+    size: BoardSize, goal: Board, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
+) -> IdaStar:
+    machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    return IdaStar(heuristic_engine(size, goal, names, machine), in_order=plain)
+
+
+def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> SearchResult:
+    result = searcher.search(board)
+    assert result.tiles is not None
+    replay(board, result.tiles, goal, size)
+    return result
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("names", CHOSEN)
+@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(2, 3), BoardSize(3, 2)], ids=str)
+def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[str, ...], plain: bool) -> None:
+    goal = blank_first(size) if plain else blank_last(size)
+    searcher = ida_star_for(size, goal, names, plain=plain)
+    boards = list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]
+    for board, distance in share(boards, 8):
+        assert len(solved(searcher, board, goal, size).tiles or ()) == distance
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.parametrize("names", CHOSEN)
+@pytest.mark.parametrize(
+    ("size", "goal"),
+    [
+        (S3, blank_last(S3)),
+        (S3, CENTRE),
+        (BoardSize(2, 4), (1, 2, 3, 0, 4, 5, 6, 7)),
+        (BoardSize(4, 2), tuple(range(8))),
+    ],
+)
+def test_lengths_of_samples_are_shortest(size: BoardSize, goal: Board, names: tuple[str, ...], plain: bool) -> None:
+    searcher = ida_star_for(size, goal, names, plain=plain)
+    distances = naive_distances(size, goal)
+    for board in solvable_boards(size, goal, 25, 5):
+        assert len(solved(searcher, board, goal, size).tiles or ()) == distances[board]
+
+
+def moved_at_random(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
+    """A board that many moves or fewer away from the goal."""
+    cells, blank = list(goal), goal.index(0)
+    rng = np.random.default_rng(seed)
+    for _ in range(n_moves):
+        cell = int(rng.choice(size.neighbours[blank]))
+        cells[blank], cells[cell] = cells[cell], 0
+        blank = cell
+    return tuple(cells)
+
+
+@pytest.mark.parametrize("names", [("manhattan",), ("linear-conflict",)])
+@pytest.mark.parametrize(
+    "size",
+    [BoardSize(3, 5), BoardSize(5, 3), BoardSize(2, 6), BoardSize(6, 2), BoardSize(5, 5), BoardSize(6, 6)],
+    ids=str,
+)
+def test_all_sizes_are_solved_as_without_pruning(size: BoardSize, names: tuple[str, ...]) -> None:
+    goal = snail(size)
+    pruning = ida_star_for(size, goal, names)
+    plain = ida_star_for(size, goal, ["manhattan"], plain=True)
+    for seed in range(3):
+        board = moved_at_random(goal, size, 61, seed)
+        result = solved(pruning, board, goal, size)
+        assert len(result.tiles or ()) == len(solved(plain, board, goal, size).tiles or ())
+        assert result.h >= naive_manhattan(board, goal, size)
+
+
+cached_tables = cache(heuristic_tables)
+
+
+def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) -> int:
+    """The largest of the heuristics, by the kernel, which has twins of its own; Manhattan distance is asked along."""
+    largest = evaluate(cached_tables(names, size, goal), np.array(board, dtype=np.uint8))
+    return int(largest) if names == ("misplaced",) else max(int(largest), naive_manhattan(board, goal, size))
+
+
+@pytest.mark.parametrize("plain", [pytest.param(True, marks=pytest.mark.tiny), False])
+@pytest.mark.parametrize("names", CHOSEN)
+def test_nodes_of_each_threshold_are_those_of_the_naive_twin(names: tuple[str, ...], plain: bool) -> None:
+    duplicates = naive_duplicates(2) if plain else machine_duplicates()
+    for goal in (blank_last(S3), CENTRE):
+        searcher = ida_star_for(S3, goal, names, plain=plain)
+        for board in (moved_at_random(goal, S3, 24, seed) for seed in range(3)):
+            if board == goal:
+                continue
+            result = searcher.search(board)
+            first = result.iterations[0].threshold
+            assert first - result.h in (0, 1)
+            expected = naive_classic_thresholds(
+                board, goal, S3, lambda at, goal=goal: naive_h(at, goal, S3, names), first, duplicates
+            )
+            found = node_counts(result.iterations)
+            # Only the order of the textbook has its nodes in the last threshold.
+            assert found == expected if plain else found[:-1] == expected[:-1]
+
+
+@cache
+def machine_duplicates() -> list[str]:
+    """The duplicates of the machine in use, which has its own naive twin, in letters."""
+    return [
+        "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
+        for length, codes in find_duplicates(DEFAULT_LENGTH).items()
+        for code in codes
+    ]
+
+
+@pytest.mark.tiny
+def test_boards_larger_than_6x6_are_refused() -> None:
+    size = BoardSize(7, 4)
+    with pytest.raises(InputError, match="go to boards of 6x6"):
+        ida_star_for(size, blank_last(size), ["manhattan"])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
+def test_all_shortest_solutions_are_counted(name: str) -> None:
+    size = BoardSize(3, 2)
+    goal = blank_last(size)
+    searcher = ida_star_for(size, goal, [name], keeps_equals=True)
+    for board, n_solutions in share(list(naive_shortest_solutions(size, goal).items())[::9], 4):
+        listed: list[tuple[int, ...]] = []
+        result = searcher.search(board, finds_all=True, listed=listed.append)
+        assert result.n_solutions == n_solutions == len(set(listed)) == len(listed)
+        assert result.is_complete
+
+
+# Limits
+
+
+@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
+def test_limits_of_nodes_are_kept(name: str) -> None:
+    searcher = ida_star_for(S4, blank_last(S4), [name])
+    result = searcher.search(hard_board(), Limits(nodes=100_000))
+    assert result.tiles is None
+    assert 100_000 <= result.generated < 100_004
+    assert result.h <= result.iterations[-1].threshold <= 80
+
+
+@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
+def test_limits_of_seconds_are_kept(name: str) -> None:
+    searcher = ida_star_for(S4, blank_last(S4), [name])
+    start = time.perf_counter()
+    assert searcher.search(hard_board(), Limits(seconds=0.2)).tiles is None
+    assert time.perf_counter() - start < 1.5
+
+
+def test_slices_of_a_slow_heuristic_are_short() -> None:
+    size = BoardSize(5, 5)
+    goal = blank_last(size)
+    searcher = ida_star_for(size, goal, ["triples"])
+    searcher.search(moved_at_random(goal, size, 20, 1))
+    board = (23, 24, *range(22, 4, -1), 4, 3, 1, 2, 0)
+    told: list[float] = []
+    searcher.search(board, Limits(seconds=1), report=lambda _iteration: told.append(time.perf_counter()))
+    # Some 60 ms each on a machine that is not busy: half a million nodes, as of other heuristics, take seconds.
+    assert len(told) > 5
+
+
+@pytest.mark.parametrize("name", ["manhattan", "misplaced"])
+def test_report_is_told_and_ctrl_c_ends_the_search(name: str) -> None:
+    told: list[Iteration] = []
+
+    def report(iteration: Iteration) -> None:
+        told.append(iteration)
+        if len(told) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ida_star_for(S4, blank_last(S4), [name]).search(hard_board(), report=report)
+    thresholds = [iteration.threshold for iteration in told]
+    assert thresholds == sorted(thresholds)
+    assert len(told) == 5
+    assert told[-1].generated > 0
+
+
+# Threads
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_helpers_change_neither_lengths_nor_finished_thresholds(n_workers: int, name: str) -> None:
+    goal = blank_last(S4)
+    searcher = ida_star_for(S4, goal, [name])
+    for seed in range(3):
+        board = moved_at_random(goal, S4, 150, seed)
+        alone = solved(searcher, board, goal, S4)
+        with WorkerPool(n_workers) as pool:
+            shared = searcher.search(board, pool=pool)
+        assert shared.tiles is not None
+        replay(board, shared.tiles, goal, S4)
+        assert len(shared.tiles) == len(alone.tiles or ())
+        assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_limits_end_a_shared_search() -> None:
+    searcher = ida_star_for(S4, blank_last(S4), ["manhattan"])
+    with WorkerPool(2) as pool:
+        result = searcher.search(hard_board(), Limits(nodes=500_000), pool=pool)
+    assert result.tiles is None
+    assert result.generated < 600_000
+
+
+# Published boards
+
+
+def test_nodes_of_published_boards_are_those_on_record() -> None:
+    """Exact to the node: any change of the search shows here."""
+    with GOLDEN.open(encoding="utf-8") as file:
+        records = [(row["heuristic"], row["search"], row["id"], int(row["generated"])) for row in csv.DictReader(file)]
+    instances = {instance.id: instance for instance in read_instances("korf100", None)}
+    goal = blank_first(S4)
+    assert len({identity for _name, _search, identity, _generated in records}) > 20
+    for name, kind in sorted({(name, kind) for name, kind, _id, _generated in records}):
+        searcher = ida_star_for(S4, goal, [name], plain=kind == "plain")
+        expected = {identity: generated for *key, identity, generated in records if key == [name, kind]}
+
+        def solve(identity: str, _report: object, _pool: object, searcher=searcher) -> int:
+            result = searcher.search(instances[identity].board)
+            assert len(result.tiles or ()) == instances[identity].optimal_length
+            return result.generated
+
+        assert dict(zip(expected, in_parallel(expected, solve, n_threads=2), strict=True)) == expected
+
+
+@pytest.mark.tiny
+def test_other_goals_are_refused() -> None:
+    solver = HeuristicSolver(S3, blank_last(S3), ["manhattan"])
+    with pytest.raises(GoalError, match="make one for another goal"):
+        solver.solve((1, 2, 3, 4, 5, 6, 7, 0, 8), CENTRE)

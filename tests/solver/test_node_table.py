@@ -1,0 +1,108 @@
+"""Packed boards and the table of nodes: packing, growing, what a limit of memory leaves."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pdb_core.errors import MemoryLimitError
+from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
+from solver.engine.unit_tables import N_MOVES
+from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
+from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
+from tests.naive.boards_and_tables import naive_moves
+
+SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
+
+
+@pytest.mark.tiny
+@given(st.sampled_from(SIZES), st.integers(0, 1 << 30))
+def test_packed_board_moves_as_the_board_does(size: BoardSize, seed: int) -> None:
+    packing = packing_of(size, blank_last(size))
+    board: Board = tuple(np.random.default_rng(seed).permutation(size.n_cells).tolist())
+    words = pack(packing, board)
+    assert np.all(words >= 0)
+    assert np.all(words <= KEY_MASK)
+    cells = np.zeros(size.n_cells, dtype=np.uint8)
+    blank = unpack(packing, words, 0, cells)
+    assert tuple(cells.tolist()) == board
+    assert board[blank] == 0
+    near = {tuple(pack(packing, after).tolist()) for _tile, after in naive_moves(board, size)}
+    child = np.zeros(packing.n_words, dtype=np.int64)
+    moved = set()
+    for move in range(N_MOVES):
+        if packing.cell_moves[blank] >> move & 1:
+            cell = int(packing.edge_cells[blank * N_MOVES + move])
+            move_packed(packing, words, 0, child, 0, board[cell], blank, cell)
+            moved.add(tuple(child.tolist()))
+    assert moved == near
+
+
+@pytest.mark.tiny
+def test_words_are_as_few_as_the_page_says() -> None:
+    words = {n: packing_of(BoardSize(n, n), blank_last(BoardSize(n, n))).n_words for n in range(2, 7)}
+    assert words == {2: 1, 3: 1, 4: 1, 5: 2, 6: 4}
+
+
+@pytest.mark.parametrize("size", [BoardSize(4, 4), BoardSize(5, 5), BoardSize(6, 6)], ids=str)
+def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
+    packing = packing_of(size, blank_last(size))
+    boards = [tuple(row) for row in random_boards(size, blank_last(size), 20_000, 1).tolist()]
+    table = node_table(packing, n_notes=1, n_values=3, memory_limit_bytes=None)
+    heard = 0
+
+    def hear() -> None:
+        nonlocal heard
+        heard += 1
+
+    for node, board in enumerate(boards):
+        if node + N_MOVES > table.capacity:
+            table.make_room(node, hear)
+        table.add(pack(packing, board), node)
+        table.values[3 * node] = node % 251
+    assert heard > 0
+    assert table.n_bytes == table.rows.nbytes + table.values.nbytes + table.slots.nbytes
+    for node, board in enumerate(boards):
+        words = pack(packing, board)
+        slot = first_slot(packing, words, 0, len(table.slots))
+        assert table.slots[find(packing, table.rows, table.row_size, table.slots, words, 0, slot)] == node + 1
+        assert table.values[3 * node] == node % 251
+    stranger = pack(packing, tuple(reversed(boards[0])))
+    slot = first_slot(packing, stranger, 0, len(table.slots))
+    assert find(packing, table.rows, table.row_size, table.slots, stranger, 0, slot) < 0
+
+
+def test_a_slot_that_is_free_is_found_after_few_steps() -> None:
+    # Boards near to each other, as a search meets them: the hash must scatter them as if by chance.
+    size = BoardSize(4, 4)
+    packing = packing_of(size, blank_last(size))
+    layer, seen = [blank_last(size)], {blank_last(size)}
+    while len(seen) < 20_000:
+        layer = sorted({near for board in layer for _tile, near in naive_moves(board, size)} - seen)
+        seen |= set(layer)
+    n_slots = 1 << 15
+    slots = [int(first_slot(packing, pack(packing, board), 0, n_slots)) for board in seen]
+    n_taken = len(set(slots))
+    expected = n_slots * (1 - (1 - 1 / n_slots) ** len(seen))
+    assert abs(n_taken - expected) < 0.02 * expected
+
+
+def grow_to_the_end(table: NodeTable) -> None:
+    """Grow as a search does that fills every row; with no node to enter anew, that takes no time."""
+    while True:
+        n_nodes = table.capacity - N_MOVES + 1
+        table.slots = np.zeros(len(table.slots), dtype=np.int32)
+        table.make_room(n_nodes, lambda: None)
+        assert table.n_bytes <= table.limit_bytes
+
+
+@pytest.mark.parametrize("limit", [150_000, 200_000, 300_000, 1_000_000, 1_000_003])
+def test_memory_is_used_up_to_the_limit_and_never_beyond(limit: int) -> None:
+    size = BoardSize(4, 4)
+    table = node_table(packing_of(size, blank_last(size)), n_notes=1, n_values=2, memory_limit_bytes=limit)
+    table.rows[:] = 0
+    with pytest.raises(MemoryLimitError, match=r"holds [0-9,]+ nodes in"):
+        grow_to_the_end(table)
+    # What is left is too small for more slots, or for one more node.
+    assert limit - table.n_bytes < max(4 * len(table.slots), 4 * (8 * 2 + 2))
+    assert table.n_bytes > limit / 2

@@ -1,0 +1,96 @@
+"""Constructors of solvers end, whatever the tables hold: they load kernels by searches that are limited."""
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pdb_cluster.solve_worker import WorkerTables, search_boards
+from pdb_core.errors import ClusterError, TableFileDamagedError
+from pdb_core.jit import program_version
+from pdb_core.puzzle import blank_last
+from pdb_query import Database, open_database
+from solver import GraphSolver, Limits, Solver
+from solver.engine.frontier import FrontierPart
+from tests.solving import S4
+from tests.tables import table_file
+
+# Slices of a search after which a test ends that would not end by itself.
+_MOST_SLICES = 100
+
+
+def damaged_copy(path: Path, folder: Path, *, at_goal: int, elsewhere: int) -> Path:
+    """Return a copy of a table file in bytes with other distances, which differ only at the goal."""
+    copy = folder / "damaged.h5"
+    shutil.copyfile(path, copy)
+    with open_database(path) as database:
+        content = np.fromfile(copy, dtype=np.uint8)
+        for index, entry in database.header.tables.items():
+            start = int(database.lookup_tables.table_start[index])
+            content[start : start + entry.n_bytes] = elsewhere
+            cells = [[database.goal.index(tile) for tile in entry.pattern.tiles]]
+            content[start + database.index(index).rank(cells)] = at_goal
+    content.tofile(copy)
+    return copy
+
+
+@pytest.fixture(params=[(0, 7), (9, 0), (0, 0), (40, 40)], ids=lambda values: f"goal {values[0]} others {values[1]}")
+def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The path of a damaged table file of the 15-puzzle."""
+    at_goal, elsewhere = request.param
+    sound = table_file("1,2,3/4,5,6/7,8,9/10,11,12/13,14,15", "4x4")
+    return damaged_copy(sound, tmp_path, at_goal=at_goal, elsewhere=elsewhere)
+
+
+def ends_after(search: Callable[..., Any], n_calls: int) -> Callable[..., Any]:
+    """Return the function, limited to `n_calls` calls."""
+    left = [n_calls]
+
+    def limited(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        assert left[0] > 0, "the search does not end"
+        return search(*args, **options)
+
+    return limited
+
+
+@pytest.mark.parametrize("options", [{}, {"plain": True}, {"reflects": False}, {"frontier_bytes": 1 << 20}], ids=str)
+def test_constructor_reports_a_table_that_leads_nowhere(
+    damaged: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FrontierPart, "search", ends_after(FrontierPart.search, _MOST_SLICES))
+    with open_database(damaged) as database, pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
+        Solver(database, **options)
+
+
+@pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "greedy"])
+def test_graph_solver_is_made_within_the_limit(damaged: Path, search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = []
+    real = GraphSolver.solve
+
+    def noting(self: GraphSolver, board: Any, *, limits: Limits | None = None, **options: Any) -> Any:
+        # Without a limit some of these searches fill the memory.
+        assert limits is not None
+        solution = real(self, board, limits=limits, **options)
+        generated.append(solution.generated)
+        return solution
+
+    monkeypatch.setattr(GraphSolver, "solve", noting)
+    # Some of these tables contradict the solution.
+    with open_database(damaged) as database, suppress(TableFileDamagedError):
+        GraphSolver(S4, blank_last(S4), search=search, databases=[database], memory_limit_bytes=50_000_000)
+    assert all(n <= 1_004 for n in generated)
+
+
+def test_worker_of_a_cluster_refuses_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its digests are those of the client, who has the same damaged file and has not verified it."""
+    monkeypatch.setattr(Database, "verify", lambda _: None)
+    with open_database(damaged) as database:
+        digest = database.header.digest()
+    tables = WorkerTables((str(damaged),), (digest,), plain=False, load="map", version=program_version())
+    with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged"):
+        search_boards([blank_last(S4)], tables, limits=Limits(), seconds=1.0)
