@@ -1,6 +1,6 @@
 """Making a way shorter: loops are cut out, and windows of it are searched anew.
 
-A way is the list of cells that the blank goes to. Boards are in pieces, see `constructive_kernels`.
+A way is the list of cells that the blank goes to. Boards are in pieces, see `line_by_line_kernels`.
 """
 
 import time
@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from solver.any_board.beam import Aim, BeamSearch
-from solver.any_board.constructive import Geometry, Pieces
-from solver.any_board.constructive_kernels import Int32s
-from solver.any_board.window_kernels import find_way
+from solver.large_boards.beam_search import Aim, BeamSearch
+from solver.large_boards.bounded_ida_star_kernels import find_way
+from solver.large_boards.line_by_line import Geometry, Pieces
+from solver.large_boards.line_by_line_kernels import Int32s
 
 Shorter = Callable[[Pieces, Int32s, int], list[int] | None]
 

@@ -1,5 +1,5 @@
 """Kernels of beam search: of each layer of boards only the most promising are kept. Boards are in pieces, see
-`constructive_kernels`.
+`line_by_line_kernels`.
 
 A beam looks for the wanted board, or for any board with the pieces of its *focus* in place. Boards are ranked by their
 estimates, the weighted Manhattan distances of their pieces, by how far the blank is from the nearest piece of the
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from solver.any_board.constructive_kernels import Int32s
-from solver.any_board.window_kernels import NOT_FOUND, distance
+from solver.large_boards.bounded_ida_star_kernels import NOT_FOUND, distance
+from solver.large_boards.line_by_line_kernels import Int32s
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, blank_last, format_board, is_solvable, random_boards, snail
 from solver import find_good_solution, replay
-from solver.any_board.beam import Aim, BeamSearch
-from solver.any_board.constructive import Pieces, geometry, in_pieces, solve_by_lines
-from solver.any_board.good_solution import manhattan_distance
-from solver.any_board.shorten import without_loops
-from solver.any_board.window_kernels import NOT_FOUND, find_way
+from solver.large_boards.beam_search import Aim, BeamSearch
+from solver.large_boards.bounded_ida_star_kernels import NOT_FOUND, find_way
+from solver.large_boards.line_by_line import Pieces, geometry, in_pieces, solve_by_lines
+from solver.large_boards.suboptimal import manhattan_distance
+from solver.large_boards.windows import without_loops
 from solver.solution import check_solution
 from tests.command_line import pdb, refused
 from tests.naive import boards_and_tables as naive

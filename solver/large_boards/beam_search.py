@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from solver.any_board.beam_kernels import N_CLASSES, Beam, Int64s, grow_beam, start_beam
-from solver.any_board.constructive import Geometry, Pieces
-from solver.any_board.constructive_kernels import Int32s
+from solver.large_boards.beam_search_kernels import N_CLASSES, Beam, Int64s, grow_beam, start_beam
+from solver.large_boards.line_by_line import Geometry, Pieces
+from solver.large_boards.line_by_line_kernels import Int32s
 
 # Between two looks at the clock, in cells copied.
 _SLICE_CELLS = 10_000_000

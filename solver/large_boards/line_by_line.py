@@ -12,7 +12,8 @@ import numpy as np
 
 from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.any_board.constructive_kernels import (
+from solver.large_boards.bounded_ida_star_kernels import find_way
+from solver.large_boards.line_by_line_kernels import (
     CORNER_CELLS,
     CORNER_DEPTH,
     CORNER_WIDTH,
@@ -23,7 +24,6 @@ from solver.any_board.constructive_kernels import (
     solve_line,
     solve_pieces,
 )
-from solver.any_board.window_kernels import find_way
 
 _REST_SIDE = 3
 # No rest takes more moves: 31 on 3x3.

@@ -1,8 +1,8 @@
 """A good solution of any board, without tables: not the shortest, but one that is found in a time one can choose.
 
-by lines   rows and columns are put in place from outside inwards          constructive.py
-by beams   the same, each part by a beam search that minds the others too  beam.py
-shortened  windows of the solution are searched anew                       shorten.py
+by lines   rows and columns are put in place from outside inwards          line_by_line.py
+by beams   the same, each part by a beam search that minds the others too  beam_search.py
+shortened  windows of the solution are searched anew                       windows.py
 replayed   move by move to the goal, before anyone is told                 solution.py
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from pdb_core.errors import UnsolvableError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, check_board, format_board, is_solvable, why_unsolvable
-from solver.any_board.beam import Aim, BeamSearch
-from solver.any_board.constructive import (
+from solver.large_boards.beam_search import Aim, BeamSearch
+from solver.large_boards.line_by_line import (
     Geometry,
     Part,
     Pieces,
@@ -29,8 +29,8 @@ from solver.any_board.constructive import (
     solve_part,
     solve_rest,
 )
-from solver.any_board.constructive_kernels import Bytes, Int32s
-from solver.any_board.shorten import Windows, without_loops
+from solver.large_boards.line_by_line_kernels import Bytes, Int32s
+from solver.large_boards.windows import Windows, without_loops
 from solver.solution import check_solution, one_move_away
 
 # Parts of lines by beams: what a cell of distance counts for the pieces of the part, and for the others, which count

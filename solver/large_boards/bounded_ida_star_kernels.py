@@ -1,9 +1,9 @@
 """The kernel that looks for a shortest way between two boards near each other: bounded IDA*. Boards are in pieces, see
-`constructive_kernels`.
+`line_by_line_kernels`.
 """
 
 from pdb_core.jit import kernel
-from solver.any_board.constructive_kernels import Int32s
+from solver.large_boards.line_by_line_kernels import Int32s
 
 NOT_FOUND = -1
 

@@ -1,1 +1,0 @@
-"""A good solution of a board of any size. Start reading in `good_solution`."""

@@ -1,0 +1,1 @@
+"""A good solution of a board of any size. Start reading in `suboptimal`."""
