@@ -111,10 +111,10 @@ class _Patterns:
         written = self._writer.written
         with ThreadPoolExecutor(1) as background:
             try:
-                for index, pattern in enumerate(self._plan.partition.patterns):
-                    use = self._plan.patterns[index].use
+                for index, entry in enumerate(self._plan.patterns):
+                    use = entry.use
                     if use is not None:
-                        searches.append(replace(searches[use.index], pattern=pattern, seconds=0.0))
+                        searches.append(replace(searches[use.index], spec=entry.spec, seconds=0.0))
                     elif index in written:
                         searches.append(written[index].table)
                     else:
@@ -139,11 +139,7 @@ class _Patterns:
             self._show(BuildProgress(index, pattern, depth, n_reached, n_states))
 
         return search_pattern(
-            plan.size,
-            plan.goal,
-            pattern,
-            plan.encoding,
-            plan.partition.cost,
+            plan.patterns[index].spec,
             n_threads=plan.n_threads,
             progress=report_depth,
             keeper=PatternKeeper(self._keeper, self._folder, index, self._say, self._written_tables),

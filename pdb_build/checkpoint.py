@@ -140,20 +140,16 @@ def _table_record(written: WrittenTable) -> dict[str, Any]:
         "sha256": written.sha256,
         "histogram": table.histogram,
         "states_per_depth": table.states_per_depth,
-        "entries": table.n_entries,
-        "bytes": table.n_bytes,
         "seconds": table.seconds,
     }
 
 
 def _table_of(record: dict[str, Any], index: int, plan: BuildPlan) -> WrittenTable:
     table = PatternTable(
-        plan.partition.patterns[index],
+        plan.patterns[index].spec,
         np.empty(0, dtype=np.uint8),
         tuple(record["histogram"]),
         tuple(record["states_per_depth"]),
-        record["entries"],
-        record["bytes"],
         record["seconds"],
     )
     return WrittenTable(table, record["offset"], record["sha256"])

@@ -23,7 +23,6 @@ distance <= d. It follows that the reached states are those the goal can reach, 
 How d was found plays no part in this. The kernels check 1 to 3 for every state and every transition.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,12 +34,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import UNREACHED, compare_with_bits, compare_with_table, expand_level, prove_blocks
-from pdb_build.deep_check_space import Bytes, StateSpace, check_n_tiles, estimate_space, state_space
-from pdb_core.cost import DEFAULT_COST, Cost
-from pdb_core.encoding import Encoding, check_encoding
+from pdb_build.deep_check_space import Bytes, StateSpace, estimate_space, state_space
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
-from pdb_core.puzzle import Board, BoardSize, check_board
 from pdb_core.ranking import PatternIndex
+from pdb_core.table_spec import TableSpec
 
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")
@@ -77,43 +74,38 @@ class Proof:
 
 
 def prove_table(
-    size: BoardSize,
-    goal: Board,
-    tiles: tuple[int, ...],
+    spec: TableSpec,
     table: Bytes,
-    encoding: Encoding = "bytes",
-    cost: Cost = DEFAULT_COST,
     *,
     n_threads: int,
     progress: Progress = lambda stage, fraction: None,  # noqa: ARG005
 ) -> Proof:
-    """Prove a table of the pattern `tiles` (ascending) right, entry for entry.
+    """Prove that every entry of a table is right.
 
-    `cost` says which moves the distances count; where every move does, the encoding is `bits`.
-    `table` is uint8[n! / (n-k)!] in the order of `PatternIndex`, or uint8[n_blocks * (k! + 7) // 8] in bits; read-only
-    or not; it is not changed. Needs about
-    `required_bytes` of memory. `progress(stage, fraction)` is called in the calling thread, several times a second.
+    `table` is uint8[n! / (n-k)!] in the order of `PatternIndex`, or uint8[n_blocks * (k! + 7) // 8] in bits; it is not
+    changed. Needs about `required_bytes` of memory. `progress(stage, fraction)` is called in the calling thread,
+    several times a second.
 
-    Raises `TableFileDamagedError` where an entry is wrong, naming the first, or where their number is; `BoardError`
-    where `goal` is no board of that size; `ValueError` where the tiles are not ascending tiles of the board, 1 to 10 of
-    them, or `table` is no uint8 array; `WrongAnswerError` where the derived distances fail their own proof, a fault of
-    the program or of the machine's memory. KeyboardInterrupt passes through within a fraction of a second.
+    Raises `TableFileDamagedError` for the first wrong entry or a wrong number of entries, `ValueError` for an array
+    that is not uint8, and `WrongAnswerError` if the derived distances fail their own proof, a fault of the program or
+    of the machine's memory. KeyboardInterrupt passes through within a fraction of a second.
     """
     start_s = time.perf_counter()
-    _check_request(size, goal, tiles, table)
-    check_encoding(encoding, cost)
+    tiles = spec.pattern.tiles
     progress("listing the moves", 0.0)
-    space = state_space(size, len(tiles), cost)
-    n_bytes = space.n_blocks * -(-space.n_orders // 8) if encoding == "bits" else space.n_sets * space.n_orders
-    entries = _flat_table(size, tiles, table, n_bytes)
-    goal_state = space.state_of(goal, tiles)
+    space = state_space(spec.size, spec.n_tiles, spec.cost)
+    is_bits = spec.encoding == "bits"
+    # Not `spec.n_bytes`: the check counts blocks by itself.
+    n_bytes = space.n_blocks * -(-space.n_orders // 8) if is_bits else space.n_sets * space.n_orders
+    entries = _flat_table(spec, table, n_bytes)
+    goal_state = space.state_of(spec.goal, tiles)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as executor:
         crew = _Crew(executor, n_threads, progress)
         distances = _derive_distances(space, goal_state, crew)
         derived_s = time.perf_counter()
         n_reached, max_distance = _prove_distances(space, goal_state, distances, crew)
         proved_s = time.perf_counter()
-        if encoding == "bits":
+        if is_bits:
             _compare_bits(space, tiles, distances, entries, crew)
             n_entries, n_unreached = space.n_states, space.n_states - n_reached
         else:
@@ -136,33 +128,23 @@ def prove_table(
     )
 
 
-def required_bytes(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> int:
-    """Estimate of the memory `prove_table` needs, without the table itself; takes milliseconds whatever the board.
-
-    Raises `ValueError` where no pattern of that board has so many tiles.
-    """
-    space = estimate_space(size, n_tiles, cost)
-    distances = space.n_blocks * _row_length(math.factorial(n_tiles))
+def required_bytes(spec: TableSpec) -> int:
+    """Estimate the memory that `prove_table` needs beside the table, in milliseconds for any board."""
+    space = estimate_space(spec.size, spec.n_tiles, spec.cost)
+    distances = space.n_blocks * _row_length(spec.n_orders)
     # Listing the moves takes more than the list does, but is over when the distances come. Of the memory it frees, the
     # allocator keeps the pieces below 32 MB.
     proving = min(space.listing_bytes, 2**25) + space.listed_bytes + distances
     return int(space.permutation_bytes + max(space.listing_bytes, proving))
 
 
-def _check_request(size: BoardSize, goal: Board, tiles: tuple[int, ...], table: Bytes) -> None:
-    check_board(goal, size)
-    check_n_tiles(size, len(tiles))
-    if list(tiles) != sorted(set(tiles)) or not 1 <= tiles[0] <= tiles[-1] < size.n_cells:
-        raise ValueError(f"tiles {tiles} must be ascending, from 1 to {size.n_cells - 1}")
+def _flat_table(spec: TableSpec, table: Bytes, n_bytes: int) -> Bytes:
+    """Return the table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
     if table.dtype != np.uint8:
         raise ValueError(f"a table has dtype uint8, not {table.dtype}")
-
-
-def _flat_table(size: BoardSize, tiles: tuple[int, ...], table: Bytes, n_bytes: int) -> Bytes:
-    """The table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
     if table.size != n_bytes:
         raise TableFileDamagedError(
-            f"the table of pattern {_listed(tiles)} has {table.size} bytes where a {size} board needs {n_bytes}; "
+            f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs {n_bytes}; "
             "rebuild it with pdb build"
         )
     entries = np.ascontiguousarray(table).reshape(-1).view()

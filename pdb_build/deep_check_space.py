@@ -19,7 +19,6 @@ Bytes = npt.NDArray[np.uint8]
 Masks = npt.NDArray[np.int64]
 
 NO_JUMP = -1
-_MAX_TILES = 10
 _SAMPLED_SETS = 20_000
 
 
@@ -109,11 +108,7 @@ def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Sta
 
 
 def estimate_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> SpaceEstimate:
-    """Estimate a state space without listing it; takes milliseconds whatever the board.
-
-    Raises `ValueError` where no pattern of that board has so many tiles.
-    """
-    check_n_tiles(size, n_tiles)
+    """Estimate a state space without listing it, in milliseconds for any board."""
     n_sets, n_orders = math.comb(size.n_cells, n_tiles), math.factorial(n_tiles)
     if n_sets <= _SAMPLED_SETS:
         sample = lexicographic_cell_sets(size.n_cells, n_tiles)
@@ -134,13 +129,6 @@ def estimate_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
         listed_bytes=n_sets * (size.n_cells + 16 + 30 * regions_a_set + 6 * moves_a_set),
         permutation_bytes=(n_jumps + n_tiles + 8) * n_orders * _permutation_type(n_orders).itemsize,
     )
-
-
-def check_n_tiles(size: BoardSize, n_tiles: int) -> None:
-    """Raise `ValueError` where no pattern of that board has so many tiles."""
-    most = min(_MAX_TILES, size.n_cells - 1)
-    if not 1 <= n_tiles <= most:
-        raise ValueError(f"a pattern on a {size} board has 1 to {most} tiles, not {n_tiles}")
 
 
 def jump_permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt.NDArray[np.unsignedinteger]:

@@ -6,40 +6,33 @@ blank can go from one place to the other at no cost, then it takes each state to
 `deep_check` proves of the other's table holds of the pattern.
 """
 
-from pdb_core.cost import Cost
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import BLANK
+from pdb_core.table_spec import TableSpec
 
 
-def prove_use(
-    size: BoardSize,
-    goal: Board,
-    tiles: tuple[int, ...],
-    first_tiles: tuple[int, ...],
-    cell_map: tuple[int, ...],
-    cost: Cost,
-) -> None:
-    """Prove that the distances of the pattern `tiles` are those of `first_tiles` with cells mapped by `cell_map`.
+def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> None:
+    """Prove that the distances of `pattern` are those of `table` with cells mapped by `cell_map`.
 
-    Raises `TableFileDamagedError` where they need not be.
+    Raises `TableFileDamagedError` if they need not be.
     """
-    n = size.n_cells
-    pairs = {(cell, near) for cell in range(n) for near in size.neighbours[cell]}
+    goal, n = table.goal, table.size.n_cells
+    pairs = {(cell, near) for cell in range(n) for near in table.size.neighbours[cell]}
     keeps_moves = sorted(cell_map) == list(range(n)) and {(cell_map[a], cell_map[b]) for a, b in pairs} == pairs
-    taken = {goal.index(tile) for tile in first_tiles}
-    if not keeps_moves or {cell_map[goal.index(tile)] for tile in tiles} != taken:
-        raise _wrong_use(tiles, first_tiles)
+    taken = {goal.index(tile) for tile in table.pattern.tiles}
+    if not keeps_moves or {cell_map[goal.index(tile)] for tile in pattern.tiles} != taken:
+        raise _wrong_use(pattern, table.pattern)
     start, end = cell_map[goal.index(BLANK)], goal.index(BLANK)
     reached = {start}
-    if cost == "additive":
+    if table.cost == "additive":
         for _ in range(n):  # a way visits each cell once at most
             reached |= {b for a, b in pairs if a in reached and b not in taken}
     if end not in reached:
-        raise _wrong_use(tiles, first_tiles)
+        raise _wrong_use(pattern, table.pattern)
 
 
-def _wrong_use(tiles: tuple[int, ...], first_tiles: tuple[int, ...]) -> TableFileDamagedError:
-    one, other = (",".join(map(str, pattern)) for pattern in (tiles, first_tiles))
+def _wrong_use(pattern: Pattern, first: Pattern) -> TableFileDamagedError:
     return TableFileDamagedError(
-        f"pattern {one} has other distances than pattern {other}, whose table it uses; rebuild it with pdb build"
+        f"pattern {pattern} has other distances than pattern {first}, whose table it uses; rebuild it with pdb build"
     )

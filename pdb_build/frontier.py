@@ -12,9 +12,8 @@ from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
 from pdb_core.encoding import UNREACHED, block_bytes
-from pdb_core.layout import PatternLayout
-from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Board
+from pdb_core.layout import pattern_layout
+from pdb_core.table_spec import TableSpec
 
 Table = npt.NDArray[np.uint8]
 Arrays = dict[str, npt.NDArray[Any]]
@@ -27,7 +26,8 @@ _SLAB_STATES = 5_000_000
 class Frontier(ABC):
     """A search of one pattern between two slabs of a level."""
 
-    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
+    def __init__(self, spec: TableSpec) -> None:
+        layout = pattern_layout(spec.size, spec.n_tiles, spec.cost)
         blocks = layout.blocks
         words = word_layout(blocks.n_tiles, blocks.size.width)
         n_row = words.row_bytes // 8
@@ -38,7 +38,7 @@ class Frontier(ABC):
         self._n_active = np.zeros(blocks.n_blocks, dtype=np.int32)
         self._scratch = local()
 
-        block, self._goal_rank = blocks.state_of(goal, pattern.tiles)
+        block, self._goal_rank = blocks.state_of(spec.goal, spec.pattern.tiles)
         self._goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
         self._goal_slot = slot = int(words.slot_of_rank[self._goal_rank])
         self._frontier[block, slot // 64] = np.uint64(1 << (slot % 64))
@@ -89,8 +89,8 @@ class Frontier(ABC):
 class BytesFrontier(Frontier):
     """Writes the additive minimum as it searches. Threads take whole cell sets, to find the least of their regions."""
 
-    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern) -> None:
-        super().__init__(layout, goal, pattern)
+    def __init__(self, spec: TableSpec) -> None:
+        super().__init__(spec)
         blocks = self._blocks
         self._seen = np.zeros((blocks.n_sets, self._frontier.shape[1]), dtype=np.uint64)
         # Not filled: the threads touch its pages first, in parallel, which takes half the time.
@@ -127,8 +127,8 @@ class BitsFrontier(Frontier):
     `spill` has some of the bits kept in a file. Raises `DiskFullError` and `OutputError` if that cannot be made.
     """
 
-    def __init__(self, layout: PatternLayout, goal: Board, pattern: Pattern, spill: Spill | None = None) -> None:
-        super().__init__(layout, goal, pattern)
+    def __init__(self, spec: TableSpec, spill: Spill | None = None) -> None:
+        super().__init__(spec)
         self._bits = BitRows(self._slabs, self._frontier.shape[1], spill)
 
     def _own_arrays(self) -> Arrays:

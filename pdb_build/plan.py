@@ -10,16 +10,16 @@ import numpy as np
 from pdb_build.bit_rows import PIECE_BYTES
 from pdb_build.partial_folder import held_table_bytes
 from pdb_build.words import row_bytes
-from pdb_core.cost import Cost
-from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes, check_encoding
+from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
-from pdb_core.layout import count_blocks, count_regions_of, jump_positions
+from pdb_core.layout import count_regions_of, jump_positions
 from pdb_core.messages import format_bytes
 from pdb_core.pattern import MAX_PATTERN_TILES, Catalogue, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES
 from pdb_core.shared_tables import TableUse, own_tables, shared_tables
+from pdb_core.table_spec import TableSpec, table_specs
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
@@ -39,14 +39,31 @@ class PatternPlan:
     `use` is None where the pattern is searched; else it uses the table of another, and takes no bytes of its own.
     """
 
-    pattern: Pattern
-    n_entries: int
-    n_bytes: int
-    n_states: int
+    spec: TableSpec
+    n_blocks: int
     states_are_exact: bool
     memory_bytes: int
     use: TableUse | None = None
     spilled_bytes: int = 0
+
+    @property
+    def pattern(self) -> Pattern:
+        return self.spec.pattern
+
+    @property
+    def n_states(self) -> int:
+        return self.n_blocks * self.spec.n_orders
+
+    @property
+    def n_entries(self) -> int:
+        return self.spec.n_entries if self.spec.encoding == "bytes" else self.n_states
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the table in the file."""
+        if self.use is not None:
+            return 0
+        return self.spec.n_bytes if self.spec.encoding == "bytes" else self.n_blocks * block_bytes(self.spec.n_tiles)
 
     @property
     def held_bytes(self) -> int:
@@ -114,13 +131,13 @@ def plan_build(
 
     Raises `InputError` where tables of the partition's cost are not written in `encoding`.
     """
-    check_encoding(encoding, partition.cost)
+    specs = table_specs(goal, partition, encoding)
     if isinstance(partition, Catalogue) and encoding != "bits":
         raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
     uses = shared_tables(size, goal, partition) if share_tables else own_tables(size, len(partition.patterns))
     patterns = tuple(
-        _plan_pattern(size, pattern, encoding, partition.cost, None if use.index == index else use)
-        for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True))
+        _plan_pattern(spec, None if use.index == index else use)
+        for index, (spec, use) in enumerate(zip(specs, uses, strict=True))
     )
     memory = available_memory()
     patterns, overlaps_writing = _fit(encoding, patterns, memory)
@@ -137,7 +154,7 @@ def plan_build(
         _FILE_OVERHEAD_BYTES + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         memory,
         available_disk(out.absolute().parent) + held_table_bytes(out),
-        2 * max(_checkpoint_bytes(size, entry.pattern.n_tiles, encoding, partition.cost) for entry in searched),
+        2 * max(_checkpoint_bytes(entry.spec, entry.n_blocks) for entry in searched),
         overlaps_writing,
     )
 
@@ -145,7 +162,7 @@ def plan_build(
 def check_plan(plan: BuildPlan) -> None:
     """Raise `MemoryLimitError` or `DiskFullError`, saying what would fit, where the build has no room."""
     if plan.memory_bytes > plan.available_memory:
-        largest = _largest_pattern_that_fits(plan.size, plan.encoding, plan.partition.cost, plan.available_memory)
+        largest = _largest_pattern_that_fits(plan)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
         raise MemoryLimitError(
             f"building {plan.partition.name} for {plan.size} needs {format_bytes(plan.memory_bytes)} of memory, "
@@ -159,18 +176,9 @@ def check_plan(plan: BuildPlan) -> None:
         )
 
 
-def _plan_pattern(
-    size: BoardSize, pattern: Pattern, encoding: Encoding, cost: Cost, use: TableUse | None
-) -> PatternPlan:
-    n_blocks, exact = _count_blocks(size, pattern.n_tiles, cost)
-    n_states = n_blocks * math.factorial(pattern.n_tiles)
-    n_entries, n_bytes = n_states, n_blocks * block_bytes(pattern.n_tiles)
-    if encoding == "bytes":
-        n_entries = n_bytes = pattern.n_entries(size)
-    if use is not None:
-        return PatternPlan(pattern, n_entries, 0, n_states, exact, 0, use)
-    memory_bytes = _search_bytes(size, pattern.n_tiles, encoding, cost)
-    return PatternPlan(pattern, n_entries, n_bytes, n_states, exact, memory_bytes)
+def _plan_pattern(spec: TableSpec, use: TableUse | None) -> PatternPlan:
+    n_blocks, exact = _count_blocks(spec)
+    return PatternPlan(spec, n_blocks, exact, 0 if use else _search_bytes(spec, n_blocks), use)
 
 
 def _fit(encoding: Encoding, patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
@@ -187,7 +195,7 @@ def _fit(encoding: Encoding, patterns: tuple[PatternPlan, ...], memory: int) -> 
 
 def _spilled_bytes(entry: PatternPlan, memory: int) -> int:
     """Return the bytes of bits that a search keeps in a file, so that the process takes at most `memory` bytes."""
-    return max(0, min(_bits_bytes(entry.pattern.n_tiles, entry.n_states), entry.memory_bytes + PROCESS_BYTES - memory))
+    return max(0, min(entry.n_blocks * row_bytes(entry.spec.n_tiles), entry.memory_bytes + PROCESS_BYTES - memory))
 
 
 def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
@@ -197,56 +205,52 @@ def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
     return max(entry.held_bytes + table for entry, table in zip(searched, before, strict=False)) + PROCESS_BYTES
 
 
-@lru_cache(maxsize=64)
-def _search_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost) -> int:
-    """Memory of a search."""
-    n_orders = math.factorial(n_tiles)
-    n_sets = math.comb(size.n_cells, n_tiles)
-    n_blocks = _count_blocks(size, n_tiles, cost)[0]
-    n_jumps = len(jump_positions(n_tiles, size.width))
+def _search_bytes(spec: TableSpec, n_blocks: int) -> int:
+    """Return the memory of a search."""
+    n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     # A cell of a region has at most 4 neighbours; a block has at most as many transitions as such pairs.
-    n_free = size.n_cells - n_tiles
-    n_transitions = n_sets * 4 * (n_free if cost == "every-move" else min(n_tiles, n_free))
+    n_free = spec.size.n_cells - spec.n_tiles
+    n_transitions = spec.n_sets * 4 * (n_free if spec.cost == "every-move" else min(spec.n_tiles, n_free))
     return (
-        _checkpoint_bytes(size, n_tiles, encoding, cost)
-        + n_jumps * row_bytes(n_tiles) * 12  # where jumps take words
-        + n_orders * (16 * n_tiles + 64)  # their making
-        + n_sets * (32 + size.n_cells) + n_blocks * 20 + n_transitions * 6  # layout
+        _checkpoint_bytes(spec, n_blocks)
+        + n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
+        + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
+        + spec.n_sets * (32 + spec.size.n_cells) + n_blocks * 20 + n_transitions * 6  # layout
     )  # fmt: skip
 
 
-@lru_cache(maxsize=64)
-def _checkpoint_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost) -> int:
-    """What a search has found out, at any time."""
-    n_sets = math.comb(size.n_cells, n_tiles)
-    n_blocks = _count_blocks(size, n_tiles, cost)[0]
+def _checkpoint_bytes(spec: TableSpec, n_blocks: int) -> int:
+    """Return the bytes of the arrays of a search."""
     # Frontier and bits, or frontier, what is seen, and the table.
-    rows = 2 * n_blocks if encoding == "bits" else n_blocks + n_sets
-    table = 0 if encoding == "bits" else n_sets * math.factorial(n_tiles)
-    return rows * row_bytes(n_tiles) + table + 4 * n_blocks
+    rows = 2 * n_blocks if spec.encoding == "bits" else n_blocks + spec.n_sets
+    table = 0 if spec.encoding == "bits" else spec.n_bytes
+    return rows * row_bytes(spec.n_tiles) + table + 4 * n_blocks
+
+
+def _count_blocks(spec: TableSpec) -> tuple[int, bool]:
+    """Return the number of blocks, and whether it is exact: for many cell sets it is estimated from a sample."""
+    if spec.n_sets <= _COUNTED_SETS or spec.cost == "every-move":
+        return spec.n_blocks, True
+    return _sampled_blocks(spec.size, spec.n_tiles), False
 
 
 @lru_cache(maxsize=64)
-def _count_blocks(size: BoardSize, n_tiles: int, cost: Cost) -> tuple[int, bool]:
-    n_sets = math.comb(size.n_cells, n_tiles)
-    if n_sets <= _COUNTED_SETS or cost == "every-move":
-        return count_blocks(size, n_tiles, cost), True
+def _sampled_blocks(size: BoardSize, n_tiles: int) -> int:
     generator = np.random.default_rng(0)
     occupied = np.argsort(generator.random((20_000, size.n_cells)), axis=1)[:, :n_tiles]
     sample = (np.int64(1) << occupied.astype(np.int64)).sum(axis=1)
-    return round(int(count_regions_of(size, sample)[-1]) / len(sample) * n_sets), False
+    return round(int(count_regions_of(size, sample)[-1]) / len(sample) * math.comb(size.n_cells, n_tiles))
 
 
-def _bits_bytes(n_tiles: int, n_states: int) -> int:
-    """Bytes of the rows of bits of a search: what it can keep in a file."""
-    return n_states // math.factorial(n_tiles) * row_bytes(n_tiles)
-
-
-def _largest_pattern_that_fits(size: BoardSize, encoding: Encoding, cost: Cost, memory: int) -> int:
-    for n_tiles in range(min(MAX_PATTERN_TILES, size.n_cells - 1), 0, -1):
-        needed = _search_bytes(size, n_tiles, encoding, cost) + PROCESS_BYTES
-        if encoding == "bits":
-            needed -= _count_blocks(size, n_tiles, cost)[0] * row_bytes(n_tiles)
-        if needed <= memory:
+def _largest_pattern_that_fits(plan: BuildPlan) -> int:
+    """Return the number of tiles of the largest pattern that the memory has room for, 0 if there is none."""
+    for n_tiles in range(min(MAX_PATTERN_TILES, plan.size.n_cells - 1), 0, -1):
+        pattern = Pattern(tuple(range(1, n_tiles + 1)))
+        spec = TableSpec(plan.size, plan.goal, pattern, plan.encoding, plan.partition.cost)
+        n_blocks = _count_blocks(spec)[0]
+        needed = _search_bytes(spec, n_blocks) + PROCESS_BYTES
+        if plan.encoding == "bits":
+            needed -= n_blocks * row_bytes(n_tiles)
+        if needed <= plan.available_memory:
             return n_tiles
     return 0

@@ -10,13 +10,11 @@ import numpy as np
 
 from pdb_build.bit_rows import Spill
 from pdb_build.frontier import Arrays, BitsFrontier, BytesFrontier, Frontier, Table
-from pdb_core.cost import DEFAULT_COST, Cost
-from pdb_core.encoding import UNREACHED, Encoding, count_entries
+from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
-from pdb_core.layout import pattern_layout
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Board, BoardSize
 from pdb_core.sent_size import ReportsSize
+from pdb_core.table_spec import TableSpec
 
 # Called from the main thread with (depth, states reached so far, states in all).
 Progress = Callable[[int, int, int], None]
@@ -26,18 +24,28 @@ Progress = Callable[[int, int, int], None]
 class PatternTable(ReportsSize):
     """The distances of one pattern.
 
-    table             uint8[n_bytes] in the encoding asked for; empty once it is written
+    table             uint8[n_bytes] in the encoding of `spec`; empty once it is written
     histogram         entries at each distance
-    states_per_depth  blank-aware states at each distance; in bits these are the entries
+    states_per_depth  zero-aware states at each distance; in bits these are the entries
     """
 
-    pattern: Pattern
+    spec: TableSpec
     table: Table
     histogram: tuple[int, ...]
     states_per_depth: tuple[int, ...]
-    n_entries: int
-    n_bytes: int
     seconds: float
+
+    @property
+    def pattern(self) -> Pattern:
+        return self.spec.pattern
+
+    @property
+    def n_entries(self) -> int:
+        return self.spec.n_entries
+
+    @property
+    def n_bytes(self) -> int:
+        return self.spec.n_bytes
 
     @property
     def n_unreached(self) -> int:
@@ -96,19 +104,14 @@ class SearchKeeper(Protocol):
 
 
 def search_pattern(
-    size: BoardSize,
-    goal: Board,
-    pattern: Pattern,
-    encoding: Encoding,
-    cost: Cost = DEFAULT_COST,
+    spec: TableSpec,
     *,
     n_threads: int,
     progress: Progress | None = None,
     keeper: SearchKeeper | None = None,
     spill: Spill | None = None,
 ) -> PatternTable:
-    """Distances of all placements of `pattern` from `goal`; `cost` says which moves count. Where every move does, the
-    encoding is `bits`.
+    """Return the distances of all placements of a pattern from the goal.
 
     `spill` keeps some of the bits in a file, which takes less memory. The result depends neither on `n_threads` nor on
     `spill` nor on `keeper`.
@@ -117,26 +120,21 @@ def search_pattern(
     file of `spill` cannot be written or read; and what `keeper` raises.
     """
     start = time.perf_counter()
-    layout = pattern_layout(size, pattern.n_tiles, cost)
-    frontier = (
-        BitsFrontier(layout, goal, pattern, spill) if encoding == "bits" else BytesFrontier(layout, goal, pattern)
-    )
-    n_states = layout.blocks.n_blocks * layout.blocks.n_orders
-    n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
+    frontier = BitsFrontier(spec, spill) if spec.encoding == "bits" else BytesFrontier(spec)
     begin = SearchPosition() if keeper is None else keeper.restore(frontier.arrays())
     levels = _Levels(frontier, begin, start, keeper)
     with ThreadPoolExecutor(n_threads) as pool:
         try:
             while levels.advance(pool):
                 if progress is not None:
-                    progress(levels.position.level - 1, sum(levels.position.states_per_depth), n_states)
+                    progress(levels.position.level - 1, sum(levels.position.states_per_depth), spec.n_states)
                 if levels.position.level == UNREACHED:
                     raise LimitReachedError(
-                        f"pattern {pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
+                        f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                     )
             entries_per_depth = list(levels.position.entries_per_depth)
             states_per_depth = levels.position.states_per_depth
-            is_complete = sum(entries_per_depth) == n_entries
+            is_complete = sum(entries_per_depth) == spec.n_entries
             table = frontier.finish(is_complete, pool)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -144,16 +142,14 @@ def search_pattern(
                 levels.keep_at_interrupt()
             raise
     if progress is not None:  # where only one tile or none is outside the pattern, the rest cannot be reached
-        progress(len(states_per_depth) - 1, n_states, n_states)
+        progress(len(states_per_depth) - 1, spec.n_states, spec.n_states)
     while entries_per_depth[-1] == 0:  # the last blank-aware levels may reach no arrangement for the first time
         entries_per_depth.pop()
     return PatternTable(
-        pattern,
+        spec,
         table,
         tuple(entries_per_depth),
         states_per_depth,
-        n_entries,
-        table.size,
         begin.seconds + time.perf_counter() - start,
     )
 

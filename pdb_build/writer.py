@@ -13,7 +13,7 @@ from pdb_build.durable import digest_of, sync, write_and_sync, writing_errors
 from pdb_build.hdf5_writing import hdf5_file
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
-from pdb_core.encoding import Encoding, count_table_bytes
+from pdb_core.encoding import Encoding
 from pdb_core.errors import OutputError
 from pdb_core.pattern import Partition
 from pdb_core.puzzle import Board, BoardSize
@@ -27,6 +27,7 @@ from pdb_core.schema import (
     write_header,
 )
 from pdb_core.shared_tables import TableUse, own_tables
+from pdb_core.table_spec import table_specs
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class TableFileWriter:
         self.path = folder.out
         self._temporary = folder.table
         self._size, self._goal, self._partition, self._encoding = size, goal, partition, encoding
+        self._specs = table_specs(goal, partition, encoding)
         self._uses = uses or own_tables(size, len(partition.patterns))
         self._offsets: dict[int, int] = {}
         self._written: dict[int, WrittenTable] = dict(kept or {})
@@ -101,8 +103,7 @@ class TableFileWriter:
                 self._offsets[index] = dataset.get_offset()
 
     def _n_bytes(self, index: int) -> int:
-        n_tiles = self._partition.patterns[index].n_tiles
-        return count_table_bytes(self._size, n_tiles, self._encoding, self._partition.cost)
+        return self._specs[index].n_bytes
 
     def _take_layout(self, layout: Path) -> None:
         """Put the bytes around the tables as they are in a file that was just laid out: whoever was killed while it

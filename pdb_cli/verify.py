@@ -73,13 +73,14 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     from pdb_core.errors import MemoryLimitError
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_memory
+    from pdb_core.table_spec import table_specs
 
+    specs = table_specs(database.goal, database.header.partition, database.encoding)
     pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
     if use is not None:
-        first = database.header.patterns[use.index].pattern
-        prove_use(database.size, database.goal, pattern.tiles, first.tiles, use.cell_map, database.cost)
+        prove_use(pattern, specs[use.index], use.cell_map)
         return {"tiles": list(pattern.tiles), "same_as": use.index}
-    needed, available = required_bytes(database.size, pattern.n_tiles, database.cost), available_memory()
+    needed, available = required_bytes(specs[index]), available_memory()
     if needed > available:
         raise MemoryLimitError(
             f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
@@ -89,12 +90,8 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     if needed > 500_000_000:
         message(f"pdb: proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
     proof = prove_table(
-        database.size,
-        database.goal,
-        pattern.tiles,
+        specs[index],
         database.table(index),
-        database.encoding,
-        database.cost,
         n_threads=threads or available_cores(),
         progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
     )

@@ -107,7 +107,7 @@ class _Build:
         use = self._plan.patterns[index].use
         if use is None:
             return self.searches[index]
-        return replace(self.searches[use.index], pattern=self._plan.patterns[index].pattern, seconds=0.0)
+        return replace(self.searches[use.index], spec=self._plan.patterns[index].spec, seconds=0.0)
 
     def in_shards(self, task: PatternTask, n_shards: int | None, halo_bytes: int) -> None:
         """Search a pattern in shards, and write it."""
@@ -115,7 +115,7 @@ class _Build:
 
         def prepare() -> tuple[ShardedPattern, tuple[Worker, ...], int]:
             now = self._plan_again(task.index, n_shards, halo_bytes)
-            shared = share_out(plan.size, plan.goal, pattern, plan.encoding, plan.partition.cost, now.n_shards)
+            shared = share_out(plan.patterns[task.index].spec, now.n_shards)
             return shared, now.workers, now.halo_bytes
 
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
@@ -141,10 +141,7 @@ class _Build:
             stack.callback(client.unsubscribe_topic, topic)
             stack.callback(lambda: client.cancel(list(futures.values())))
             for task in tasks:
-                request = SearchRequest(
-                    task.index, plan.size, plan.goal, plan.patterns[task.index].pattern, plan.encoding,
-                    plan.partition.cost, self._folder.token, topic,
-                )  # fmt: skip
+                request = SearchRequest(task.index, plan.patterns[task.index].spec, self._folder.token, topic)
                 # Where every worker has room, one that comes later may have a part in it.
                 able = {worker.address for worker in task.workers}
                 restricted[task.index] = set() if able >= set(client.nthreads()) else able

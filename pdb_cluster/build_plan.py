@@ -71,7 +71,7 @@ def _plan_task(
     least = min(worker.memory_bytes for worker in workers)
     # A small halo takes many rounds, each of which costs a message or two between any two shards.
     while True:
-        needed = _shards_bytes(plan, entry, number, len(workers), halo_bytes)
+        needed = _shards_bytes(entry, number, len(workers), halo_bytes)
         if needed <= least:
             return PatternTask(index, number, needed, workers, halo_bytes)
         if halo_bytes <= _LEAST_HALO_BYTES:
@@ -79,19 +79,19 @@ def _plan_task(
         halo_bytes //= 2
     raise MemoryLimitError(
         f"pattern {entry.pattern} needs {format_bytes(needed)} of memory of each of {len(workers)} workers, "
-        f"{format_bytes(least)} are available at the one that has least; {_what_would_do(plan, entry, least)}"
+        f"{format_bytes(least)} are available at the one that has least; {_what_would_do(entry, least)}"
     )
 
 
-def _shards_bytes(plan: BuildPlan, entry: PatternPlan, n_shards: int, n_workers: int, halo_bytes: int) -> int:
+def _shards_bytes(entry: PatternPlan, n_shards: int, n_workers: int, halo_bytes: int) -> int:
     """Memory of the shards of one worker."""
-    shards = plan_shards(plan.size, entry.pattern.n_tiles, plan.encoding, plan.partition.cost, n_shards, halo_bytes)
+    shards = plan_shards(entry.spec, n_shards, halo_bytes)
     return -(-n_shards // n_workers) * shards.memory_bytes + PROCESS_BYTES
 
 
-def _what_would_do(plan: BuildPlan, entry: PatternPlan, memory: int) -> str:
+def _what_would_do(entry: PatternPlan, memory: int) -> str:
     n_workers = 2
-    while n_workers <= _MAX_SHARDS and _shards_bytes(plan, entry, n_workers, n_workers, _LEAST_HALO_BYTES) > memory:
+    while n_workers <= _MAX_SHARDS and _shards_bytes(entry, n_workers, n_workers, _LEAST_HALO_BYTES) > memory:
         n_workers += max(1, n_workers // 16)
     if n_workers > _MAX_SHARDS:
         return "larger workers are needed"

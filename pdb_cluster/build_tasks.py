@@ -9,12 +9,9 @@ from pdb_build.frontier import Table
 from pdb_build.search import PatternTable, search_pattern
 from pdb_cluster.shard import Advance, Pack, Shard, ShardedPattern, ShardSize
 from pdb_cluster.table_parts import Part, Token, pieces_of, write_part
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
-from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import peak_memory
 from pdb_core.sent_size import ReportsSize
+from pdb_core.table_spec import TableSpec
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -32,11 +29,7 @@ class SearchRequest(ReportsSize):
     """A pattern that one worker is to search. `topic`: where it tells how far it is."""
 
     index: int
-    size: BoardSize
-    goal: Board
-    pattern: Pattern
-    encoding: Encoding
-    cost: Cost
+    spec: TableSpec
     token: Token
     topic: str
 
@@ -80,14 +73,11 @@ def search(request: SearchRequest) -> Found:
 
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
             if not is_wanted():
-                raise AbandonedError(f"the search of pattern {request.pattern} is no longer wanted")
+                raise AbandonedError(f"the search of pattern {request.spec.pattern} is no longer wanted")
             worker.log_event(request.topic, (request.index, depth, n_reached, n_states))
 
         report_depth(0, 1, 1)
-        table = search_pattern(
-            request.size, request.goal, request.pattern, request.encoding, request.cost,
-            n_threads=worker.state.nthreads, progress=report_depth,
-        )  # fmt: skip
+        table = search_pattern(request.spec, n_threads=worker.state.nthreads, progress=report_depth)
         part = _write(request.token, table.table)
     return Found(table if part is None else table.without_entries(), part, _builder(worker))
 

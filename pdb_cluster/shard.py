@@ -27,12 +27,10 @@ from pdb_build.frontier import Table
 from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
 from pdb_build.words import word_layout
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
-from pdb_core.cost import Cost
-from pdb_core.encoding import UNREACHED, Encoding, block_bytes
+from pdb_core.encoding import UNREACHED, block_bytes
 from pdb_core.layout import block_transitions, pattern_blocks
-from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Board, BoardSize
 from pdb_core.sent_size import ReportsSize
+from pdb_core.table_spec import TableSpec
 
 # States of a call of a kernel: a fraction of a second.
 _SLAB_STATES = 5_000_000
@@ -46,11 +44,7 @@ class ShardLostError(Exception):
 class ShardedPattern(ReportsSize):
     """A pattern whose search is shared out: shard i owns the cell sets bounds[i] to bounds[i+1]-1."""
 
-    size: BoardSize
-    goal: Board
-    pattern: Pattern
-    encoding: Encoding
-    cost: Cost
+    spec: TableSpec
     bounds: tuple[int, ...]
 
     @property
@@ -123,12 +117,12 @@ class Shard:
 
     def __init__(self, search: ShardedPattern, number: int, n_threads: int = 1) -> None:
         self._search, self._number, self._n_threads = search, number, n_threads
-        self._blocks = blocks = pattern_blocks(search.size, search.pattern.n_tiles, search.cost)
+        self._blocks = blocks = pattern_blocks(search.spec.size, search.spec.n_tiles, search.spec.cost)
         self._words = word_layout(blocks.n_tiles, blocks.size.width)
         self._first_set, self._last_set = search.bounds[number], search.bounds[number + 1]
         self._first_block = int(blocks.first_block[self._first_set])
         self._n_own = int(blocks.first_block[self._last_set]) - self._first_block
-        self._goal_block, self._goal_rank = blocks.state_of(search.goal, search.pattern.tiles)
+        self._goal_block, self._goal_rank = blocks.state_of(search.spec.goal, search.spec.pattern.tiles)
         self._parities = blocks.parities() ^ blocks.parities()[self._goal_block]
         self._transitions = block_transitions(blocks, self._first_set, self._last_set)
         self._level, self._advanced, self._is_complete = 0, set[int](), True
@@ -175,7 +169,7 @@ class Shard:
         # Step 3. What receives in each round: blocks, or where bytes are written whole cell sets.
         of_blocks = np.arange(self._n_own) + self._first_block
         self._local_first_block = blocks.first_block[self._first_set : self._last_set + 1] - np.int32(self._first_block)
-        items = of_blocks if search.encoding == "bits" else of_blocks[self._local_first_block[:-1]]
+        items = of_blocks if search.spec.encoding == "bits" else of_blocks[self._local_first_block[:-1]]
         item_keys = keys_of(items) - first_key
         step = max(1, _SLAB_STATES // blocks.n_orders)
         self._slabs = [
@@ -192,7 +186,7 @@ class Shard:
         n_sets = self._last_set - self._first_set
         self._frontier = np.zeros((self._n_own + self._n_halo, n_row), dtype=np.uint64)
         self._n_active = np.zeros(len(self._frontier), dtype=np.int32)
-        if self._search.encoding == "bits":
+        if self._search.spec.encoding == "bits":
             self._bits = BitRows(self._slabs, n_row)
         else:
             self._seen = np.zeros((n_sets, n_row), dtype=np.uint64)
@@ -203,7 +197,7 @@ class Shard:
         slot = int(self._words.slot_of_rank[self._goal_rank])
         self._frontier[block, slot // 64] = np.uint64(1 << (slot % 64))
         self._n_active[block] = 1
-        if self._search.encoding == "bytes":
+        if self._search.spec.encoding == "bytes":
             goal_set = int(np.searchsorted(self._local_first_block, block, side="right")) - 1
             self._seen[goal_set, slot // 64] = np.uint64(1 << (slot % 64))
             self._table[goal_set, self._goal_rank] = 0
@@ -254,7 +248,7 @@ class Shard:
             raise ShardLostError(f"shard {self._number} is at level {self._level}, not at {level}")
         step = max(1, _SLAB_STATES // self._blocks.n_orders)
         slot_of_rank = self._words.slot_of_rank
-        if self._search.encoding == "bits":
+        if self._search.spec.encoding == "bits":
             n_bytes = block_bytes(self._blocks.n_tiles)
             # The frontier is over: its memory becomes the table's.
             table = self._frontier.view(np.uint8).reshape(-1)[: self._n_own * n_bytes].reshape(-1, n_bytes)
@@ -281,7 +275,7 @@ class Shard:
 
     def _rows_bytes(self) -> int:
         n_sets = self._last_set - self._first_set
-        if self._search.encoding == "bits":
+        if self._search.spec.encoding == "bits":
             return 2 * self._n_own * self._words.row_bytes
         return (self._n_own + n_sets) * self._words.row_bytes + n_sets * math.factorial(self._blocks.n_tiles)
 
@@ -309,7 +303,7 @@ class Shard:
         words, (first_transition, _sources, jumps) = self._words, self._transitions
         received = np.empty(self._frontier.shape[1], dtype=np.uint64)
         counts = np.zeros(2, dtype=np.int64)
-        if self._search.encoding == "bits":
+        if self._search.spec.encoding == "bits":
             counts[:] = advance_blocks(
                 items, first_transition, self._local_sources, jumps,
                 words.jumps, words.first_jumps, words.targets,

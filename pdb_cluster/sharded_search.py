@@ -8,7 +8,6 @@ A worker that is lost takes its shards along. The search is then begun again on 
 runs anew on a shard that has been made anew notices that it is at another level.
 """
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -26,9 +25,8 @@ from pdb_cluster.fetch import WorkerGoneError, fetch_part
 from pdb_cluster.shard import Advance, ShardedPattern, ShardLostError, ShardSize
 from pdb_cluster.shard_plan import layout_bytes
 from pdb_cluster.table_parts import Part, PartsFolder
-from pdb_core.encoding import UNREACHED, count_entries
+from pdb_core.encoding import UNREACHED
 from pdb_core.errors import ClusterError, LimitReachedError, MemoryLimitError, PdbError
-from pdb_core.layout import count_blocks
 from pdb_core.messages import format_bytes
 
 if TYPE_CHECKING:
@@ -83,14 +81,14 @@ def search_on_shards(
             return search.run()
         except _WorkersLostError as lost:
             say(
-                f"pattern {pattern.pattern}: at depth {search.depth} {lost}, and its part of the search with it; the "
-                "search of this pattern begins again"
+                f"pattern {pattern.spec.pattern}: at depth {search.depth} {lost}, and its part of the search with it; "
+                "the search of this pattern begins again"
             )
         finally:
             search.close()
     raise ClusterError(
-        f"workers were lost {_ATTEMPTS} times while pattern {pattern.pattern} was searched; see their logs, most often "
-        "they ran out of memory: give --shards a larger number"
+        f"workers were lost {_ATTEMPTS} times while pattern {pattern.spec.pattern} was searched; see their logs, "
+        "most often they ran out of memory: give --shards a larger number"
     )
 
 
@@ -133,10 +131,7 @@ class _Attempt:
         n_rounds = len(sizes[0].n_given)
         reached = self._results([self._on_shard(n, tasks.start) for n in range(n_shards)])
         states, entries, sent = [1], [1], list[int]()
-        n_entries = count_entries(pattern.size, pattern.pattern.n_tiles, pattern.encoding, pattern.cost)
-        n_states = count_blocks(pattern.size, pattern.pattern.n_tiles, pattern.cost) * math.factorial(
-            pattern.pattern.n_tiles
-        )
+        spec = pattern.spec
         for level in range(1, UNREACHED):
             self.depth = level
             reached = self._advance(level, sizes, [shard.n_reached > 0 for shard in reached])
@@ -146,19 +141,17 @@ class _Attempt:
             entries.append(sum(shard.n_written for shard in reached))
             sent.append(sum(shard.n_bytes for shard in reached))
             if self._progress is not None:
-                self._progress(level, sum(states), n_states)
+                self._progress(level, sum(states), spec.n_states)
         else:
             raise LimitReachedError(
-                f"pattern {pattern.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
+                f"pattern {pattern.spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
             )
-        found = self._finish(self.depth, sum(entries) == n_entries)
+        found = self._finish(self.depth, sum(entries) == spec.n_entries)
         while entries[-1] == 0:  # as in `search_pattern`
             entries.pop()
-        n_bytes = sum(part.n_bytes for part, _builder in found)
         table = PatternTable(
-            pattern.pattern, np.empty(0, dtype=np.uint8), tuple(entries), tuple(states), n_entries, n_bytes,
-            time.perf_counter() - begun,
-        )  # fmt: skip
+            spec, np.empty(0, dtype=np.uint8), tuple(entries), tuple(states), time.perf_counter() - begun
+        )
         return ShardedTable(
             table, tuple(part for part, _ in found), tuple(sent), n_rounds, tuple(builder for _, builder in found)
         )
@@ -176,16 +169,14 @@ class _Attempt:
         return sizes
 
     def _check_memory(self, sizes: list[ShardSize]) -> None:
-        pattern = self._pattern
-        n_tiles = pattern.pattern.n_tiles
-        n_blocks = -(-count_blocks(pattern.size, n_tiles, pattern.cost) // len(sizes))
-        layout = layout_bytes(pattern.size, n_tiles, pattern.cost, n_blocks)
+        spec = self._pattern.spec
+        layout = layout_bytes(spec, -(-spec.n_blocks // len(sizes)))
         for worker in set(self._workers):
             own = [size for size, on in zip(sizes, self._workers, strict=True) if on == worker]
             needed = layout + sum(size.rows_bytes + size.exchange_bytes for size in own)
             if needed > worker.memory_bytes:
                 raise MemoryLimitError(
-                    f"pattern {pattern.pattern} in {len(sizes)} shards needs {format_bytes(needed)} of memory of the "
+                    f"pattern {spec.pattern} in {len(sizes)} shards needs {format_bytes(needed)} of memory of the "
                     f"worker at {worker.address}, {format_bytes(worker.memory_bytes)} are available; more workers or "
                     "larger ones would do"
                 )
@@ -263,7 +254,7 @@ class _Attempt:
                 raise
             except Exception as error:
                 self._check_workers()
-                what = f"the search of pattern {self._pattern.pattern} failed in a shard at depth {self.depth}"
+                what = f"the search of pattern {self._pattern.spec.pattern} failed in a shard at depth {self.depth}"
                 raise failed(what, error) from error
 
     def _check_workers(self) -> None:

@@ -13,10 +13,8 @@ of bits.
 import math
 from typing import Literal, get_args
 
-from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.cost import Cost
 from pdb_core.errors import InputError
-from pdb_core.layout import count_blocks
-from pdb_core.puzzle import BoardSize
 
 Encoding = Literal["bytes", "bits"]
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
@@ -30,20 +28,6 @@ def check_encoding(encoding: Encoding, cost: Cost) -> None:
         raise InputError(
             f"tables in which every move counts are written in bits, not in {encoding}; leave --encoding out"
         )
-
-
-def count_entries(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost = DEFAULT_COST) -> int:
-    """Entries of a table: placements, n! / (n-k)!, in bytes; in bits states, blocks * k!."""
-    if encoding == "bytes":
-        return math.perm(size.n_cells, n_tiles)
-    return count_blocks(size, n_tiles, cost) * math.factorial(n_tiles)
-
-
-def count_table_bytes(size: BoardSize, n_tiles: int, encoding: Encoding, cost: Cost = DEFAULT_COST) -> int:
-    """Bytes of a table."""
-    if encoding == "bytes":
-        return math.perm(size.n_cells, n_tiles)
-    return count_blocks(size, n_tiles, cost) * block_bytes(n_tiles)
 
 
 def block_bytes(n_tiles: int) -> int:

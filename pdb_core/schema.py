@@ -20,8 +20,6 @@ from pdb_core.encoding import (
     Encoding,
     block_bytes,
     check_encoding,
-    count_entries,
-    count_table_bytes,
 )
 from pdb_core.errors import (
     InputError,
@@ -36,6 +34,7 @@ from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
 from pdb_core.shared_tables import TableUse, may_share, own_tables
+from pdb_core.table_spec import TableSpec
 
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 1
@@ -296,7 +295,7 @@ def _parse_header(root: GroupLike) -> Header:
         if version >= SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
             entries.append(_parse_use(group, entries, size, goal, cost))
         else:
-            entries.append(_parse_pattern(group, size, encoding, cost))
+            entries.append(_parse_pattern(group, size, goal, encoding, cost))
     patterns = tuple(entry.pattern for entry in entries)
     if version == CATALOGUE_VERSION:
         return Header(size, goal, _parse_catalogue(root, name, patterns, size, cost), encoding, tuple(entries))
@@ -340,12 +339,12 @@ def _parse_tiles(group: GroupLike, size: BoardSize) -> Pattern:
     return pattern
 
 
-def _parse_pattern(group: GroupLike, size: BoardSize, encoding: Encoding, cost: Cost) -> PatternHeader:
+def _parse_pattern(group: GroupLike, size: BoardSize, goal: Board, encoding: Encoding, cost: Cost) -> PatternHeader:
     pattern = _parse_tiles(group, size)
     if encoding == "bits":
         _check_before_counting(pattern, group[TABLE_DATASET].shape, size)
-    n_entries = count_entries(size, pattern.n_tiles, encoding, cost)
-    n_bytes = count_table_bytes(size, pattern.n_tiles, encoding, cost)
+    spec = TableSpec(size, goal, pattern, encoding, cost)
+    n_entries, n_bytes = spec.n_entries, spec.n_bytes
     if group[TABLE_DATASET].shape != (n_bytes,) or group[TABLE_DATASET].dtype != np.uint8:
         raise ValueError(f"the table of pattern {pattern} has not {n_bytes} bytes")
     if group[HISTOGRAM_DATASET].ndim != 1 or not 1 <= group[HISTOGRAM_DATASET].shape[0] <= UNREACHED:

@@ -21,6 +21,7 @@ from pdb_build.search import search_pattern
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.symmetry import goal_symmetries
+from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, read_instances
 from pdb_query.lookup import lookup_tables, sum_views
 from pdb_query.probe import probe_boards
@@ -87,7 +88,7 @@ class Patterns:
         others = [(tile,) for tile in range(1, self.size.n_cells) if tile not in tiles]
         text = "/".join(",".join(map(str, part)) for part in (tiles, *others))
         partition = parse_partition(text, self.size, self.goal)
-        tables = [search_pattern(self.size, self.goal, Pattern(at.tiles), "bits", n_threads=2).table
+        tables = [search_pattern(TableSpec(self.size, self.goal, Pattern(at.tiles), "bits"), n_threads=2).table
                   for at in partition.patterns]  # fmt: skip
         memory = np.concatenate(tables)
         memory.flags.writeable = False
@@ -119,7 +120,9 @@ class Lifts:
         self.of = cache(self._lift)
 
     def _mean_distance(self, tiles: Tiles) -> float:
-        histogram = np.array(search_pattern(self._size, self._goal, Pattern(tiles), "bytes", n_threads=1).histogram)
+        histogram = np.array(
+            search_pattern(TableSpec(self._size, self._goal, Pattern(tiles), "bytes"), n_threads=1).histogram
+        )
         return float((np.arange(len(histogram)) * histogram).sum() / histogram.sum())
 
     def _lift(self, tiles: Tiles) -> float:

@@ -18,6 +18,7 @@ from pdb_build.search import search_pattern
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.symmetry import goal_symmetries
+from pdb_core.table_spec import TableSpec
 from pdb_query.lookup import LookupTables, lookup_tables, sum_views
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
@@ -67,7 +68,7 @@ def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heurist
     for pattern in partition.patterns:
         table = known.get(pattern)
         if table is None:
-            table = search_pattern(SIZE, GOAL, pattern, "bits", n_threads=2).table
+            table = search_pattern(TableSpec(SIZE, GOAL, pattern, "bits"), n_threads=2).table
             if len(table) < 20_000_000:
                 known[pattern] = table
         tables.append(table)

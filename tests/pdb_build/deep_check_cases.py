@@ -1,7 +1,15 @@
 """Patterns and goals that the tests of the deep check share."""
 
+from typing import Any
+
+from pdb_build.deep_check import Proof, prove_table
 from pdb_build.deep_check_kernels import UNREACHED
-from pdb_core.puzzle import BoardSize
+from pdb_build.deep_check_space import Bytes
+from pdb_core.cost import Cost
+from pdb_core.encoding import Encoding
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import Board, BoardSize
+from pdb_core.table_spec import TableSpec
 
 Cells = tuple[int, ...]
 
@@ -27,6 +35,13 @@ CASES = [
     (SIZE_34, MIDDLE_34, (1, 5)),
     (SIZE_34, MIDDLE_34, (4, 5, 11)),
 ]
+
+
+def prove(
+    size: BoardSize, goal: Board, tiles: Cells, table: Bytes, encoding: Encoding = "bytes", cost: Cost = "additive",
+    **options: Any,
+) -> Proof:  # fmt: skip
+    return prove_table(TableSpec(size, goal, Pattern(tiles), encoding, cost), table, **options)
 
 
 def changed_values(value: int) -> set[int]:

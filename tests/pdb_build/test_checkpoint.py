@@ -17,7 +17,6 @@ from pdb_build.partial_folder import PartialFolder
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
-from pdb_core.layout import pattern_layout
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 
@@ -515,10 +514,9 @@ def test_plan_counts_the_room_of_two_checkpoints(
     first, rest = range(1, n_tiles + 1), range(n_tiles + 1, parse_size(size).n_cells)
     partition = "/".join(",".join(map(str, tiles)) for tiles in (first, [rest[0]], rest[1:]))
     plan = plan_for(tmp_path / "a.h5", partition, size, encoding, cost)
-    pattern = max((entry.pattern for entry in plan.patterns), key=lambda pattern: pattern.n_tiles)
-    layout = pattern_layout(plan.size, pattern.n_tiles, cost)
+    spec = max((entry.spec for entry in plan.patterns), key=lambda spec: spec.n_tiles)
     kind = BitsFrontier if encoding == "bits" else BytesFrontier
-    arrays = kind(layout, plan.goal, pattern).arrays()
+    arrays = kind(spec).arrays()
     assert plan.checkpoint_bytes == 2 * sum(array.nbytes for array in arrays.values())
 
 

@@ -12,7 +12,9 @@ from pdb_build.deep_check import required_bytes
 from pdb_build.deep_check_kernels import UNREACHED, compare_neighbours, find_value
 from pdb_build.deep_check_space import Bytes, jump_permutations, state_space
 from pdb_core.errors import WrongAnswerError
+from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
+from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
 from tests.pdb_build.deep_check_cases import CASES, LAST_23, LAST_33, MIDDLE_33, SIZE_23, SIZE_33, Cells, changed_values
 
@@ -214,4 +216,8 @@ def test_every_single_wrong_distance_is_refused(steps_23: Steps) -> None:
 def test_required_memory_covers_the_arrays(steps_33: Steps) -> None:
     space = steps_33.space
     arrays = (steps_33.distances, space.first_block, space.first_transition, space.targets, space.permutations)
-    assert sum(array.nbytes for array in arrays) <= required_bytes(SIZE_33, 3) < 1_000_000
+    assert (
+        sum(array.nbytes for array in arrays)
+        <= required_bytes(TableSpec(SIZE_33, LAST_33, Pattern((5, 6, 8)), "bytes"))
+        < 1_000_000
+    )

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from pdb_build import build_database, plan_build, search_pattern
-from pdb_build.deep_check import prove_table, required_bytes
+from pdb_build.deep_check import required_bytes
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError, TableFileVersionError
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_size, random_boards
+from pdb_core.table_spec import TableSpec
 from pdb_query import open_database, random_board_statistics, read_table_header
 from tests.command_line import pdb, refused
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
+from tests.pdb_build.deep_check_cases import prove
 from tests.tables import table_file
 
 SIZE = BoardSize(3, 3)
@@ -36,11 +38,11 @@ def file_of(partition: str, size: str, goal: str = "blank-last") -> Path:
 
 
 def assert_found_and_proved(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> None:
-    found = search_pattern(size, goal, Pattern(tiles), "bits", "every-move", n_threads=2)
+    found = search_pattern(TableSpec(size, goal, Pattern(tiles), "bits", "every-move"), n_threads=2)
     distances = list(naive_every_move_distances(size, goal, tiles).values())
     assert found.table.tobytes() == naive_every_move_bits(size, goal, tiles)
     assert found.histogram == tuple(distances.count(d) for d in range(max(distances) + 1))
-    proof = prove_table(size, goal, tiles, found.table, "bits", "every-move", n_threads=2)
+    proof = prove(size, goal, tiles, found.table, "bits", "every-move", n_threads=2)
     assert (proof.n_reached, proof.max_distance) == (len(distances), max(distances))
     assert proof.n_entries == found.n_entries
 
@@ -80,7 +82,9 @@ def test_patterns_of_3x3_are_as_naive(goal: Board, tiles: tuple[int, ...]) -> No
 def test_result_does_not_depend_on_the_threads() -> None:
     size = BoardSize(4, 3)
     tables = [
-        search_pattern(size, blank_last(size), Pattern((1, 2, 5, 7, 8)), "bits", "every-move", n_threads=n).table
+        search_pattern(
+            TableSpec(size, blank_last(size), Pattern((1, 2, 5, 7, 8)), "bits", "every-move"), n_threads=n
+        ).table
         for n in (1, 2, 5)
     ]
     assert all((table == tables[0]).all() for table in tables)
@@ -89,7 +93,7 @@ def test_result_does_not_depend_on_the_threads() -> None:
 def test_histogram_of_a_4x4_pattern_is_as_on_record() -> None:
     """The record is of the naive search; there are 16! / 12! states."""
     size = BoardSize(4, 4)
-    found = search_pattern(size, blank_last(size), Pattern((1, 2, 3)), "bits", "every-move", n_threads=2)
+    found = search_pattern(TableSpec(size, blank_last(size), Pattern((1, 2, 3)), "bits", "every-move"), n_threads=2)
     assert sum(found.histogram) == 43_680
     assert found.histogram == GOLDEN_123
 
@@ -108,18 +112,20 @@ def test_blocks_are_the_free_cells() -> None:
 def test_deep_check_finds_every_wrong_bit() -> None:
     size, tiles = BoardSize(2, 3), (1, 4)
     table = np.frombuffer(naive_every_move_bits(size, blank_last(size), tiles), dtype=np.uint8)
-    prove_table(size, blank_last(size), tiles, table, "bits", "every-move", n_threads=1)
+    prove(size, blank_last(size), tiles, table, "bits", "every-move", n_threads=1)
     for byte, bit in itertools.product(range(len(table)), range(8)):
         wrong = table.copy()
         wrong[byte] ^= 1 << bit
         with pytest.raises(TableFileDamagedError, match="is wrong; rebuild it"):
-            prove_table(size, blank_last(size), tiles, wrong, "bits", "every-move", n_threads=1)
+            prove(size, blank_last(size), tiles, wrong, "bits", "every-move", n_threads=1)
     with pytest.raises(InputError, match="in bits, not in bytes"):
-        prove_table(size, blank_last(size), tiles, table, "bytes", "every-move", n_threads=1)
+        prove(size, blank_last(size), tiles, table, "bytes", "every-move", n_threads=1)
 
 
 def test_deep_check_estimates_its_memory() -> None:
-    assert 1 < required_bytes(BoardSize(4, 4), 7, "every-move") / (102_960 * 5_056) < 1.3
+    size = BoardSize(4, 4)
+    spec = TableSpec(size, blank_last(size), Pattern(tuple(range(1, 8))), "bits", "every-move")
+    assert 1 < required_bytes(spec) / (102_960 * 5_056) < 1.3
 
 
 @pytest.mark.tiny

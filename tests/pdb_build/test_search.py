@@ -11,6 +11,7 @@ from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, snail
+from pdb_core.table_spec import TableSpec
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
 
@@ -59,7 +60,7 @@ def test_small_tables_equal_naive(
 ) -> None:
     size = parse_size(size_text)
     goal = parse_goal(goal_text, size)
-    found = search_pattern(size, goal, Pattern(tiles), encoding, n_threads=n_threads)
+    found = search_pattern(TableSpec(size, goal, Pattern(tiles), encoding), n_threads=n_threads)
     table, distances = naive_table(size, goal, tiles, encoding)
     assert found.table.tobytes() == table
     assert list(found.histogram) == [distances.count(d) for d in range(max(distances) + 1)]
@@ -73,7 +74,7 @@ def test_blank_aware_counts_equal_naive(goal_of: Callable[[BoardSize], Board]) -
     size = BoardSize(3, 3)
     goal = goal_of(size)
     distances = list(naive.naive_pattern_distances(size, goal, (1, 2, 5)).values())
-    found = search_pattern(size, goal, Pattern((1, 2, 5)), "bytes", n_threads=1)
+    found = search_pattern(TableSpec(size, goal, Pattern((1, 2, 5)), "bytes"), n_threads=1)
     assert list(found.states_per_depth) == [distances.count(d) for d in range(max(distances) + 1)]
 
 
@@ -81,7 +82,7 @@ def test_blank_aware_counts_equal_naive(goal_of: Callable[[BoardSize], Board]) -
 def test_histogram_equals_published(row: dict[str, str]) -> None:
     size = parse_size(row["board"])
     tiles = tuple(map(int, row["pattern_tiles"].split()))
-    found = search_pattern(size, parse_goal(row["goal"], size), Pattern(tiles), "bytes", n_threads=2)
+    found = search_pattern(TableSpec(size, parse_goal(row["goal"], size), Pattern(tiles), "bytes"), n_threads=2)
     assert found.histogram == tuple(map(int, row["histogram"].split()))
     assert len(found.histogram) - 1 == int(row["max"])
     assert len(found.table) == int(row["n_entries"])
@@ -95,7 +96,9 @@ def test_8_puzzle_table_holds_known_distribution() -> None:
     placements, of which half cannot be reached.
     """
     size = BoardSize(3, 3)
-    found = search_pattern(size, blank_last(size), parse_partition("8", size).patterns[0], "bytes", n_threads=2)
+    found = search_pattern(
+        TableSpec(size, blank_last(size), parse_partition("8", size).patterns[0], "bytes"), n_threads=2
+    )
     assert found.histogram == (
         1, 2, 4, 8, 16, 20, 39, 62, 116, 152, 286, 396, 748, 1024, 1893, 2512, 4485, 5638, 9529, 10878, 16993, 17110,
         23952, 20224, 24047, 15578, 14560, 6274, 3910, 760, 221, 2,
@@ -108,7 +111,8 @@ def test_table_is_the_same_for_any_number_of_threads(tiles: tuple[int, ...]) -> 
     size = BoardSize(4, 4)
     for encoding in ENCODINGS:
         first, *others = (
-            search_pattern(size, blank_last(size), Pattern(tiles), encoding, n_threads=n).table for n in (1, 2, 5)
+            search_pattern(TableSpec(size, blank_last(size), Pattern(tiles), encoding), n_threads=n).table
+            for n in (1, 2, 5)
         )
         assert all((first == other).all() for other in others)
 
@@ -118,7 +122,8 @@ def test_bits_have_the_minimum_of_the_bytes(tiles: tuple[int, ...]) -> None:
     """The least depth at which a placement has a state is its additive minimum; bits tell depths modulo 4."""
     size = BoardSize(4, 4)
     as_bytes, as_bits = (
-        search_pattern(size, blank_last(size), Pattern(tiles), encoding, n_threads=2) for encoding in ENCODINGS
+        search_pattern(TableSpec(size, blank_last(size), Pattern(tiles), encoding), n_threads=2)
+        for encoding in ENCODINGS
     )
     assert as_bits.states_per_depth == as_bytes.states_per_depth == as_bits.histogram
     blocks = pattern_blocks(size, len(tiles))
@@ -133,8 +138,8 @@ def test_mirrored_patterns_have_mirrored_tables() -> None:
     """663's first two patterns are no mirror images, but a pattern and its transposed one have the same histogram."""
     size = BoardSize(5, 5)
     goal = blank_last(size)
-    upper = search_pattern(size, goal, Pattern((1, 2, 3, 6, 7)), "bytes", n_threads=2)
-    lower = search_pattern(size, goal, Pattern((1, 2, 6, 7, 11)), "bytes", n_threads=2)
+    upper = search_pattern(TableSpec(size, goal, Pattern((1, 2, 3, 6, 7)), "bytes"), n_threads=2)
+    lower = search_pattern(TableSpec(size, goal, Pattern((1, 2, 6, 7, 11)), "bytes"), n_threads=2)
     assert upper.histogram == lower.histogram
 
 
@@ -143,10 +148,7 @@ def test_progress_reaches_the_number_of_states() -> None:
     size = BoardSize(3, 3)
     told: list[tuple[int, int, int]] = []
     search_pattern(
-        size,
-        blank_last(size),
-        Pattern((1, 2)),
-        "bytes",
+        TableSpec(size, blank_last(size), Pattern((1, 2)), "bytes"),
         n_threads=1,
         progress=lambda depth, n, total: told.append((depth, n, total)),
     )

@@ -17,6 +17,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.table_spec import TableSpec
 
 GB = 10**9
 
@@ -65,10 +66,10 @@ def test_disk_for_the_parts_is_planned() -> None:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
 def test_planned_memory_covers_what_shards_tell(encoding: Encoding, n_shards: int) -> None:
-    size, pattern = BoardSize(4, 4), Pattern((1, 2, 3, 4, 5, 6))
-    planned = plan_shards(size, 6, encoding, "additive", n_shards, halo_bytes=200_000).memory_bytes
-    shared = share_out(size, blank_last(size), pattern, encoding, "additive", n_shards)
-    layout = layout_bytes(size, 6, "additive", -(-16_412 // n_shards))
+    spec = TableSpec(BoardSize(4, 4), blank_last(BoardSize(4, 4)), Pattern((1, 2, 3, 4, 5, 6)), encoding)
+    planned = plan_shards(spec, n_shards, halo_bytes=200_000).memory_bytes
+    shared = share_out(spec, n_shards)
+    layout = layout_bytes(spec, -(-16_412 // n_shards))
     for number in range(n_shards):
         shard = Shard(shared, number)
         told = next(
@@ -80,7 +81,9 @@ def test_planned_memory_covers_what_shards_tell(encoding: Encoding, n_shards: in
 
 def test_part_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "x.h5"
-    table = search_pattern(BoardSize(3, 3), blank_last(BoardSize(3, 3)), Pattern((1, 2)), "bytes", n_threads=1).table
+    table = search_pattern(
+        TableSpec(BoardSize(3, 3), blank_last(BoardSize(3, 3)), Pattern((1, 2)), "bytes"), n_threads=1
+    ).table
     with PartsFolder(out) as folder:
         parts = [write_part(folder.token, pieces_of(table), table.size) for _ in range(2)]
         assert folder.join(parts).tobytes() == table.tobytes() * 2

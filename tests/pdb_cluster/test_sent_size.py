@@ -16,8 +16,10 @@ from pdb_cluster.build_workers import ask_workers
 from pdb_cluster.shard import Advance, Pack, Shard, ShardedPattern, ShardSize
 from pdb_cluster.solve_worker import WorkerTables
 from pdb_cluster.table_parts import Part, Token
+from pdb_core.encoding import Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.table_spec import TableSpec
 from solver import Iteration
 from solver.engine.boards_search import SearchResult
 from solver.engine.subtrees import SubtreesResult
@@ -35,10 +37,11 @@ def objects() -> Iterator[object]:
     builder = Builder("tls://127.0.0.1:12345", "a" * 60, 2, 10**9)
     token = Token("/" + "folder/" * 20, secrets.token_hex(100))
     part = Part(secrets.token_hex(16), 10**9, secrets.token_hex(32))
-    table = search_pattern(S3, blank_last(S3), PATTERN, "bytes", n_threads=1)
+    table = search_pattern(TableSpec(S3, blank_last(S3), PATTERN, "bytes"), n_threads=1)
     yield from (builder, token, part, table, Found(table, part, builder), FoundPart(10**9, part, builder))
-    yield SearchRequest(0, S3, blank_last(S3), PATTERN, "bits", "additive", token, secrets.token_hex(40))
-    pattern = ShardedPattern(S3, blank_last(S3), PATTERN, "bits", "additive", tuple(range(1000, 5000)))
+    spec = TableSpec(S3, blank_last(S3), PATTERN, "bits")
+    yield SearchRequest(0, spec, token, secrets.token_hex(40))
+    pattern = ShardedPattern(spec, tuple(range(1000, 5000)))
     yield from (pattern, Advance(10**9, 10**9, 10**9))
     yield ShardSize(10**9, 100, np.arange(600).reshape(300, 2), np.arange(6000).reshape(300, 2, 10))
     words = np.arange(20_000, dtype=np.uint64)
@@ -54,8 +57,8 @@ def test_size_is_about_that_of_the_pickle() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["bits", "bytes"])
-def test_shard_reports_the_memory_that_it_takes_later(encoding: str) -> None:
-    pattern = ShardedPattern(S3, blank_last(S3), PATTERN, encoding, "additive", (0, 40, 84))  # type: ignore[arg-type]
+def test_shard_reports_the_memory_that_it_takes_later(encoding: Encoding) -> None:
+    pattern = ShardedPattern(TableSpec(S3, blank_last(S3), PATTERN, encoding), (0, 40, 84))
     shard = Shard(pattern, 1)
     reported, size = sizeof(shard), shard.set_rounds(1)
     assert size.rows_bytes <= reported < size.rows_bytes + 100
@@ -68,7 +71,8 @@ def test_dask_knows_the_size_of_a_result_and_writes_it_to_the_disk() -> None:
     n_bytes = 60_000_000
 
     def store() -> PatternTable:
-        return PatternTable(PATTERN, np.zeros(n_bytes, dtype=np.uint8), (1,), (1,), n_bytes, n_bytes, 1.0)
+        spec = TableSpec(S3, blank_last(S3), PATTERN, "bytes")
+        return PatternTable(spec, np.zeros(n_bytes, dtype=np.uint8), (1,), (1,), 1.0)
 
     # Without these limits, which count all memory of the process of the tests.
     settings = {f"distributed.worker.memory.{name}": False for name in ("spill", "pause", "terminate")}
@@ -78,7 +82,7 @@ def test_dask_knows_the_size_of_a_result_and_writes_it_to_the_disk() -> None:
         Client(cluster, set_as_default=False) as client,
     ):
         futures = [client.submit(store, pure=False) for _ in range(3)]
-        assert [future.result().n_bytes for future in futures] == 3 * [n_bytes]
+        assert [future.result().table.nbytes for future in futures] == 3 * [n_bytes]
         (worker,) = cluster.workers.values()
         assert [size > n_bytes for size in client.nbytes(summary=False).values()] == 3 * [True]
         assert (len(worker.data.fast), len(worker.data.slow)) == (2, 1)

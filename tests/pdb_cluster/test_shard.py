@@ -12,9 +12,10 @@ from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_cluster.shard import Shard, ShardedPattern, ShardLostError
 from pdb_cluster.shard_plan import share_out
 from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding, count_entries
+from pdb_core.encoding import Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import parse_goal, parse_size
+from pdb_core.table_spec import TableSpec
 
 pytestmark = pytest.mark.patient
 
@@ -31,7 +32,7 @@ def sharded(
     size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n: int
 ) -> ShardedPattern:
     size = parse_size(size_text)
-    return share_out(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost, n)
+    return share_out(TableSpec(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost), n)
 
 
 def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[bytes, list[int], list[int]]:
@@ -51,9 +52,8 @@ def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[
         ])  # fmt: skip
     states = [sum(done.n_reached for done in level) for level in levels]
     entries = [sum(done.n_written for done in level) for level in levels]
-    n_entries = count_entries(pattern.size, pattern.pattern.n_tiles, pattern.encoding, pattern.cost)
     for shard in shards:
-        shard.finish(len(levels) - 1, sum(entries) == n_entries)
+        shard.finish(len(levels) - 1, sum(entries) == pattern.spec.n_entries)
     return b"".join(shard.table.tobytes() for shard in shards), states[:-1], entries[:-1]
 
 
@@ -64,7 +64,7 @@ def test_shards_make_the_table_of_one_search(
     size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n_shards: int, n_rounds: int
 ) -> None:
     pattern = sharded(size_text, goal_text, tiles, encoding, cost, n_shards)
-    expected = search_pattern(pattern.size, pattern.goal, pattern.pattern, encoding, cost, n_threads=1)
+    expected = search_pattern(pattern.spec, n_threads=1)
     table, states, entries = search(pattern, n_rounds)
     assert table == expected.table.tobytes()
     assert states == list(expected.states_per_depth)
@@ -80,7 +80,7 @@ def test_shards_of_larger_patterns_make_the_table_of_one_search(
     size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_rounds: int
 ) -> None:
     pattern = sharded(size_text, "blank-last", tiles, encoding, "additive", n_shards)
-    expected = search_pattern(pattern.size, pattern.goal, pattern.pattern, encoding, n_threads=1)
+    expected = search_pattern(pattern.spec, n_threads=1)
     table, states, _entries = search(pattern, n_rounds, n_threads=2)
     assert table == expected.table.tobytes()
     assert states == list(expected.states_per_depth)
@@ -89,7 +89,7 @@ def test_shards_of_larger_patterns_make_the_table_of_one_search(
 @pytest.mark.tiny
 def test_more_shards_than_work_are_empty() -> None:
     pattern = sharded("2x2", "blank-last", (1,), "bits", "additive", 7)
-    expected = search_pattern(pattern.size, pattern.goal, pattern.pattern, "bits", n_threads=1)
+    expected = search_pattern(pattern.spec, n_threads=1)
     assert search(pattern, 2)[0] == expected.table.tobytes()
 
 

@@ -16,10 +16,11 @@ from pdb_core import schema
 from pdb_core.cost import COSTS, Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.pattern import Partition, parse_partition
+from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards
 from pdb_core.shared_tables import shared_tables
 from pdb_core.symmetry import symmetries
+from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, random_board_statistics
 from pdb_service.lookups import look_up
 from pdb_service.served_databases import Served
@@ -113,8 +114,10 @@ def test_congruent_patterns_whose_blank_regions_differ_have_tables_of_their_own(
     # 6,8 shut the blank into its corner; 2,4 shut it out of the other.
     assert names_of("2,4/6,8/1,3,5,7", "3x3") == [0, 1, 2]
     assert names_of("2,5/3,8/1,4,6,7,9,10,11", "4x3") == [0, 0, 2]
+    size = BoardSize(3, 3)
+    table = TableSpec(size, blank_last(size), Pattern((2, 4)), "bits")
     with pytest.raises(TableFileDamagedError, match="pattern 6,8 has other distances than pattern 2,4"):
-        prove_use(BoardSize(3, 3), blank_last(BoardSize(3, 3)), (6, 8), (2, 4), tuple(range(8, -1, -1)), "additive")
+        prove_use(Pattern((6, 8)), table, tuple(range(8, -1, -1)))
 
 
 @pytest.mark.tiny
@@ -378,16 +381,17 @@ def test_uses_are_proved_anew(partition: str, size_text: str, goal_text: str, co
     goal = goal_of(goal_text, size)
     parsed: Partition = parse_partition(partition, size, goal, cost)
     for index, use in enumerate(shared_tables(size, goal, parsed)):
-        tiles, first = parsed.patterns[index].tiles, parsed.patterns[use.index].tiles
+        pattern = parsed.patterns[index]
+        table = TableSpec(size, goal, parsed.patterns[use.index], "bits", cost)
         for cell_map in naive_cell_maps(size):
-            if naive_may_share(size, goal, tiles, first, cell_map, cost):
-                prove_use(size, goal, tiles, first, cell_map, cost)
+            if naive_may_share(size, goal, pattern.tiles, table.pattern.tiles, cell_map, cost):
+                prove_use(pattern, table, cell_map)
             else:
                 with pytest.raises(TableFileDamagedError, match="rebuild it"):
-                    prove_use(size, goal, tiles, first, cell_map, cost)
+                    prove_use(pattern, table, cell_map)
     swapped = (1, 0, *range(2, size.n_cells))
     with pytest.raises(TableFileDamagedError):
-        prove_use(size, goal, tiles, tiles, swapped, cost)
+        prove_use(pattern, TableSpec(size, goal, pattern, "bits", cost), swapped)
 
 
 # Plans, reports, and the command line.

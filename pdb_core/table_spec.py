@@ -1,0 +1,78 @@
+"""Description of one table, and the sizes that follow from it. Used by the builder, the reader and the cluster."""
+
+import math
+from dataclasses import dataclass
+
+from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.encoding import Encoding, block_bytes, check_encoding
+from pdb_core.errors import PartitionError
+from pdb_core.layout import count_blocks
+from pdb_core.pattern import Partition, Pattern
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """Description of a table: the distances of one pattern from one goal, which moves they count, how they are stored.
+
+    Sizes are computed when they are read. `n_blocks` of a pattern on a large board takes seconds.
+
+    Raises `InputError` for boards larger than 6x6 and for costs that `encoding` cannot store, `BoardError` for a goal
+    of another size, and `PartitionError` for tiles that are not on the board.
+    """
+
+    size: BoardSize
+    goal: Board
+    pattern: Pattern
+    encoding: Encoding
+    cost: Cost = DEFAULT_COST
+
+    def __post_init__(self) -> None:
+        check_table_size(self.size)
+        check_board(self.goal, self.size)
+        tiles = self.pattern.tiles
+        if not 1 <= tiles[0] <= tiles[-1] < self.size.n_cells:
+            raise PartitionError(
+                f"pattern {self.pattern} has tiles that are not on a {self.size} board; "
+                f"its tiles are 1 to {self.size.n_cells - 1}"
+            )
+        check_encoding(self.encoding, self.cost)
+
+    @property
+    def n_tiles(self) -> int:
+        return self.pattern.n_tiles
+
+    @property
+    def n_sets(self) -> int:
+        """Number of cell sets: C(n, k)."""
+        return math.comb(self.size.n_cells, self.n_tiles)
+
+    @property
+    def n_orders(self) -> int:
+        """Number of arrangements of the tiles on a cell set: k!."""
+        return math.factorial(self.n_tiles)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of pairs of a cell set and a blank region."""
+        return count_blocks(self.size, self.n_tiles, self.cost)
+
+    @property
+    def n_states(self) -> int:
+        """Number of states of the search: blocks * k!."""
+        return self.n_blocks * self.n_orders
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries: of placements, n! / (n-k)!, in bytes, and of states in bits."""
+        return self.n_sets * self.n_orders if self.encoding == "bytes" else self.n_states
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the table."""
+        return self.n_entries if self.encoding == "bytes" else self.n_blocks * block_bytes(self.n_tiles)
+
+
+def table_specs(goal: Board, partition: Partition, encoding: Encoding) -> tuple[TableSpec, ...]:
+    """Return the tables of a partition, one for each pattern. Raises `InputError` as `TableSpec` does."""
+    return tuple(TableSpec(partition.size, goal, pattern, encoding, partition.cost) for pattern in partition.patterns)
