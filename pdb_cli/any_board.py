@@ -71,15 +71,16 @@ class AnyBoards:
             self.worst = self.worst or UnsolvableError("not all boards can be solved")
             absent = dict.fromkeys(("length", "moves", "optimal", "h", "lower_bound"))
             return record | {"solvable": False} | absent | nothing | {"seconds": 0.0}
-        if instance.optimal_length is not None and found.length < instance.optimal_length:
+        tiles = found.tiles or ()
+        if instance.optimal_length is not None and len(tiles) < instance.optimal_length:
             self.worst = WrongAnswerError(
-                f"board {instance.id}: a solution of {found.length} moves was found, the instance file says that the "
+                f"board {instance.id}: a solution of {len(tiles)} moves was found, the instance file says that the "
                 f"shortest has {instance.optimal_length}"
             )
         return record | nothing | {
             "solvable": True,
-            "length": found.length,
-            "moves": list(found.tiles),
+            "length": len(tiles),
+            "moves": list(tiles),
             "optimal": found.is_optimal,
             "h": found.h,
             "lower_bound": found.lower_bound,

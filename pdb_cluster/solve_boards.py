@@ -1,7 +1,7 @@
 """Boards solved on a Dask cluster. Read this first.
 
 many boards   several a task, as many as take a fraction of a second            here, worker.py
-a hard board  returned unfinished; its thresholds are split into subtrees       split_board.py, prefixes.py
+a hard board  returned unfinished; its thresholds are split into subtrees       split_board.py
 a subtree     searched as by one machine; what is too large comes back in parts   worker.py, ida_star/subtrees.py
 tables        each worker maps its own copy, compared with the client's digests   worker.py
 results       counted once, from what tasks return; Dask repeats lost ones        tasks.py
@@ -27,8 +27,7 @@ from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, check_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
-from solver.engine.boards_search import SearchResult
-from solver.engine.ida_star import solution_of
+from solver.engine.search_result import SearchResult
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, check_solvable
 
@@ -278,7 +277,7 @@ class ClusterBatch:
     def _answer(self, job: _Job, result: SearchResult) -> None:
         tiles = None if result.tiles is None else job.mapping.original_tiles(result.tiles)
         request = job.request
-        solution = solution_of(request.board, request.goal, request.databases[0].size, result, tiles)
+        solution = result.solution(request.board, request.goal, request.databases[0].size, tiles)
         self._generated += solution.generated
         for number in (job.number, *self._same.pop(request, ())):
             self._set_answer(number, solution)

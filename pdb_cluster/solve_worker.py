@@ -18,8 +18,8 @@ from pdb_core.jit import program_version
 from pdb_core.puzzle import Board
 from pdb_core.sent_size import ReportsSize
 from pdb_query import open_database
-from solver.engine.boards_search import SearchResult
-from solver.engine.subtrees import SubtreesResult, search_subtrees
+from solver.engine.search_result import SearchResult
+from solver.engine.subtrees import search_subtrees
 from solver.progress import Limits
 from solver.solve import Solver
 
@@ -115,7 +115,7 @@ def search_boards(
 
 def search_part(
     paths: Sequence[bytes], tables: WorkerTables, board: Board, threshold: int, *, max_nodes: int, max_seconds: float
-) -> SubtreesResult:
+) -> SearchResult:
     """Search subtrees of a threshold of `board`."""
-    ida_star = solver_for(tables).ida_star
-    return search_subtrees(ida_star, board, paths, threshold, max_nodes=max_nodes, max_seconds=max_seconds)
+    stacks = solver_for(tables).ida_star.stacks
+    return search_subtrees(stacks, board, paths, threshold, max_nodes=max_nodes, max_seconds=max_seconds)

@@ -17,9 +17,8 @@ from pdb_cluster.solve_worker import WorkerTables, search_part
 from pdb_core.puzzle import Board
 from pdb_query import Database
 from pdb_query.lookup import Int64s
-from solver.engine.boards_search import SearchResult
-from solver.engine.prefixes import LowerBounds, prefixes_of
-from solver.engine.subtrees import SubtreesResult
+from solver.engine.search_result import SearchResult
+from solver.engine.subtrees import LowerBounds, upper_tree
 from solver.move_pruning.move_pruning import machine_for
 from solver.progress import Iteration, Limits
 
@@ -121,7 +120,7 @@ class SplitBoard:
         tiles = self._current.tiles
         iterations = (*self._finished, self.iteration)
         seconds = time.perf_counter() - self._start
-        return SearchResult(tiles, 0 if tiles is None else 1, False, self._h, iterations, seconds)
+        return SearchResult(tiles, iterations, seconds, h=self._h, n_solutions=int(tiles is not None))
 
     def check_limits(self) -> bool:
         """To be called now and then: ends the search where a limit is reached. Whether it is over."""
@@ -172,7 +171,7 @@ class SplitBoard:
             )
         )
 
-    def _take(self, threshold: _Threshold, key: str, part: SubtreesResult) -> None:
+    def _take(self, threshold: _Threshold, key: str, part: SearchResult) -> None:
         """A task is done."""
         threshold.keys.discard(key)
         threshold.generated += part.generated
@@ -209,7 +208,7 @@ class SplitBoard:
         most = min(most, max(least, sizes.thread_prefixes * n_threads))
         n_wanted = min(most, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
         first = self._databases[0]
-        prefixes = prefixes_of(
+        upper = upper_tree(
             self._board,
             first.goal,
             first.size,
@@ -219,15 +218,15 @@ class SplitBoard:
             # The subtrees at the first depth that has enough of them.
             lambda _depth, h: np.full(len(h), len(h) < n_wanted),
         )
-        begun = _Threshold(bound, time.perf_counter(), prefixes.generated, prefixes.expanded, prefixes.tiles)
-        if prefixes.tiles is None:
+        begun = _Threshold(bound, time.perf_counter(), upper.generated, upper.expanded, upper.tiles)
+        if upper.tiles is None:
             n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)
-            self._deal_in_order(begun, prefixes.paths, n_tasks)
+            self._deal_in_order(begun, upper.rest, n_tasks)
         return begun
 
 
 def lower_bounds_by(databases: Sequence[Database]) -> LowerBounds:
-    """Return bounds for `prefixes_of`: h is the largest sum of all databases; equals are ordered by all sums."""
+    """Return bounds for `upper_tree`: h is the largest sum of all databases; equals are ordered by all sums."""
 
     def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
         h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)

@@ -4,9 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import BLANK, Board, BoardSize, format_board, is_solvable, why_unsolvable
+from pdb_query.lookup import Int64s
 from solver.progress import Iteration
 
 
@@ -58,6 +62,23 @@ class Solution:
         # The bound is a quotient of whole numbers below a million: what is above by less is rounding.
         most = math.inf if self.bound is None else self.bound * shortest + 1e-6
         return not shortest <= self.length <= most
+
+
+@dataclass(frozen=True)
+class SolvedBoards:
+    """Optimal solutions of m boards.
+
+    lengths              int16[m]  -1 for a board that cannot be solved
+    h                    int16[m]  the lower bound at the root
+    generated, expanded  int64[m]  nodes, over all thresholds
+    tiles                uint8[m, n], if asked for: the tiles moved, in order, then zeros
+    """
+
+    lengths: npt.NDArray[np.int16]
+    h: npt.NDArray[np.int16]
+    generated: Int64s
+    expanded: Int64s
+    tiles: npt.NDArray[np.uint8] | None
 
 
 def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:

@@ -1,65 +1,170 @@
-"""Solving boards with a database. Read this first.
+"""Optimal solutions by IDA*, with databases (`Solver`) or without (`HeuristicSolver`). Read this first.
 
-look       is it a board, can it be solved                      pdb_core.puzzle
-translate  to the goal of the tables, by a symmetry             pdb_core.symmetry
-search     IDA* with the largest of the databases' sums         engine/ida_star.py
-share      a threshold among threads                            engine/threshold.py, engine/worker_pool.py
-replay     move by move to the goal, before anyone is told      solution.py
+check      is it a board, can it be solved                pdb_core.puzzle
+map        to the goal of the tables, by a symmetry       pdb_core.symmetry
+search     IDA* with the largest of the databases' sums   engine/ida_star.py
+share      a threshold among threads                      engine/threshold.py, engine/worker_pool.py
+replay     the solution, before it is returned            engine/search_result.py
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import UnsolvableError
-from pdb_core.puzzle import Board, check_board
+from pdb_core.errors import GoalError, UnsolvableError
+from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size, format_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
+from solver.engine.engine import Engine
+from solver.engine.frontier import FrontierLimits
+from solver.engine.heuristic_engine import heuristic_engine
+from solver.engine.ida_star import IdaStar
+from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.ida_star_solver import IdaStarSolver
-from solver.progress import Iteration, Report
-from solver.solution import Solution, unsolvable
+from solver.move_pruning.move_pruning import MoveMachine, machine_for
+from solver.progress import Iteration, Limits, Report
+from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
 
 # Boards that one call searches at most: enough to keep Python out, few enough to keep all threads busy.
 MOST_BOARDS = 64
 
 
-@dataclass(frozen=True)
-class SolvedBoards:
-    """Optimal solutions of m boards.
+class IdaStarSolver(ABC):
+    """Solver by IDA* with one engine, which searches all boards in the terms of one goal. Thread-safe."""
 
-    lengths              int16[m]  -1 for a board that cannot be solved
-    h                    int16[m]  the lower bound at the root
-    generated, expanded  int64[m]  nodes, over all thresholds
-    tiles                uint8[m, n], if asked for: the tiles moved, in order, then zeros
-    """
+    def __init__(
+        self,
+        size: BoardSize,
+        goal: Board,
+        engine: Callable[[MoveMachine], Engine],
+        *,
+        plain: bool,
+        operator_order: bool,
+        frontier_bytes: int | None = None,
+    ) -> None:
+        """`engine` makes an engine with an operator pruning FSM; for `operator_order` and for `frontier_bytes`, the
+        memory of a frontier, see `IdaStar`.
+        """
+        self._size, self._goal = size, goal
+        self._make_engine, self._plain, self._operator_order = engine, plain, operator_order
+        self._frontier_limits = None if frontier_bytes is None else FrontierLimits(frontier_bytes)
+        self._lock = Lock()
+        self._all_star: IdaStar | None = None
+        self._ida_star = self._make_ida_star()
+        # Load or compile the kernels now: the first board's seconds are then those of its search.
+        self._ida_star.load_kernels(one_move_away(goal, size))
 
-    lengths: npt.NDArray[np.int16]
-    h: npt.NDArray[np.int16]
-    generated: Int64s
-    expanded: Int64s
-    tiles: npt.NDArray[np.uint8] | None
+    @property
+    def ida_star(self) -> IdaStar:
+        """The search itself, in the terms of the engine's goal."""
+        return self._ida_star
+
+    def solve(
+        self,
+        board: Board,
+        goal: Board | None = None,
+        *,
+        limits: Limits | None = None,
+        report: Report | None = None,
+        pool: WorkerPool | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Return an optimal solution of `board`, for the solver's goal or any other it can serve.
+
+        Workers of `pool` help if it takes long (`with WorkerPool(1) as pool`). Lengths do not depend on it, nor do the
+        nodes of thresholds before the last. `report` is called every fraction of a second with the threshold that is
+        searched; an exception from it ends the search. If a limit is reached, the solution has no length.
+
+        With `checkpoint` the search continues from there, and records there what it finishes. Nodes and seconds are
+        those of all runs; `limits` are on the nodes of all runs and on the seconds of this one.
+
+        Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` if the answer fails its replay.
+        """
+        board, goal, mapping = self._checked(board, goal)
+        result = self._ida_star.search(mapping.apply(board), limits, report, pool, checkpoint=checkpoint)
+        return self._solution(board, goal, mapping, result)
+
+    def solve_all(
+        self,
+        board: Board,
+        goal: Board | None = None,
+        *,
+        listed: Callable[[tuple[int, ...]], None] | None = None,
+        limits: Limits | None = None,
+        report: Report | None = None,
+        pool: WorkerPool | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution:
+        """Count all optimal solutions of `board`: the last threshold is searched to its end.
+
+        `listed` is called with the tiles of each solution, replayed, one at a time, in no particular order. A
+        `checkpoint` records finished thresholds only. Other parameters are those of `solve`.
+        """
+        board, goal, mapping = self._checked(board, goal)
+        with self._lock:
+            if self._all_star is None:
+                # An FSM that prunes one of two equally long sequences would lose solutions.
+                self._all_star = self._make_ida_star(keeps_equals=True)
+
+        def list_one(tiles: tuple[int, ...]) -> None:
+            original = mapping.original_tiles(tiles)
+            replay(board, original, goal, self._size)
+            if listed is not None:
+                listed(original)
+
+        result = self._all_star.search(
+            mapping.apply(board),
+            limits,
+            report,
+            pool,
+            finds_all=True,
+            listed=None if listed is None else list_one,
+            checkpoint=checkpoint,
+        )
+        return self._solution(board, goal, mapping, result)
+
+    @abstractmethod
+    def _mapping(self, goal: Board) -> BoardMapping:
+        """Return the mapping of boards with `goal` to boards of the engine's goal. Raises `GoalError`."""
+
+    def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
+        fsm = machine_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
+        limits = None if keeps_equals else self._frontier_limits
+        return IdaStar(self._make_engine(fsm), operator_order=self._operator_order, frontier_limits=limits)
+
+    def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:
+        """Return the board, the goal, and the mapping to the engine's goal. Raises what `solve` raises."""
+        board = check_board(board, self._size)
+        goal = self._goal if goal is None else check_board(goal, self._size)
+        mapping = self._mapping(goal)
+        check_solvable(board, goal, self._size)
+        return board, goal, mapping
+
+    def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
+        """Return the solution in the terms of the board, replayed."""
+        tiles = None if result.tiles is None else mapping.original_tiles(result.tiles)
+        return result.solution(board, goal, self._size, tiles)
 
 
 class Solver(IdaStarSolver):
     """Solver with the tables of one database or several, by the largest of all their sums. Thread-safe.
 
-    The first database's sums are looked up first, and each of the others only if those before did not prune. All must
-    be of one board size, and serve the goal of the first. Boards are searched in the terms of the tables, so that one
-    set of moves and views serves every goal.
+    The sums of each database are looked up only if those before did not prune. All databases must be of one board size,
+    and serve the goal of the first.
 
-    It prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does neither:
-    that is the textbook's IDA*, for node counts to be compared with published ones. With `reflects=False` the tables
-    are not looked up for reflections of the board, as in published rows of one sum. With `frontier_bytes` large
-    thresholds are searched breadth first near the root, in up to so much memory, and then below the nodes with the
-    least h first. On hard boards that is several times as fast, with the same lengths.
+    The solver prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does
+    neither, as the textbook's IDA*, for comparisons with published node counts. With `reflects=False` reflections of
+    the board are not looked up. With `frontier_bytes`, large thresholds are searched breadth first near the root, in up
+    to so much memory, and then depth first below the nodes with the least h: on hard boards several times as fast, with
+    the same lengths.
 
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
@@ -87,9 +192,9 @@ class Solver(IdaStarSolver):
         super().__init__(
             database.size,
             database.goal,
-            lambda machine: database_engine(database.size, heuristics, machine, source=source),
+            lambda fsm: database_engine(database.size, heuristics, fsm, source=source),
             plain=plain,
-            in_order=False,
+            operator_order=False,
             frontier_bytes=frontier_bytes,
         )
 
@@ -181,3 +286,42 @@ class Solver(IdaStarSolver):
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         return goal, mapping, mapped, np.flatnonzero(verdicts == 1)
+
+
+class HeuristicSolver(IdaStarSolver):
+    """Solver for one goal, with the largest of some heuristics that need no database. Thread-safe.
+
+    It prunes duplicate sequences of moves. With `plain` it prunes only the move that undoes the last one, and one
+    thread generates exactly the nodes of the textbook (Korf 1985).
+
+    >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
+    >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
+    (5, 8)
+    """
+
+    def __init__(
+        self,
+        size: BoardSize,
+        goal: Board,
+        heuristics: Sequence[str],
+        *,
+        plain: bool = False,
+        frontier_bytes: int | None = None,
+    ) -> None:
+        """Raises `BoardError` if the goal is no board, `InputError` if the size has no such heuristic."""
+        check_table_size(size)
+        goal = check_board(goal, size)
+        super().__init__(
+            size,
+            goal,
+            lambda fsm: heuristic_engine(size, goal, heuristics, fsm),
+            plain=plain,
+            operator_order=plain,
+            frontier_bytes=frontier_bytes,
+        )
+
+    def _mapping(self, goal: Board) -> BoardMapping:
+        if goal != self._goal:
+            raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
+        same = tuple(range(self._size.n_cells))
+        return BoardMapping("identity", same, same)

@@ -85,4 +85,4 @@ def hangup_ends() -> Iterator[None]:
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work changes hands between threads all the time."""
     monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 300)
-    monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 300)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)

@@ -24,7 +24,6 @@ from pdb_query import (
 from solver import (
     GRAPH_SEARCHES,
     Checkpoint,
-    GoodSolution,
     GraphSolver,
     HeuristicSolver,
     Iteration,
@@ -48,7 +47,6 @@ __all__ = [
     "Checkpoint",
     "Client",
     "Database",
-    "GoodSolution",
     "GraphSolver",
     "HeuristicSolver",
     "Instance",

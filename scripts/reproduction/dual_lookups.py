@@ -28,8 +28,7 @@ from scripts.reproduction.dual_kernels import (
     values_with_duals,
 )
 from solver import Solution
-from solver.engine.boards_search import SearchResult
-from solver.engine.ida_star import solution_of
+from solver.engine.search_result import SearchResult
 from solver.progress import Iteration, Report
 from solver.solution import one_move_away
 
@@ -107,8 +106,8 @@ class DualSolver:
                 tiles = _moved(board, path[: counters[FOUND_LENGTH] + 1].tolist())
             # All solutions of a board have the same parity, and so have its sums.
             threshold += 2
-        result = SearchResult(tiles, 1, False, h, tuple(iterations), time.perf_counter() - start)
-        return solution_of(board, self._database.goal, self._database.size, result, tiles)
+        result = SearchResult(tiles, tuple(iterations), time.perf_counter() - start, h=h, n_solutions=1)
+        return result.solution(board, self._database.goal, self._database.size, tiles)
 
     def _lookups(self) -> tuple[SumLookup, ...]:
         """Databases with room of their own, for one call: other threads have theirs."""

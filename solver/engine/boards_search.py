@@ -1,16 +1,14 @@
-"""A search of boards one after another, without Python between them, and the result of a search."""
+"""Search of boards one after another, without Python between them."""
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 
-from pdb_core.errors import LimitReachedError
-from pdb_core.sent_size import ReportsSize
 from pdb_query.lookup import Int64s
 from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
-from solver.engine.layout import GENERATED, MAX_SLACK, PAUSED, STOP_AT_GOAL
+from solver.engine.layout import GENERATED, PAUSED, STOP_AT_GOAL
+from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack
 from solver.engine.threshold import NO_LIMIT
 from solver.progress import Iteration
@@ -19,33 +17,8 @@ from solver.progress import Iteration
 _MOST_THRESHOLDS = 32
 
 
-@dataclass(frozen=True)
-class SearchResult(ReportsSize):
-    """Result of IDA* in the terms of the tables. `tiles` are the tiles moved, in order; None if a limit was reached.
-
-    n_solutions  optimal solutions found; all there are, if all were asked for and `is_complete`
-    rest         if a limit was reached without a pool: the subtrees of the last threshold that are left, see `subtrees`
-    """
-
-    tiles: tuple[int, ...] | None
-    n_solutions: int
-    is_complete: bool
-    h: int
-    iterations: tuple[Iteration, ...]
-    seconds: float
-    rest: tuple[bytes, ...] = ()
-
-    @property
-    def generated(self) -> int:
-        return sum(iteration.generated for iteration in self.iterations)
-
-    @property
-    def expanded(self) -> int:
-        return sum(iteration.expanded for iteration in self.iterations)
-
-
 class BoardsSearch:
-    """A search of boards one after another, without Python between them.
+    """Search of boards one after another, without Python between them.
 
     counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
     lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
@@ -139,7 +112,7 @@ class BoardsSearch:
         iterations = self.iterations(row)
         seconds = sum(iteration.seconds for iteration in iterations)
         tiles: tuple[int, ...] = tuple(self.paths[row, : self.lengths[row]].tolist())
-        return SearchResult(tiles, 1, not tiles, int(self._roots.h[row]), iterations, seconds)
+        return SearchResult(tiles, iterations, seconds, h=int(self._roots.h[row]), n_solutions=1, is_complete=not tiles)
 
     @property
     def h(self) -> Int64s:
@@ -152,11 +125,3 @@ class BoardsSearch:
         for row, result in self.more.items():
             generated[row], expanded[row] = result.generated, result.expanded
         return generated, expanded
-
-
-def too_deep(threshold: int) -> LimitReachedError:
-    """Return the error of a threshold that the engine cannot search."""
-    return LimitReachedError(
-        f"a solution of more than {threshold - 1} moves is more than {2 * MAX_SLACK} moves above a sum of the tables; "
-        "such boards cannot be searched"
-    )

@@ -15,7 +15,6 @@ machine prunes none of the moves that follow.
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from pdb_core.puzzle import Board
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.checkpoint import Checkpoint, Subtrees
-from solver.engine.division import shares_of
 from solver.engine.engine import Engine
 from solver.engine.frontier_kernels import (
     CHILDREN,
@@ -38,12 +36,9 @@ from solver.engine.frontier_kernels import (
     frontier_h,
 )
 from solver.engine.layout import EXPANDED, GENERATED, LEFT, LINK, MOVES_LEFT_SHIFT, PAUSED
-from solver.engine.pieces import Pieces, PiecesPart
-from solver.engine.stack import Stack, tiles_moved
+from solver.engine.stack import Stack, StackPool, tiles_to_goal
+from solver.engine.subtree_list import SubtreeList, SubtreeWork, shares_of
 from solver.progress import Iteration
-
-if TYPE_CHECKING:
-    from solver.engine.ida_star import IdaStar
 
 # Nodes of the frontier that are put on a stack at once, and the moves that number them.
 _N_DIGITS = 5
@@ -144,12 +139,12 @@ def frontier_of(
     return None if plan is None else Frontier(engine, root, *plan)
 
 
-class FrontierPieces(Pieces):
-    """The nodes of a complete frontier, some on a stack at a time."""
+class FrontierSubtrees(SubtreeList):
+    """Subtrees below a complete frontier, in groups that are put on a stack at once."""
 
     def __init__(
         self,
-        ida_star: "IdaStar",
+        stacks: StackPool,
         root: Board,
         threshold: int,
         frontier: Frontier,
@@ -164,8 +159,8 @@ class FrontierPieces(Pieces):
         digest.update(self._indices.tobytes())
         moves_left = (frontier.nodes[:, LEFT][self._indices] >> MOVES_LEFT_SHIFT).astype(np.int64)
         shares = shares_of(moves_left, h, growth)
-        of_pieces = np.add.reduceat(shares, np.arange(0, len(shares), _CHUNK)) if len(shares) else shares
-        super().__init__(ida_star, threshold, digest.hexdigest()[:16], of_pieces, checkpoint)
+        of_groups = np.add.reduceat(shares, np.arange(0, len(shares), _CHUNK)) if len(shares) else shares
+        super().__init__(stacks, threshold, digest.hexdigest()[:16], of_groups, checkpoint)
 
     def load(self, stack: Stack, number: int) -> None:
         stack.load_frontier(self._frontier.nodes, self._nodes_of(number), _N_DIGITS)
@@ -174,41 +169,37 @@ class FrontierPieces(Pieces):
         moves = stack.moves_to_goal()
         digits, below = moves[:_N_DIGITS], moves[_N_DIGITS:]
         i = sum(digit << (DIGIT_BITS * place) for place, digit in enumerate(reversed(digits)))
-        engine = self.ida_star.engine
         above = self._frontier.moves_to(int(self._nodes_of(number)[i]))
-        tiles, end = tiles_moved(self._root, above + below, engine.size)
-        if end != engine.goal:
-            raise engine.wrong_end()
-        return tiles
+        return tiles_to_goal(self.stacks.engine, self._root, above + below)
 
     def _nodes_of(self, number: int) -> Int64s:
         return self._indices[number * _CHUNK : (number + 1) * _CHUNK]
 
 
-class FrontierPart(PiecesPart):
-    """The nodes near the root; then what one thread searches below the frontier."""
+class FrontierWork(SubtreeWork):
+    """Expansion of the nodes near the root; then one thread's work below the frontier."""
 
     def __init__(
         self,
-        ida_star: "IdaStar",
+        stacks: StackPool,
         stack: Stack,
         frontier: Frontier,
-        pieces: Callable[[], FrontierPieces],
+        make_subtrees: Callable[[], FrontierSubtrees],
         resume: Callable[[Subtrees], None],
     ) -> None:
-        """The stack is empty. `pieces` is called when the frontier is complete, then `resume` with what its checkpoint
-        knows.
+        """The stack is empty. When the frontier is complete, `make_subtrees` is called, then `resume` with the subtrees
+        that the checkpoint has.
         """
-        super().__init__(ida_star, stack, None)
-        self._frontier, self._make_pieces, self._resume = frontier, pieces, resume
+        super().__init__(stacks, stack, None)
+        self._frontier, self._make_subtrees, self._resume = frontier, make_subtrees, resume
 
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        if self._pieces is not None:
+        if self._subtrees is not None:
             return super().search(pause_at, max_nodes, at_goal)
         n = int(self._counters[GENERATED])
         self._frontier.expand(self._stack, max(1, (pause_at - n) // _SLOWNESS), max_nodes - n)
         self._counters[[GENERATED, EXPANDED]] += self._frontier.take_counts()
         if self._frontier.is_complete:
-            self._pieces = self._make_pieces()
-            self._resume(self._pieces.known)
+            self._subtrees = self._make_subtrees()
+            self._resume(self._subtrees.known)
         return PAUSED

@@ -1,12 +1,15 @@
-"""The memory of one search: its stack, the batch and the lists of a round, and the links to parents."""
+"""Memory of one search: its stack, the batch and the lists of a round, and the links to parents; and a pool of them."""
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.errors import LimitReachedError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
@@ -20,6 +23,7 @@ from solver.engine.layout import (
     LINK,
     LIST_COLUMN,
     MAX_LANES,
+    MAX_SLACK,
     N_COUNTERS,
     N_LINKS,
     N_LISTS,
@@ -31,6 +35,9 @@ from solver.vectors.vectors import address_of
 
 # Links at first: those of 100,000 expanded nodes. They are cleared up when they are used up.
 _LINKS = 1 << 17
+# Moves that stacks have room for at first.
+_USUAL_DEPTH = 96
+_SLICE_NODES = 1_000_000
 
 
 class StackMemory(NamedTuple):
@@ -73,7 +80,7 @@ NO_BOARDS = BoardsMemory(
 
 
 class Stack:
-    """The nodes of a threshold that one thread has still to expand, and how far it is.
+    """Nodes of a threshold that one thread has still to expand, and its counters.
 
     columns   uint32[n_columns, capacity]: the nodes, the one to expand next last
     links     uint32[link_capacity], see `StackMemory`
@@ -82,7 +89,7 @@ class Stack:
 
     def __init__(self, engine: Engine, max_depth: int) -> None:
         """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
-        self._tables, self._stages = engine.tables, engine.stages
+        self._engine, self._tables, self._stages = engine, engine.tables, engine.stages
         self.counters: Int64s = np.zeros(N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
         self._allocate(3 * BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
@@ -132,7 +139,16 @@ class Stack:
         return int(self.counters[TOP])
 
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
-        """Begin to search a root up to a threshold."""
+        """Put a root on the empty stack, to be searched up to a threshold.
+
+        Raises `LimitReachedError` if the threshold is too far above a sum, and `Engine.wrong_end` if it is less than a
+        sum: an earlier lookup of the board gave another sum.
+        """
+        sums = roots.sums[row]
+        if threshold < int(sums.max(initial=0)):
+            raise self._engine.wrong_end()
+        if threshold - int(sums.min()) > 2 * MAX_SLACK:
+            raise too_deep(threshold)
         begin_threshold(self._tables, self.memory, self.counters, roots.nodes[row], roots.sums[row], threshold)
 
     def load_frontier(self, nodes: npt.NDArray[np.uint32], indices: Int64s, n_digits: int) -> None:
@@ -195,3 +211,54 @@ def tiles_moved(board: Board, moves: Sequence[int], size: BoardSize) -> tuple[tu
         cells[blank], cells[cell] = cells[cell], BLANK
         blank = cell
     return tuple(tiles), tuple(cells)
+
+
+def tiles_to_goal(engine: Engine, board: Board, moves: Sequence[int]) -> tuple[int, ...]:
+    """Return the tiles moved when the blank moves so. Raises `Engine.wrong_end` if that does not end at the goal."""
+    tiles, end = tiles_moved(board, moves, engine.size)
+    if end != engine.goal:
+        raise engine.wrong_end()
+    return tiles
+
+
+def too_deep(threshold: int) -> LimitReachedError:
+    """Return the error of a threshold that the engine cannot search."""
+    return LimitReachedError(
+        f"a solution of more than {threshold - 1} moves is more than {2 * MAX_SLACK} moves above a sum of the tables; "
+        "such boards cannot be searched"
+    )
+
+
+class StackPool:
+    """Stacks of one engine, reused: a new one takes as long as the search of an easy board. Thread-safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._lock = threading.Lock()
+        self._free: list[Stack] = []
+
+    @property
+    def slice_nodes(self) -> int:
+        """Nodes between two returns to Python, some 10 to 30 ms."""
+        return max(1, int(_SLICE_NODES * self.engine.speed))
+
+    def take(self) -> Stack:
+        """Return an empty stack that is not in use."""
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        return Stack(self.engine, _USUAL_DEPTH)
+
+    def give_back(self, stack: Stack) -> None:
+        """Keep a stack for the next search; its nodes are dropped."""
+        stack.counters[:] = 0
+        with self._lock:
+            self._free.append(stack)
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Stack]:
+        """Yield a stack, which goes back at the end."""
+        stack = self.take()
+        yield stack
+        # Not after an exception: a thread may still use it.
+        self.give_back(stack)

@@ -1,19 +1,17 @@
-"""One threshold of one board, searched by the thread that owns the board and by workers that have nothing else to do.
+"""One threshold of one board, searched by the thread that owns the board and by idle workers (work stealing).
 
-Work is stolen, not dealt out: the owner begins with all of it. A thread without work pauses one that has some, which
-gives away half of its stack. The parts are disjoint, so a threshold that is searched to its end has the same nodes
-however many threads there are.
+The owner begins with all of the work. A thread without work pauses one that has some, which gives away half of its
+stack. The threads' nodes are disjoint, so a threshold that is searched to its end has the same nodes on any number of
+threads.
 
 An exception in any thread ends the search, and is raised by the owner.
 """
 
 import time
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, RLock, get_ident
 
-from pdb_query.lookup import Int64s
 from solver.checkpoint import Subtrees
 from solver.engine.layout import (
     COUNT_GOALS,
@@ -26,6 +24,7 @@ from solver.engine.layout import (
     SOLUTIONS,
     STOP_AT_GOAL,
 )
+from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import Iteration, Limits, Report
 
@@ -37,36 +36,6 @@ _MOST_UNLISTED = 16
 NO_LIMIT = 1 << 62
 
 Listed = Callable[[tuple[int, ...]], None]
-
-
-class Part(ABC):
-    """A part of a threshold that one thread searches."""
-
-    # Nodes between two looks up: some 10 to 30 ms.
-    slice_nodes: int
-
-    @property
-    @abstractmethod
-    def counters(self) -> Int64s:
-        """GENERATED, EXPANDED and SOLUTIONS since they were cleared last."""
-
-    @abstractmethod
-    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        """Search until a counter of nodes reaches a limit. Returns FOUND, EXHAUSTED or PAUSED."""
-
-    def split(self) -> "Part | None":
-        """Take a part of the work away, for another thread; None if it cannot be divided."""
-        return None
-
-    def release(self) -> None:  # noqa: B027 (most parts hold nothing that others can use)
-        """Give back the memory of the part, which is not searched further."""
-
-    @abstractmethod
-    def tiles(self) -> tuple[int, ...]:
-        """Return the tiles moved on the way to the goal that was found last."""
-
-    def pause(self) -> None:  # noqa: B027 (parts with short slices need not)
-        """Let `search`, in another thread, return soon."""
 
 
 class ThresholdSearch:
@@ -86,9 +55,9 @@ class ThresholdSearch:
         # As in `WorkerPool`, an interrupt must not leave it locked.
         self._lock = RLock()
         self._changed = Condition(self._lock)
-        self._offered: deque[Part] = deque()
-        # The thread that searches each part. An interrupt may come while a part changes hands.
-        self._working: dict[Part, int] = {}
+        self._offered: deque[Work] = deque()
+        # The thread that does each work. An interrupt may come while work changes hands.
+        self._working: dict[Work, int] = {}
         self._n_waiting = 0
         # The thread that lists solutions.
         self._owner = get_ident()
@@ -108,23 +77,23 @@ class ThresholdSearch:
             self.expanded += known.expanded
         self.seconds = known.seconds
 
-    def search(self, part: Part, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
-        """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `part`.
+    def search(self, work: Work, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
+        """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `work`.
 
         `go_on` is called every fraction of a second; if it returns False, the search is given up. Workers of `pool`
         help from the second slice on. Raises what `go_on`, `listed` or the search raise, in whichever thread.
         """
-        self._owner = self._working[part] = get_ident()
+        self._owner = self._working[work] = get_ident()
         try:
             is_offered = False
             while not self.is_over:
                 if self._unlisted:
                     self._list_one()
-                elif part not in self._working:
+                elif work not in self._working:
                     taken = self._take(_WAIT_S)
-                    part = part if taken is None else taken
-                if part in self._working and not self._unlisted:
-                    status = self._search_slice(part)
+                    work = work if taken is None else taken
+                if work in self._working and not self._unlisted:
+                    status = self._search_slice(work)
                     if status == PAUSED and pool is not None and not is_offered:
                         pool.offer(self)
                         is_offered = True
@@ -150,15 +119,15 @@ class ThresholdSearch:
 
     def help(self) -> None:
         """Take work from the others until the threshold is over."""
-        part: Part | None = None
+        work: Work | None = None
         try:
             while not self.is_over:
-                part = self._take(None)
-                while part is not None and part in self._working and not self.is_over:
-                    self._search_slice(part)
-            if part is not None and part in self._working:
+                work = self._take(None)
+                while work is not None and work in self._working and not self.is_over:
+                    self._search_slice(work)
+            if work is not None and work in self._working:
                 # Before the owner may return: it raises what fails here. After an error nothing is used again.
-                part.release()
+                work.release()
         except BaseException as error:
             self._fail(error)
         finally:
@@ -175,11 +144,11 @@ class ThresholdSearch:
     def _leave(self) -> None:
         """Stop working on the parts of this thread."""
         with self._lock:
-            for part in [part for part, thread in self._working.items() if thread == get_ident()]:
-                del self._working[part]
+            for work in [work for work, thread in self._working.items() if thread == get_ident()]:
+                del self._working[work]
             self._changed.notify_all()
 
-    def _search_slice(self, part: Part) -> int:
+    def _search_slice(self, work: Work) -> int:
         """Search a slice, count it, and act on it."""
         at_goal = STOP_AT_GOAL
         if self._finds_all:
@@ -187,20 +156,20 @@ class ThresholdSearch:
             at_goal = COUNT_GOALS if self._listed is None and self.tiles else LIST_GOALS
         nodes_left = max(1, self._max_nodes - self.generated)
         # The first slice is short: workers wait for the rest of a threshold that is not over by then.
-        n_nodes = part.slice_nodes if self.generated else part.slice_nodes // 8
-        status = part.search(min(n_nodes, nodes_left), nodes_left, at_goal)
-        counted = part.counters.tolist()
-        tiles = part.tiles() if status == FOUND else ()
-        part.counters[GENERATED] = part.counters[EXPANDED] = part.counters[SOLUTIONS] = 0
-        gift = part.split() if status == PAUSED and self._n_waiting > len(self._offered) else None
+        n_nodes = work.slice_nodes if self.generated else work.slice_nodes // 8
+        status = work.search(min(n_nodes, nodes_left), nodes_left, at_goal)
+        counted = work.counters.tolist()
+        tiles = work.tiles() if status == FOUND else ()
+        work.counters[GENERATED] = work.counters[EXPANDED] = work.counters[SOLUTIONS] = 0
+        donated = work.split() if status == PAUSED and self._n_waiting > len(self._offered) else None
         with self._lock:
             self.generated += counted[GENERATED]
             self.expanded += counted[EXPANDED]
             self.n_solutions += counted[SOLUTIONS]
-            if gift is not None:
-                self._offered.append(gift)
+            if donated is not None:
+                self._offered.append(donated)
             if status == EXHAUSTED:
-                del self._working[part]
+                del self._working[work]
                 if not self._working and not self._offered:
                     self._end_locked(EXHAUSTED)
             if status == FOUND:
@@ -215,18 +184,18 @@ class ThresholdSearch:
             if get_ident() != self._owner:
                 self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
         if status == EXHAUSTED:
-            part.release()
+            work.release()
         return status
 
-    def _take(self, timeout: float | None) -> Part | None:
+    def _take(self, timeout: float | None) -> Work | None:
         """Wait for work. Returns None if there is none in time, or the threshold is over."""
         end = time.perf_counter() + (timeout or 0.0)
         with self._lock:
             self._n_waiting += 1
             try:
                 while not self._offered and not self.is_over:
-                    for part in self._working:
-                        part.pause()
+                    for work in self._working:
+                        work.pause()
                     # Others notify often. Pausing them each time would leave them no time to search.
                     self._changed.wait_for(lambda: self._offered or self.is_over, _WAIT_S)
                     if timeout is not None and time.perf_counter() >= end:
@@ -235,9 +204,9 @@ class ThresholdSearch:
                 self._n_waiting -= 1
             if self.is_over or not self._offered:
                 return None
-            part = self._offered.popleft()
-            self._working[part] = get_ident()
-            return part
+            work = self._offered.popleft()
+            self._working[work] = get_ident()
+            return work
 
     def _fail(self, error: BaseException) -> None:
         with self._lock:
@@ -253,14 +222,14 @@ class ThresholdSearch:
         if not self.is_over:
             self.is_over = True
             self.status = status
-        for part in self._working:
-            part.pause()
+        for work in self._working:
+            work.pause()
         self._changed.notify_all()
 
 
 def search_threshold(
     search: ThresholdSearch,
-    part: Part,
+    work: Work,
     limits: Limits,
     start: float,
     report: Report | None,
@@ -278,5 +247,5 @@ def search_threshold(
             report(standing())
         return limits.seconds is None or time.perf_counter() - start < limits.seconds
 
-    search.search(part, go_on, pool)
+    search.search(work, go_on, pool)
     return standing()

@@ -44,11 +44,11 @@ from solver.graph_search.best_first_kernels import (
     push,
 )
 from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
-from solver.graph_search.search_outcome import Found
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import TRIPLES
 from solver.progress import Iteration, Limits, Report
+from solver.solution import Solution
 
 # Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds a board of 5x5.
 _SLICE_EXPANSIONS = 20_000
@@ -163,8 +163,11 @@ class BestFirst:
         limits: Limits,
         report: Report | None = None,
         memory_limit_bytes: int | None = None,
-    ) -> Found:
-        """Search a board that can be solved. Raises `MemoryLimitError` where there is no room to begin."""
+    ) -> Solution:
+        """Search a solvable board. Returns what is known, not replayed; `lower_bound` may be of the wrong parity.
+
+        Raises `MemoryLimitError`, with what is known as its `solution` if the search had begun.
+        """
         start = time.perf_counter()
         order = _order_of(weights)
         open_list = _open_list(order.n_buckets(_FIRST_G))
@@ -207,8 +210,14 @@ class BestFirst:
                 memory_error = error
             if status in (FOUND, EMPTY) or is_over_time() or counters[GENERATED] >= most_nodes:
                 break
-        return Found(
-            tiles=self._path(table) if status == FOUND else None,
+        tiles = self._path(table) if status == FOUND else None
+        known = Solution(
+            board=board,
+            goal=self._goal,
+            length=None if tiles is None else len(tiles),
+            tiles=tiles,
+            is_optimal=False,
+            bound=None,
             h=h,
             lower_bound=_lower_bound(h, weights, int(counters[LARGEST_KEY])),
             generated=int(counters[GENERATED]),
@@ -218,8 +227,12 @@ class BestFirst:
             n_nodes=int(counters[N_NODES]),
             n_bytes=table.n_bytes,
             seconds=time.perf_counter() - start,
-            memory_error=memory_error,
+            n_solutions=int(tiles is not None),
         )
+        if memory_error is not None:
+            memory_error.solution = known
+            raise memory_error
+        return known
 
     def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:
         """Make the board node 0, and open it. Returns its h."""

@@ -33,8 +33,8 @@ from solver.graph_search.breadth_first_kernels import (
 )
 from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
 from solver.graph_search.node_table_kernels import unpack
-from solver.graph_search.search_outcome import Found
 from solver.progress import Iteration, Limits, Report
+from solver.solution import Solution
 
 _SLICE_EXPANSIONS = 50_000
 _FROM_BOARD, _FROM_GOAL = 0, 1
@@ -58,8 +58,8 @@ def search_breadth_first(
     memory_limit_bytes: int | None = None,
     *,
     from_both_ends: bool,
-) -> Found:
-    """Search a board that can be solved. Raises `MemoryLimitError` where there is no room to begin."""
+) -> Solution:
+    """Search a solvable board as `BestFirst.search` does."""
     start = time.perf_counter()
     packing = packing_of(size, goal)
     table = node_table(packing, n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
@@ -114,19 +114,27 @@ def search_breadth_first(
         if status != FINISHED:
             break
         depths[end] += 1
-    return Found(
+    known = Solution(
+        board=board,
+        goal=goal,
+        length=None if tiles is None else len(tiles),
         tiles=tiles,
+        is_optimal=False,
+        bound=None,
         h=0,
         lower_bound=len(tiles) if tiles is not None else sum(depths) + 1,
         generated=int(counters[GENERATED]),
         expanded=int(counters[EXPANDED]),
-        reopened=0,
         peak_open=int(counters[PEAK_OPEN]),
         n_nodes=int(counters[N_NODES]),
         n_bytes=table.n_bytes,
         seconds=time.perf_counter() - start,
-        memory_error=memory_error,
+        n_solutions=int(tiles is not None),
     )
+    if memory_error is not None:
+        memory_error.solution = known
+        raise memory_error
+    return known
 
 
 def _path(table: NodeTable, counters: Int64s, end: int) -> tuple[int, ...]:

@@ -10,14 +10,14 @@ All of them pack boards into words and keep them in a hash table, node_table.py,
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from pdb_core.errors import InputError, PdbError, TableFileDamagedError, WrongAnswerError
+from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
 from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import BestFirst, Weights, weights_of
 from solver.graph_search.breadth_first import search_breadth_first
-from solver.graph_search.search_outcome import Found
 from solver.progress import WARM_UP_LIMITS, Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
@@ -87,21 +87,23 @@ class GraphSolver:
         board = check_board(board, self._size)
         check_solvable(board, self._goal, self._size)
         limits = limits or Limits()
-        if self._best_first is not None:
-            found = self._best_first.search(board, self._weights, limits, report, self._memory_limit_bytes)
-        else:
-            found = search_breadth_first(
-                board, self._goal, self._size, limits, report, self._memory_limit_bytes,
-                from_both_ends=self._search == BIDIRECTIONAL,
-            )  # fmt: skip
+        try:
+            if self._best_first is not None:
+                found = self._best_first.search(board, self._weights, limits, report, self._memory_limit_bytes)
+            else:
+                found = search_breadth_first(
+                    board, self._goal, self._size, limits, report, self._memory_limit_bytes,
+                    from_both_ends=self._search == BIDIRECTIONAL,
+                )  # fmt: skip
+        except MemoryLimitError as error:
+            if isinstance(error.solution, Solution):
+                error.solution = self._proved(error.solution)
+            raise
         if found.tiles is not None:
             replay(board, found.tiles, self._goal, self._size)
-        solution = self._solution(board, found)
+        solution = self._proved(found)
         if solution.length is not None and solution.length < solution.lower_bound:
             raise self._too_short(solution.length, solution.lower_bound)
-        if found.memory_error is not None:
-            found.memory_error.solution = solution
-            raise found.memory_error
         return solution
 
     def _too_short(self, length: int, lower_bound: int) -> PdbError:
@@ -111,31 +113,19 @@ class GraphSolver:
             return TableFileDamagedError(f"{self._source} is damaged: {what}; run pdb verify, and build it again")
         return WrongAnswerError(f"{what}; please report this board")
 
-    def _solution(self, board: Board, found: Found) -> Solution:
-        length = None if found.tiles is None else len(found.tiles)
+    def _proved(self, found: Solution) -> Solution:
+        """Return what a search found, with what it proves."""
         # Every move takes the blank to a cell of the other colour.
-        is_odd = self._size.is_dark(board.index(BLANK)) != self._size.is_dark(self._goal.index(BLANK))
+        is_odd = self._size.is_dark(found.board.index(BLANK)) != self._size.is_dark(self._goal.index(BLANK))
         lower_bound = found.lower_bound + (found.lower_bound % 2 != is_odd)
         # A lower bound that the length meets proves it, whichever search found it.
-        is_optimal = length is not None and length == lower_bound
-        greedy_or_none = length is None or self._search == GREEDY
-        bound = None if greedy_or_none else self._weights.h_factor / self._weights.g_factor
-        return Solution(
-            board=board,
-            goal=self._goal,
-            length=length,
-            tiles=found.tiles,
+        is_optimal = found.length == lower_bound
+        has_bound = found.length is not None and self._search != GREEDY
+        bound = self._weights.h_factor / self._weights.g_factor if has_bound else None
+        return replace(
+            found,
+            search=self._search,
+            lower_bound=lower_bound,
             is_optimal=is_optimal,
             bound=1.0 if is_optimal else bound,
-            h=found.h,
-            lower_bound=lower_bound,
-            generated=found.generated,
-            expanded=found.expanded,
-            seconds=found.seconds,
-            search=self._search,
-            reopened=found.reopened,
-            peak_open=found.peak_open,
-            n_nodes=found.n_nodes,
-            n_bytes=found.n_bytes,
-            n_solutions=0 if length is None else 1,
         )

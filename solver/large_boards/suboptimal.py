@@ -8,7 +8,6 @@ replayed   move by move to the goal, before anyone is told                 solut
 
 import math
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -31,7 +30,7 @@ from solver.large_boards.line_by_line import (
 )
 from solver.large_boards.line_by_line_kernels import Bytes, Int32s
 from solver.large_boards.windows import Windows, without_loops
-from solver.solution import check_solution, one_move_away
+from solver.solution import Solution, check_solution, one_move_away
 
 # Parts of lines by beams: what a cell of distance counts for the pieces of the part, and for the others, which count
 # less the further inside they belong. Found by trials on 10x10 and 20x20.
@@ -55,38 +54,12 @@ _WINDOWS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class GoodSolution:
-    """A solution that need not be the shortest.
-
-    tiles        the tiles moved, in order
-    is_optimal   whether it is proved to be shortest: as long as the Manhattan distance, or of at most 3x3
-    h            the Manhattan distance of the board
-    lower_bound  what is proved of the length of a shortest solution: h, or the length where it is the shortest
-    n_first      the length of the first solution found, line by line
-    seconds      of the search
-    """
-
-    board: Board
-    goal: Board
-    tiles: tuple[int, ...]
-    is_optimal: bool
-    h: int
-    lower_bound: int
-    n_first: int
-    seconds: float
-
-    @property
-    def length(self) -> int:
-        return len(self.tiles)
-
-
 def default_time_limit(size: BoardSize) -> float:
     """Seconds that a solution is improved for where nobody says: 0.5 up to 7x7, 0.9 for 10x10, at most 5."""
     return min(5.0, max(0.5, size.n_cells * 0.009))
 
 
-def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit: float | None = None) -> GoodSolution:
+def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit: float | None = None) -> Solution:
     """A solution of any board of 2x2 to 32x32, improved for `time_limit` seconds; at least the first one is found.
 
     Raises `BoardError` for what is no board, `UnsolvableError` where there is no solution.
@@ -103,7 +76,7 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     seconds = default_time_limit(size) if time_limit is None else time_limit
     pieces = in_pieces(board, goal)
     h = bound = manhattan_distance(pieces, geometry(size))
-    first = way = without_loops(pieces, solve_by_lines(pieces, size))
+    way = without_loops(pieces, solve_by_lines(pieces, size))
     if not plan_lines(size, pieces.blank).parts:
         # No lines: all of the board was searched, and the way is a shortest one.
         bound = len(way)
@@ -113,7 +86,20 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     tiles = _tiles(board, way)
     check_solution(board, tiles, goal, size)
     is_optimal = len(tiles) == bound
-    return GoodSolution(board, goal, tiles, is_optimal, h, bound, len(first), time.perf_counter() - start)
+    return Solution(
+        board=board,
+        goal=goal,
+        length=len(tiles),
+        tiles=tiles,
+        is_optimal=is_optimal,
+        bound=1.0 if is_optimal else None,
+        h=h,
+        lower_bound=bound,
+        generated=0,
+        expanded=0,
+        seconds=time.perf_counter() - start,
+        search="approximate",
+    )
 
 
 @lru_cache(maxsize=1)

@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 import solver.checkpoint
 import solver.engine.ida_star
+import solver.engine.stack
 import solver.engine.subtrees
 from pdb_build.deep_check import prove_table
 from pdb_cluster.solve_worker import WorkerTables, solver_for
@@ -51,8 +52,7 @@ from solver.engine.catalogue_round_kernels import CatalogueStages
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
-from solver.engine.prefixes import prefixes_of
-from solver.engine.subtrees import search_subtrees
+from solver.engine.subtrees import search_subtrees, upper_tree
 from solver.engine.unit_tables import Heuristic, UnitTables
 from solver.engine.wide_round_kernels import WideStages
 from solver.graph_search.graph_search import A_STAR, GREEDY, WEIGHTED_A_STAR
@@ -326,15 +326,15 @@ def _searched_as_subtrees(trial: Trial) -> str:
         return EXACT
     threshold = max(1, database.probe(board).maximum)
     for _ in range(4):
-        prefixes = prefixes_of(
-            board, database.goal, database.size, threshold, ida_star.machine, lower_bounds_by([database]),
+        upper = upper_tree(
+            board, database.goal, database.size, threshold, ida_star.engine.machine, lower_bounds_by([database]),
             lambda _depth, h: np.full(len(h), len(h) < 30),
         )  # fmt: skip
-        if prefixes.tiles is not None:
-            return trial.checked(board, prefixes.tiles)
-        paths = prefixes.paths
+        if upper.tiles is not None:
+            return trial.checked(board, upper.tiles)
+        paths = upper.rest
         for _ in range(5):
-            result = search_subtrees(ida_star, board, paths, threshold, max_nodes=1000, max_seconds=10)
+            result = search_subtrees(ida_star.stacks, board, paths, threshold, max_nodes=1000, max_seconds=10)
             if result.tiles is not None:
                 return trial.checked(board, result.tiles)
             paths = result.rest
@@ -427,7 +427,7 @@ def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
 def _shorten_slices() -> None:
     """Make thresholds and slices small, so that few nodes reach all of the engine."""
     solver.engine.ida_star._SMALL_NODES = 300
-    solver.engine.ida_star._SLICE_NODES = 1000
+    solver.engine.stack._SLICE_NODES = 1000
     solver.engine.subtrees._SLICE_NODES = 300
     solver.checkpoint.DIVIDE_ABOVE = 5
 

@@ -23,17 +23,17 @@ from unittest import mock
 
 from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
 from solver import checkpoint as checkpoint_module
-from solver import ida_star_solver as solver_module
-from solver.engine import division as division_module
+from solver import solve as solver_module
 from solver.engine import ida_star as ida_star_module
+from solver.engine import search_result as result_module
 from solver.engine import stack as stack_module
+from solver.engine import subtree_list as division_module
+from solver.engine import work as work_module
 from solver.engine import worker_pool as worker_pool_module
-from solver.engine.division import Division
 from solver.engine.engine import Engine
-from solver.engine.frontier import Frontier, FrontierLimits, FrontierPieces
-from solver.engine.ida_star import IdaStar
-from solver.engine.pieces import Pieces
-from solver.engine.stack import Stack
+from solver.engine.frontier import Frontier, FrontierLimits, FrontierSubtrees
+from solver.engine.stack import Stack, StackPool
+from solver.engine.subtree_list import DividedThreshold, SubtreeList
 from solver.engine.threshold import ThresholdSearch
 from tests.faults.counting import Tally
 from tests.solving import S3, database_for, node_counts, solvable_boards
@@ -55,29 +55,29 @@ POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
         (WorkerThread, "start"),
         (WorkerPool, "offer"),
         (WorkerPool, "submit"),
-        (IdaStar, "lend_stack"),
-        (IdaStar, "begin"),
+        (StackPool, "take"),
+        (Stack, "begin"),
         (Stack, "_allocate"),
         (Engine, "roots"),
         (ThresholdSearch, "resume"),
     ),
     "slice": ((stack_module, "search_boards"), (Frontier, "expand")),
-    "split": ((Stack, "split"), (stack_module, "split"), (Pieces, "join")),
-    "pieces": (
-        (Pieces, "begin"),
-        (Pieces, "count"),
-        (Division, "load"),
-        (FrontierPieces, "load"),
-        (FrontierPieces, "__init__"),
+    "split": ((Stack, "split"), (stack_module, "split"), (SubtreeList, "join")),
+    "subtrees": (
+        (SubtreeList, "begin"),
+        (SubtreeList, "count"),
+        (DividedThreshold, "load"),
+        (FrontierSubtrees, "load"),
+        (FrontierSubtrees, "__init__"),
         (Checkpoint, "resume"),
         (Checkpoint, "subtrees"),
         (Checkpoint, "finish_subtrees"),
     ),
     "end": (
-        (ida_star_module, "tiles_moved"),
+        (work_module, "tiles_to_goal"),
         (solver_module, "replay"),
-        (ida_star_module, "check_solution"),
-        (IdaStar, "take_back"),
+        (result_module, "check_solution"),
+        (StackPool, "give_back"),
         (WorkerPool, "withdraw"),
         (Checkpoint, "finish_threshold"),
     ),
@@ -130,7 +130,7 @@ class Faults:
             for module, name, value in (
                 (worker_pool_module, "Thread", WorkerThread),
                 (ida_star_module, "_SMALL_NODES", 1),
-                (ida_star_module, "_SLICE_NODES", 100),
+                (stack_module, "_SLICE_NODES", 100),
                 (checkpoint_module, "DIVIDE_ABOVE", 5),
                 (division_module, "_NODES_PER_UPPER", 20),
             ):
@@ -170,8 +170,8 @@ class Searches:
         weak = stack.enter_context(database_for("1,2/3,6/4,7/5,8", "3x3", encoding="bits"))
         self.solver = Solver(weak)
         self.with_frontier = Solver(weak, frontier_bytes=1 << 20)
-        self.with_frontier.ida_star._frontier_limits = FrontierLimits(1 << 20, previous_nodes=300, share=8)
-        self.in_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
+        self.with_frontier.ida_star.frontier_limits = FrontierLimits(1 << 20, previous_nodes=300, share=8)
+        self.operator_order = HeuristicSolver(S3, weak.goal, ["linear-conflict"], plain=True)
         self.boards = [HARD, *solvable_boards(S3, weak.goal, 7, 4)]
         self._report = faults.wrap("report", lambda *_: None)
         self._faults = faults
@@ -180,9 +180,9 @@ class Searches:
             self._distances = {board: exact.probe(board).maximum for board in self.boards}
         self.works = (
             Work("one board", self._one_board),
-            Work("one board with pieces", self._with_pieces),
+            Work("one board with subtrees", self._with_subtrees),
             Work("one board with a frontier", self._with_a_frontier),
-            Work("one board in order", self._in_order),
+            Work("one board in operator order", self._in_operator_order),
             Work("all solutions, listed", self._listed),
             Work("all solutions, counted", self._counted),
             Work("solve_batch", self._batch),
@@ -199,14 +199,14 @@ class Searches:
     def _one_board(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         return self._checked(self.solver, pool, None)
 
-    def _with_pieces(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+    def _with_subtrees(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
         return self._checked(self.solver, pool, checkpoint)
 
     def _with_a_frontier(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
         return self._checked(self.with_frontier, pool, checkpoint)
 
-    def _in_order(self, _pool: WorkerPool, checkpoint: Checkpoint) -> Any:
-        return self._checked(self.in_order, None, checkpoint)
+    def _in_operator_order(self, _pool: WorkerPool, checkpoint: Checkpoint) -> Any:
+        return self._checked(self.operator_order, None, checkpoint)
 
     def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         listed: list[tuple[int, ...]] = []

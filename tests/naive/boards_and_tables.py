@@ -1,6 +1,5 @@
 """Slow, obviously right twins of the clever functions: tuples, dictionaries, no kernels."""
 
-import heapq
 import itertools
 import math
 from collections import deque
@@ -77,29 +76,6 @@ def naive_shortest_solutions(size: BoardSize, goal: Board) -> dict[Board, int]:
             near = [other for _tile, other in naive_moves(board, size) if distances[other] == distance - 1]
             counts[board] = sum(counts[other] for other in near)
     return counts
-
-
-def naive_ida_star(board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]) -> tuple[int, list[int]]:
-    """Length and moves (the tile moved) of a shortest solution; `h` never overestimates."""
-
-    def search(at: Board, moves: list[int], threshold: int) -> list[int] | None:
-        if len(moves) + h(at) > threshold:
-            return None
-        if at == goal:
-            return moves
-        for tile, near in naive_moves(at, size):
-            if moves[-1:] != [tile]:
-                solution = search(near, [*moves, tile], threshold)
-                if solution is not None:
-                    return solution
-        return None
-
-    for threshold in itertools.count(h(board)):
-        solution = search(board, [], threshold)
-        if solution is not None:
-            return len(solution), solution
-        assert threshold < 200
-    raise AssertionError
 
 
 def naive_manhattan(board: Board, goal: Board, size: BoardSize) -> int:
@@ -358,41 +334,6 @@ def naive_letter(before: Board, after: Board) -> str:
     return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"
 
 
-def naive_thresholds(
-    board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int], duplicates: Iterable[str]
-) -> list[tuple[int, int, int]]:
-    """IDA* as in the textbook: (threshold, generated, expanded) of each iteration, the last one up to the goal.
-
-    No path holds one of `duplicates`.
-    """
-    known = frozenset(duplicates)
-    lengths = sorted({len(duplicate) for duplicate in known})
-
-    def search(at: Board, path: str, g: int, threshold: int, counts: list[int]) -> bool:
-        counts[1] += 1
-        children = []
-        for _tile, near in naive_moves(at, size):
-            longer = path + naive_letter(at, near)
-            if not any(longer[-length:] in known for length in lengths):
-                children.append((near, longer))
-        counts[0] += len(children)
-        for near, longer in children:
-            if near == goal:
-                return True
-            if g + 1 + h(near) <= threshold and search(near, longer, g + 1, threshold, counts):
-                return True
-        return False
-
-    result = []
-    for threshold in itertools.count(h(board), 2):
-        counts = [0, 0]
-        found = search(board, "", 0, threshold, counts)
-        result.append((threshold, counts[0], counts[1]))
-        if found:
-            return result
-    raise AssertionError
-
-
 def naive_frontier(
     board: Board, size: BoardSize, h: Callable[[Board], int], duplicates: Iterable[str], f: int, threshold: int
 ) -> tuple[list[str], list[str], int]:
@@ -450,27 +391,3 @@ def naive_layer_counts(size: BoardSize, goal: Board, depth: int) -> list[int]:
         seen |= layer
         counts.append(len(layer))
     return counts
-
-
-def naive_a_star(
-    board: Board, goal: Board, size: BoardSize, h: Callable[[Board], int]
-) -> tuple[int, dict[Board, int], list[Board]]:
-    """A* with a heap: the length, the least g of each board met, and the boards expanded before the goal, in order.
-
-    A board that is reached on a shorter way is expanded again.
-    """
-    least = {board: 0}
-    heap = [(h(board), h(board), board)]
-    expanded: list[Board] = []
-    while heap:
-        f, h_here, here = heapq.heappop(heap)
-        if f - h_here != least[here]:
-            continue
-        if here == goal:
-            return least[here], least, expanded
-        expanded.append(here)
-        for _tile, near in naive_moves(here, size):
-            if least[here] + 1 < least.get(near, 1 << 30):
-                least[near] = least[here] + 1
-                heapq.heappush(heap, (least[near] + h(near), h(near), near))
-    raise AssertionError

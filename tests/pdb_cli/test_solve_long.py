@@ -32,9 +32,9 @@ BOARD, GOAL = solvable_boards(S4, blank_last(S4), 1, 1)[0], blank_last(S4)
 # The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
 # signal comes in time.
 DIVIDED_EARLY = """
-import signal, time, solver.checkpoint, solver.engine.division, pdb_cli.solve_checkpoints
+import signal, time, solver.checkpoint, solver.engine.subtree_list, pdb_cli.solve_checkpoints
 solver.checkpoint.DIVIDE_ABOVE = 20_000
-solver.engine.division._NODES_PER_UPPER = 5000
+solver.engine.subtree_list._NODES_PER_UPPER = 5000
 pdb_cli.solve_checkpoints._WRITE_S = 0.0
 write_subtrees = pdb_cli.solve_checkpoints.LoggedCheckpoint._write_subtrees
 def write_slowly(self):

@@ -19,7 +19,7 @@ from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableErro
 from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
-from solver.engine.prefixes import prefixes_of
+from solver.engine.subtrees import upper_tree
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
 from tests.naive.prefixes import naive_prefixes
 from tests.solving import S3, database_for, node_counts, solvable_boards
@@ -116,7 +116,7 @@ def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
         for board in solvable_boards(database.size, database.goal, 10, 2):
             threshold = database.probe(board).maximum + 4
             for n_wanted in (1, 2, 5, 30):
-                found = prefixes_of(
+                found = upper_tree(
                     board,
                     database.goal,
                     database.size,
@@ -128,11 +128,11 @@ def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                 if found.tiles is not None:
                     assert len(found.tiles) <= threshold
                     continue
-                depth = len(found.paths[0]) if found.paths else 99
+                depth = len(found.rest[0]) if found.rest else 99
                 generated, expanded, paths = naive_prefixes(
                     board, threshold, lambda at, _h, depth=depth: at < depth, database, machine
                 )
-                assert (found.generated, found.expanded, sorted(found.paths)) == (generated, expanded, sorted(paths))
+                assert (found.generated, found.expanded, sorted(found.rest)) == (generated, expanded, sorted(paths))
 
 
 def test_board_is_given_up_at_its_limit_with_what_was_proved() -> None:

@@ -21,8 +21,7 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.table_spec import TableSpec
 from solver import Iteration
-from solver.engine.boards_search import SearchResult
-from solver.engine.subtrees import SubtreesResult
+from solver.engine.search_result import SearchResult
 from tests.pdb_cluster.two_workers import one_worker
 
 S3, PATTERN = BoardSize(3, 3), Pattern((1, 2, 3, 4, 5, 6))
@@ -32,8 +31,8 @@ def objects() -> Iterator[object]:
     """One of each class, with as much in it as it may hold."""
     paths = tuple(secrets.token_bytes(40) for _ in range(1000))
     iterations = tuple(Iteration(threshold, 10**9, 10**9, 1.5) for threshold in range(40, 60, 2))
-    yield SubtreesResult(10**9, 10**9, None, paths, 1.5)
-    yield SearchResult(tuple(range(80)), 1, True, 40, iterations, 1.5, paths)
+    yield SearchResult(None, (), 1.5, rest=paths)
+    yield SearchResult(tuple(range(80)), iterations, 1.5, h=40, n_solutions=1, rest=paths)
     builder = Builder("tls://127.0.0.1:12345", "a" * 60, 2, 10**9)
     token = Token("/" + "folder/" * 20, secrets.token_hex(100))
     part = Part(secrets.token_hex(16), 10**9, secrets.token_hex(32))

@@ -10,8 +10,9 @@ import pytest
 from pdb_core.puzzle import blank_last
 from scripts import find_catalogues
 from scripts.find_catalogues import Patterns, choose, covers, mean_left, sample_nodes
+from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
-from tests.solving import S3, database_for, solvable_boards
+from tests.solving import S3, database_for, node_counts, solvable_boards
 from tests.tables import table_file
 
 PARTS = ((1, 2, 5), (3, 4, 6), (7, 8))
@@ -19,12 +20,10 @@ NAME = "1,2,5/3,4,6/7,8"
 
 
 def test_all_nodes_of_a_threshold_are_sampled_if_all_are_kept() -> None:
-    duplicates = naive.naive_duplicates(2)
     with database_for(NAME, "3x3", encoding="bits") as database:
         for board in solvable_boards(S3, database.goal, 4, 8):
-            *_, (threshold, _generated, expanded), _last = naive.naive_thresholds(
-                board, database.goal, S3, lambda at: database.probe(at).maximum, duplicates
-            )
+            solution = ida_star(board, database.goal, S3, lambda at: database.probe(at).maximum)
+            *_, (threshold, _generated, expanded), _last = node_counts(solution.iterations)
             rng = np.random.default_rng(1)
             boards, moves_left, n_nodes = sample_nodes(database, board, threshold, 10**9, 400, rng)
             assert n_nodes == expanded

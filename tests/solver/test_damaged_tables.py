@@ -14,7 +14,7 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board
 from pdb_query import Database, open_database
 from solver import Checkpoint, GraphSolver, Iteration, Limits
-from solver.engine import division
+from solver.engine import subtree_list as division
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
@@ -103,8 +103,8 @@ def test_threshold_below_a_sum_is_refused() -> None:
     with database_for(PARTITION, "3x3") as database:
         ida_star = IdaStar(database_engine(S3, [Heuristic(database.lookup_tables, database.views())], move_machine(8)))
         roots = ida_star.engine.roots(solvable_boards(S3, database.goal, 1, 5))
-        with ida_star.stack() as stack, pytest.raises(TableFileDamagedError, match="contradicts"):
-            ida_star.begin(stack, roots, 0, int(roots.h[0]) - 2)
+        with ida_star.stacks.borrowed() as stack, pytest.raises(TableFileDamagedError, match="contradicts"):
+            stack.begin(roots, 0, int(roots.h[0]) - 2)
 
 
 def test_shares_of_subtrees_are_finite() -> None:
@@ -128,6 +128,6 @@ def test_upper_part_of_a_threshold_is_limited(monkeypatch: pytest.MonkeyPatch) -
         ida_star = IdaStar(database_engine(S4, [Heuristic(database.lookup_tables, database.views())], move_machine(8)))
         checkpoint = Checkpoint()
         checkpoint.finished = (Iteration(h + 12, 100, 40, 0.1), Iteration(h + 14, 60_000_000, 30_000_000, 1.0))
-        divided = division.divide(ida_star, board, h + 16, checkpoint)
+        divided = division.divide(ida_star.stacks, board, h + 16, checkpoint)
         assert divided is not None
         assert divided.known.expanded <= 3000

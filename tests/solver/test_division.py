@@ -12,8 +12,8 @@ from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query.lookup import Int64s
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, Subtrees, WorkerPool, replay
 from solver import checkpoint as checkpoint_module
-from solver.engine import division as division_module
-from solver.engine.prefixes import prefixes_of
+from solver.engine import subtree_list as division_module
+from solver.engine.subtrees import upper_tree
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
 from tests.naive.prefixes import naive_prefixes
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
@@ -91,7 +91,7 @@ def test_other_heuristics_and_15_puzzle_boards_are_divided(monkeypatch: pytest.M
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_interrupted_search_continues_with_the_same_nodes(monkeypatch: pytest.MonkeyPatch, n_workers: int) -> None:
     monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
-    monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 5000)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 5000)
     monkeypatch.setattr(division_module, "_NODES_PER_UPPER", 500)
     draw = random.Random(5)
     n_stops = 0
@@ -122,7 +122,7 @@ def test_interrupted_search_continues_with_the_same_nodes(monkeypatch: pytest.Mo
 @pytest.mark.usefixtures("divided_early")
 def test_limits_are_on_the_nodes_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
-    monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 64)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
     with database_for(*PARTITIONS[S3]) as database:
         solver, board = Solver(database), (8, 6, 7, 2, 5, 4, 3, 0, 1)
         alone, checkpoint = solver.solve(board), Checkpoint()
@@ -173,7 +173,7 @@ def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
         for board in solvable_boards(BoardSize(3, 2), database.goal, 10, 2):
             h = database.probe(board).maximum
             for inner, threshold in ((h - 2, h), (h, h + 2), (h, h + 4), (h + 2, h + 4)):
-                found = prefixes_of(
+                found = upper_tree(
                     board,
                     database.goal,
                     database.size,
@@ -186,7 +186,7 @@ def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, machine
                 )
                 if found.tiles is None:
-                    assert (found.generated, found.expanded, sorted(found.paths)) == (
+                    assert (found.generated, found.expanded, sorted(found.rest)) == (
                         generated,
                         expanded,
                         sorted(paths),

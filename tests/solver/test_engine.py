@@ -14,6 +14,7 @@ from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
 from solver.engine.wide_round_kernels import WideStages
 from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, find_duplicates, move_machine
+from solver.textbook import ida_star as textbook_ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, S4, database_for, node_counts, share, solvable_boards
 
@@ -42,12 +43,13 @@ def duplicates_up_to(max_length: int) -> list[str]:
     "max_duplicate",
     [pytest.param(2, marks=pytest.mark.tiny), pytest.param(8, marks=pytest.mark.tiny), LARGE_BOARD_LENGTH],
 )
-def test_complete_thresholds_have_the_nodes_of_naive_ida_star(max_duplicate: int, encoding: Encoding) -> None:
+def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, encoding: Encoding) -> None:
     duplicates = duplicates_up_to(max_duplicate)
     goal = blank_last(S3)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         for board in share(solvable_boards(S3, goal, 4, 9), 4):
-            expected = naive.naive_thresholds(board, goal, S3, lambda at: database.probe(at).maximum, duplicates)
+            textbook = textbook_ida_star(board, goal, S3, lambda at: database.probe(at).maximum, pruned=duplicates)
+            expected = node_counts(textbook.iterations)
             for batch in (1, 5, 64):
                 for kind in (VECTOR, WIDE, SCALAR):
                     ida_star = engine_for([database], max_duplicate, batch=batch, rounds=(kind, SCALAR))
@@ -151,7 +153,7 @@ def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.Mon
     with database_for("663", "4x4") as database:
         whole = Solver(database).solve(board)
         monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 700)
-        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 1000)
+        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 1000)
         sliced = Solver(database).solve(board)
     assert node_counts(whole.iterations) == node_counts(sliced.iterations)
     assert whole.tiles == sliced.tiles
@@ -162,7 +164,7 @@ def test_links_and_stacks_grow_while_a_search_goes_on(monkeypatch: pytest.Monkey
     with database_for("555", "4x4", encoding="bits") as database:
         roomy = Solver(database).solve(board)
         monkeypatch.setattr("solver.engine.stack._LINKS", 600)
-        monkeypatch.setattr("solver.engine.ida_star._USUAL_DEPTH", 0)
+        monkeypatch.setattr("solver.engine.stack._USUAL_DEPTH", 0)
         crowded = Solver(database).solve(board)
     assert roomy.tiles == crowded.tiles
     assert roomy.generated == crowded.generated

@@ -83,7 +83,7 @@ def search_end(ida_star: IdaStar, board: tuple[int, ...]) -> str:
         return "too deep"
     if result.tiles is None:
         return "limit"
-    replay(board, result.tiles, ida_star.goal, ida_star.size)
+    replay(board, result.tiles, ida_star.engine.goal, ida_star.engine.size)
     return "solved"
 
 
@@ -99,4 +99,4 @@ def test_shared_searches_in_damaged_tables_end() -> None:
                 except TableFileDamagedError:
                     continue
                 if result.tiles is not None:
-                    replay(board, result.tiles, ida_star.goal, ida_star.size)
+                    replay(board, result.tiles, ida_star.engine.goal, ida_star.engine.size)

@@ -14,7 +14,7 @@ from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.pieces import PiecesPart
+from solver.engine.subtree_list import SubtreeWork
 from solver.engine.unit_tables import Heuristic
 from solver.move_pruning.move_pruning import move_machine
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
@@ -30,7 +30,7 @@ PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S43: ("1,2,3,5/4,6,7/8,9,10,11", "
 def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     """No threshold is too small for slices."""
     monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 1)
-    monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 300)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
 
 
 def engine_for(database: Database, kind: str = VECTOR, batch: int = 64, max_duplicate: int = 12) -> Engine:
@@ -46,14 +46,14 @@ def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
 def checked_length(ida_star: IdaStar, board: Board, pool: WorkerPool | None = None) -> int:
     result = ida_star.search(board, pool=pool)
     assert result.tiles is not None
-    assert replay(board, result.tiles, ida_star.goal, ida_star.size)
+    assert replay(board, result.tiles, ida_star.engine.goal, ida_star.engine.size)
     return len(result.tiles)
 
 
 def whole_frontier(engine: Engine, board: Board, threshold: int, least_slack: int, most_nodes: int) -> Frontier:
     ida_star = IdaStar(engine)
-    with ida_star.stack() as stack:
-        ida_star.begin(stack, engine.roots([board]), 0, threshold)
+    with ida_star.stacks.borrowed() as stack:
+        stack.begin(engine.roots([board]), 0, threshold)
         frontier = Frontier(engine, stack, most_nodes, least_slack)
         while not frontier.is_complete:
             frontier.expand(stack, int(frontier.counters[FRONTIER_GENERATED]) + 1, 1 << 40)
@@ -209,13 +209,13 @@ def test_a_checkpoint_keeps_what_is_searched_below_the_frontier(monkeypatch: pyt
 @pytest.mark.usefixtures("small_thresholds")
 def test_workers_search_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = set()
-    real = PiecesPart.search
+    real = SubtreeWork.search
 
-    def noting(part: PiecesPart, pause_at: int, max_nodes: int, at_goal: int) -> int:
+    def noting(part: SubtreeWork, pause_at: int, max_nodes: int, at_goal: int) -> int:
         threads.add(threading.get_ident())
         return real(part, pause_at, max_nodes, at_goal)
 
-    monkeypatch.setattr(PiecesPart, "search", noting)
+    monkeypatch.setattr(SubtreeWork, "search", noting)
     with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(2) as pool:
         engine = engine_for(database)
         IdaStar(engine, frontier_limits=keeping(engine, 20_000)).search(

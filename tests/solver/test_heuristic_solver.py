@@ -12,16 +12,17 @@ from pdb_core.errors import GoalError, InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import HeuristicSolver, Iteration, Limits, WorkerPool, replay
-from solver.engine.boards_search import SearchResult
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
+from solver.engine.search_result import SearchResult
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, move_machine
+from solver.textbook import UNDOING
+from solver.textbook import ida_star as textbook_ida_star
 from tests import ROOT
-from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_manhattan, naive_shortest_solutions
-from tests.naive.classic_ida_star import naive_classic_thresholds
+from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_shortest_solutions
 from tests.solving import S3, S4, hard_board, node_counts, share, solvable_boards
 
 GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
@@ -35,7 +36,7 @@ def ida_star_for(
     size: BoardSize, goal: Board, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
 ) -> IdaStar:
     machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
-    return IdaStar(heuristic_engine(size, goal, names, machine), in_order=plain)
+    return IdaStar(heuristic_engine(size, goal, names, machine), operator_order=plain)
 
 
 def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> SearchResult:
@@ -114,19 +115,19 @@ def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) 
 
 @pytest.mark.parametrize("plain", [pytest.param(True, marks=pytest.mark.tiny), False])
 @pytest.mark.parametrize("names", CHOSEN)
-def test_nodes_of_each_threshold_are_those_of_the_naive_twin(names: tuple[str, ...], plain: bool) -> None:
-    duplicates = naive_duplicates(2) if plain else machine_duplicates()
+def test_nodes_of_each_threshold_are_those_of_the_textbook(names: tuple[str, ...], plain: bool) -> None:
+    duplicates = UNDOING if plain else machine_duplicates()
     for goal in (blank_last(S3), CENTRE):
         searcher = ida_star_for(S3, goal, names, plain=plain)
         for board in (moved_at_random(goal, S3, 24, seed) for seed in range(3)):
             if board == goal:
                 continue
             result = searcher.search(board)
-            first = result.iterations[0].threshold
-            assert first - result.h in (0, 1)
-            expected = naive_classic_thresholds(
-                board, goal, S3, lambda at, goal=goal: naive_h(at, goal, S3, names), first, duplicates
+            textbook = textbook_ida_star(
+                board, goal, S3, lambda at, goal=goal: naive_h(at, goal, S3, names), pruned=duplicates
             )
+            assert result.h == textbook.h
+            expected = node_counts(textbook.iterations)
             found = node_counts(result.iterations)
             # Only the order of the textbook has its nodes in the last threshold.
             assert found == expected if plain else found[:-1] == expected[:-1]

@@ -8,14 +8,15 @@ import pytest
 from pdb_query.lookup import Int64s
 from solver import Iteration, Solver, WorkerPool
 from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
-from solver.engine.threshold import Part, ThresholdSearch
+from solver.engine.threshold import ThresholdSearch
+from solver.engine.work import Work
 from tests.solving import database_for
 
 HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 
 
-class EndlessPart(Part):
-    """A part without end: with solutions only, or without any."""
+class EndlessWork(Work):
+    """Work without end: with solutions only, or without any."""
 
     slice_nodes = 8
 
@@ -33,8 +34,8 @@ class EndlessPart(Part):
         self._counters[SOLUTIONS] += self._status == FOUND
         return self._status
 
-    def split(self) -> Part | None:
-        return EndlessPart(FOUND)
+    def split(self) -> Work | None:
+        return EndlessWork(FOUND)
 
     def tiles(self) -> tuple[int, ...]:
         return (1,)
@@ -54,7 +55,7 @@ def test_slow_listing_keeps_the_time_limit() -> None:
     search = ThresholdSearch(31, None, finds_all=True, listed=list_slowly)
     end = time.monotonic() + 0.2
     with WorkerPool(2) as pool:
-        assert search.search(EndlessPart(PAUSED), lambda: time.monotonic() < end, pool) == PAUSED
+        assert search.search(EndlessWork(PAUSED), lambda: time.monotonic() < end, pool) == PAUSED
     # Each of those found is listed, and counted once.
     assert 0 < n_listed == search.n_solutions
 

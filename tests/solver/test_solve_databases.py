@@ -5,6 +5,7 @@ import pytest
 from pdb_core.errors import TableMismatchError
 from pdb_core.puzzle import Board, blank_last
 from solver import Solver
+from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, database_for, node_counts, share, solvable_boards
 
@@ -25,7 +26,7 @@ def test_several_databases_prune_with_the_largest_of_their_sums() -> None:
             def h(at: Board) -> int:
                 return max(first.probe(at).maximum, second.probe(at).maximum)
 
-            expected = naive.naive_thresholds(board, goal, S3, h, naive.naive_duplicates(8))
+            expected = node_counts(ida_star(board, goal, S3, h, pruned=naive.naive_duplicates(8)).iterations)
             solution = solver.solve(board)
             assert solution.h == h(board)
             assert solution.length == expected[-1][0]

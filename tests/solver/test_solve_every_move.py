@@ -6,6 +6,7 @@ from pdb_core.puzzle import blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database
 from solver import GraphSolver, Solver, WorkerPool
 from solver.engine.unit_tables import Heuristic
+from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 from tests.tables import table_file
@@ -61,9 +62,7 @@ def test_nodes_are_those_of_the_textbook() -> None:
     with every_move("1,4,7/2,3", "3x3") as database:
         solver = Solver(database, plain=True)
         for board in solvable_boards(S3, goal, 4, seed=2):
-            expected = naive.naive_thresholds(
-                board, goal, S3, lambda at: database.probe(at).maximum, ["UD", "DU", "LR", "RL"]
-            )
+            expected = node_counts(ida_star(board, goal, S3, lambda at: database.probe(at).maximum).iterations)
             counts = node_counts(solver.solve(board).iterations)
             # The last threshold ends at the goal, whichever child is searched first.
             assert counts[:-1] == expected[:-1]

@@ -89,7 +89,7 @@ def test_what_a_report_raises_ends_a_shared_search() -> None:
 @pytest.mark.tiny
 def test_thresholds_far_above_h_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.boards_search._MOST_THRESHOLDS", 2)
-    monkeypatch.setattr("solver.engine.ida_star._USUAL_DEPTH", 2)
+    monkeypatch.setattr("solver.engine.stack._USUAL_DEPTH", 2)
     size = BoardSize(3, 2)
     goal = blank_last(size)
     with database_for("1/2/3/4/5", "3x2") as database:

@@ -42,7 +42,7 @@ def test_hard_boards_among_easy_ones(monkeypatch: pytest.MonkeyPatch) -> None:
         solver = Solver(database)
         whole = solver.solve_many(boards, moves=True)
         # Now every board is a hard one.
-        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", 500)
+        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 500)
         for n_threads in (1, 2):
             sliced = solver.solve_many(boards, n_threads=n_threads, moves=True)
             assert (sliced.lengths == whole.lengths).all()
@@ -81,7 +81,7 @@ def test_batches_have_the_solutions_of_single_boards(slice_nodes: int, monkeypat
     with database_for("663", "4x4", encoding="bits") as database:
         solver = Solver(database)
         alone = [None if board[:2] == (2, 1) else solver.solve(board) for board in boards]
-        monkeypatch.setattr("solver.engine.ida_star._SLICE_NODES", slice_nodes)
+        monkeypatch.setattr("solver.engine.stack._SLICE_NODES", slice_nodes)
         start = time.perf_counter()
         lists = list(solver.solve_batch(boards, report=lambda index, _: reported.add(index)))
         seconds = time.perf_counter() - start

@@ -27,13 +27,13 @@ def solved_in_parts(solver: Solver, board: tuple[int, ...], first_nodes: int, no
     n_parts = 1
     while True:
         while paths:
-            part = search_subtrees(ida_star, board, paths, threshold, max_nodes=nodes, max_seconds=60)
+            part = search_subtrees(ida_star.stacks, board, paths, threshold, max_nodes=nodes, max_seconds=60)
             n_parts += 1
             generated += part.generated
             expanded += part.expanded
             if part.tiles is not None:
                 assert not part.rest
-                replay(board, part.tiles, ida_star.goal, ida_star.size)
+                replay(board, part.tiles, ida_star.engine.goal, ida_star.engine.size)
                 return len(part.tiles), counts, n_parts
             paths = part.rest
         counts.append((threshold, generated, expanded))

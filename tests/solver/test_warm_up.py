@@ -15,7 +15,7 @@ from pdb_core.jit import program_version
 from pdb_core.puzzle import blank_last
 from pdb_query import Database, open_database
 from solver import GraphSolver, Limits, Solver
-from solver.engine.frontier import FrontierPart
+from solver.engine.frontier import FrontierWork
 from tests.solving import S4
 from tests.tables import table_file
 
@@ -62,7 +62,7 @@ def ends_after(search: Callable[..., Any], n_calls: int) -> Callable[..., Any]:
 def test_constructor_reports_a_table_that_leads_nowhere(
     damaged: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FrontierPart, "search", ends_after(FrontierPart.search, _MOST_SLICES))
+    monkeypatch.setattr(FrontierWork, "search", ends_after(FrontierWork.search, _MOST_SLICES))
     with open_database(damaged) as database, pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
         Solver(database, **options)
 

@@ -1,8 +1,8 @@
-"""A threshold searched in the order of the textbook (Korf 1985): the blank moves up, left, right, down.
+"""A threshold searched in the operator order of the textbook (Korf 1985): the blank moves up, left, right, down.
 
 The nodes generated up to the first goal depend on the order. Batches change it, but a subtree without a goal has the
-same nodes in any order. So the tree is cut into small subtrees, which are searched in the order of the textbook, each
-in batches; only one with a goal is searched once more, node by node.
+same nodes in any order. So the tree is cut into small subtrees, which are searched in operator order, each in batches.
+Only one with a goal is searched once more, node by node.
 """
 
 from collections.abc import Generator
@@ -12,11 +12,11 @@ import numpy as np
 
 from pdb_core.puzzle import BLANK, Board
 from pdb_query.lookup import Int64s
-from solver.engine.engine import Engine, Roots
+from solver.engine.engine import Roots
 from solver.engine.layout import EXHAUSTED, EXPANDED, FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
-from solver.engine.stack import Stack, tiles_moved
-from solver.engine.threshold import Part
+from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
 from solver.engine.unit_tables import N_MOVES, blank_moves
+from solver.engine.work import Work
 from solver.move_pruning.move_pruning import START
 
 # Subtrees of a slice. Node by node, a search is some ten times as slow as in batches.
@@ -25,24 +25,23 @@ _SMALL_LEAF = 4
 # Estimates for the size of subtrees: nodes of a threshold to those of the one before, and of a node to its child.
 _GROWTH, _BRANCHING = 6, 2.13
 
-# What a search in steps yields is nothing; it returns whether a goal was found.
+# A search in steps yields None, and returns whether a goal was found.
 _Steps = Generator[None, None, bool]
 
 
-class OrderedPart(Part):
-    """A whole threshold, with exactly the nodes that the textbook generates up to the first goal."""
+class OperatorOrderWork(Work):
+    """Whole threshold, with exactly the nodes that the textbook generates up to the first goal."""
 
-    def __init__(
-        self, engine: Engine, roots: Roots, row: int, threshold: int, stack: Stack, slice_nodes: int, previous: int
-    ) -> None:
+    def __init__(self, stacks: StackPool, stack: Stack, roots: Roots, row: int, threshold: int, previous: int) -> None:
         """`previous` are the nodes of the threshold before."""
-        self.slice_nodes = slice_nodes
+        self.slice_nodes = slice_nodes = stacks.slice_nodes
+        engine = stacks.engine
         self._engine, self._stack = engine, stack
         self._one_by_one = Stack(replace(engine, tables=engine.tables._replace(batch=1)), threshold)
         self._edge_cells, self._cell_moves = blank_moves(engine.size)
         self._allowed = engine.machine.allowed_moves
         self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
-        # What the search of a leaf adds to the counters, which are cleared between slices.
+        # The nodes of the leaf that is searched: counters are cleared between slices.
         self._searched = np.zeros(N_COUNTERS, dtype=np.int64)
         self._tiles: tuple[int, ...] = ()
         self._max_nodes = 0
@@ -72,7 +71,7 @@ class OrderedPart(Part):
     def _subtree(
         self, roots: Roots, row: int, state: int, path: tuple[int, ...], moves_left: int, estimate: float
     ) -> _Steps:
-        """Search below a node, which `path` leads to."""
+        """Search below the node at the end of `path`."""
         if estimate <= self._leaf_nodes:
             return (yield from self._leaf(roots, row, state, path, moves_left))
         board = tuple(roots.boards[row].tolist())
@@ -105,10 +104,7 @@ class OrderedPart(Part):
         board: Board = tuple(roots.boards[row].tolist())
         moves = self._one_by_one.moves_to_goal()
         self._counters[GENERATED] -= self._n_after(board, state, moves)
-        tiles, end = tiles_moved(board, moves, self._engine.size)
-        if end != self._engine.goal:
-            raise self._engine.wrong_end()
-        self._tiles = path + tiles
+        self._tiles = path + tiles_to_goal(self._engine, board, moves)
         return True
 
     def _search(self, stack: Stack, roots: Roots, row: int, moves_left: int) -> _Steps:
@@ -127,8 +123,8 @@ class OrderedPart(Part):
             yield
 
     def _n_after(self, board: Board, state: int, moves: list[int]) -> int:
-        """Return the siblings after the nodes on a path: a round counts all children of a node, the textbook counts a
-        child when it is its turn.
+        """Return the number of siblings after the nodes on a path. A round counts all children of a node at once, the
+        textbook counts each when its turn comes.
         """
         n, blank = 0, board.index(BLANK)
         for move in moves:

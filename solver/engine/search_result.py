@@ -1,0 +1,59 @@
+"""Result of a run of the engine, on a board, on subtrees, or on the upper part of a threshold's tree."""
+
+from dataclasses import dataclass
+
+from pdb_core.puzzle import Board, BoardSize
+from pdb_core.sent_size import ReportsSize
+from solver.progress import Iteration
+from solver.solution import Solution, check_solution
+
+
+@dataclass(frozen=True)
+class SearchResult(ReportsSize):
+    """Result of a run of the engine, in the terms of the tables.
+
+    tiles        the tiles moved, in order; None if no solution was found
+    iterations   the thresholds searched; one for subtrees and for the upper part of a tree
+    seconds      of the search
+    h            lower bound at the root; 0 for subtrees
+    n_solutions  optimal solutions found; all that exist, if all were wanted and `is_complete`
+    rest         paths of the subtrees that are left, see `subtrees`: of the last threshold, if a limit was reached
+                 without a pool
+    """
+
+    tiles: tuple[int, ...] | None
+    iterations: tuple[Iteration, ...]
+    seconds: float
+    h: int = 0
+    n_solutions: int = 0
+    is_complete: bool = False
+    rest: tuple[bytes, ...] = ()
+
+    @property
+    def generated(self) -> int:
+        return sum(iteration.generated for iteration in self.iterations)
+
+    @property
+    def expanded(self) -> int:
+        return sum(iteration.expanded for iteration in self.iterations)
+
+    def solution(self, board: Board, goal: Board, size: BoardSize, tiles: tuple[int, ...] | None) -> Solution:
+        """Return the solution of `board`, replayed; `tiles` are in the terms of `board`. Raises `WrongAnswerError`."""
+        if tiles is not None:
+            check_solution(board, tiles, goal, size)
+        return Solution(
+            board=board,
+            goal=goal,
+            length=None if tiles is None else len(tiles),
+            tiles=tiles,
+            is_optimal=tiles is not None,
+            bound=None if tiles is None else 1.0,
+            h=self.h,
+            lower_bound=self.iterations[-1].threshold if self.iterations else self.h,
+            generated=self.generated,
+            expanded=self.expanded,
+            seconds=self.seconds,
+            iterations=self.iterations,
+            n_solutions=self.n_solutions,
+            is_complete=self.is_complete,
+        )

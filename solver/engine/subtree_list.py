@@ -1,0 +1,263 @@
+"""A threshold divided into numbered subtrees, which threads search in order; a checkpoint keeps the finished ones.
+
+The list of subtrees depends on the board, the tables and the nodes of the thresholds before, not on the threads. So a
+search that was stopped continues with the subtrees that its checkpoint does not have.
+"""
+
+import hashlib
+import math
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from dataclasses import replace
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import Board
+from pdb_query.lookup import Int64s
+from solver.checkpoint import Checkpoint, Subtrees
+from solver.engine.layout import EXHAUSTED, EXPANDED, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
+from solver.engine.search_result import SearchResult
+from solver.engine.stack import Stack, StackPool, tiles_to_goal
+from solver.engine.subtrees import board_after, upper_tree
+from solver.engine.work import Work
+
+_COUNTED = [GENERATED, EXPANDED, SOLUTIONS]
+# The upper part of a divided threshold is the tree of the largest earlier one within two limits: so many expected nodes
+# of the threshold for each node of the upper part, and so many nodes of the upper part.
+_NODES_PER_UPPER, _MOST_UPPER = 200_000, 200_000
+# Nodes of a threshold to those of the one before, as a guess.
+_GROWTH = 6
+# Of subtrees with the same slack, those with a larger h have more nodes: measured on boards of the 24-puzzle.
+_GROWTH_BY_H = 0.05
+
+
+class SubtreeList(ABC):
+    """Numbered subtrees, or groups of subtrees, of a threshold: not begun, under way, finished. Thread-safe.
+
+    known  the nodes and the seconds of what was searched before: the upper part of the tree, and finished subtrees
+    """
+
+    def __init__(
+        self,
+        stacks: StackPool,
+        threshold: int,
+        digest: str,
+        shares: npt.NDArray[np.float64],
+        checkpoint: Checkpoint,
+        *,
+        generated: int = 0,
+        expanded: int = 0,
+    ) -> None:
+        """`digest` identifies the list; `shares` estimate each subtree's share of the nodes; `generated` and `expanded`
+        are the nodes of the upper part.
+        """
+        self.stacks = stacks
+        self._threshold, self._checkpoint = threshold, checkpoint
+        self._started = time.perf_counter()
+        self._digest, self._shares = digest, shares
+        finished = checkpoint.subtrees(threshold, digest)
+        if max(finished.numbers, default=0) >= len(shares):
+            finished = Subtrees()  # only a forged log has such numbers
+        self.known = replace(finished, generated=finished.generated + generated, expanded=finished.expanded + expanded)
+        checkpoint.share = float(shares[list(finished.numbers)].sum())
+        self._left = deque(number for number in range(len(shares)) if number not in finished.numbers)
+        # The threads that search each subtree, and its nodes so far.
+        self._n_threads: dict[int, int] = {}
+        self._nodes: dict[int, Int64s] = {}
+        self._lock = Lock()
+
+    @abstractmethod
+    def load(self, stack: Stack, number: int) -> None:
+        """Put the roots of a subtree on an empty stack."""
+
+    @abstractmethod
+    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
+        """Return the tiles moved on the path to the goal that was found in a subtree.
+
+        Raises `Engine.wrong_end` if the moves do not end at the goal.
+        """
+
+    @property
+    def has_more(self) -> bool:
+        """Return whether there are subtrees that are not begun."""
+        return bool(self._left)
+
+    def begin(self, stack: Stack) -> int | None:
+        """Put the roots of the next subtree on an empty stack. Returns its number; None if all are begun."""
+        with self._lock:
+            if not self._left:
+                return None
+            number = self._left.popleft()
+            self._n_threads[number] = 1
+            self._nodes[number] = np.zeros(2, dtype=np.int64)
+        self.load(stack, number)
+        return number
+
+    def join(self, number: int) -> None:
+        """Count one more thread that searches a subtree."""
+        with self._lock:
+            self._n_threads[number] += 1
+
+    def count(self, number: int, nodes: npt.NDArray[np.int64], *, is_over: bool) -> None:
+        """Count generated and expanded nodes, int64[2], of a subtree. The last thread that is over finishes it."""
+        with self._lock:
+            self._nodes[number] += nodes
+            self._n_threads[number] -= is_over
+            if self._n_threads[number]:
+                return
+            del self._n_threads[number]
+            generated, expanded = self._nodes.pop(number).tolist()
+            self._checkpoint.share = min(1.0, (self._checkpoint.share or 0.0) + float(self._shares[number]))
+            seconds = self.known.seconds + time.perf_counter() - self._started
+            self._checkpoint.finish_subtrees(
+                self._threshold, self._digest, Subtrees({number}, generated, expanded, seconds)
+            )
+
+
+class SubtreeWork(Work):
+    """Work of one thread on the subtrees of a list, one after another."""
+
+    def __init__(
+        self,
+        stacks: StackPool,
+        stack: Stack,
+        subtrees: SubtreeList | None,
+        *,
+        number: int | None = None,
+        is_lent: bool = False,
+    ) -> None:
+        """`subtrees` may be set later. `number` is that of the subtree on the stack; `is_lent`: the stack goes back to
+        `stacks` when the work is finished.
+        """
+        self._stacks, self._stack, self._subtrees = stacks, stack, subtrees
+        self._number, self._is_lent = number, is_lent
+        self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
+        self.slice_nodes = stacks.slice_nodes
+
+    @property
+    def counters(self) -> Int64s:
+        return self._counters
+
+    def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
+        assert at_goal == STOP_AT_GOAL
+        assert self._subtrees is not None
+        while self._counters[GENERATED] < min(pause_at, max_nodes):
+            if self._number is None:
+                self._number = self._subtrees.begin(self._stack)
+                if self._number is None:
+                    return EXHAUSTED
+            n = int(self._counters[GENERATED])
+            status = self._stack.search(pause_at - n, max_nodes - n, at_goal)
+            counted = self._stack.counters[_COUNTED]
+            self._stack.counters[_COUNTED] = 0
+            self._counters[_COUNTED] += counted
+            self._subtrees.count(self._number, counted[:2], is_over=status == EXHAUSTED)
+            if status != EXHAUSTED:
+                return status
+            self._number = None
+        return PAUSED
+
+    def split(self) -> Work | None:
+        subtrees = self._subtrees
+        if subtrees is None or not (subtrees.has_more or (self._number is not None and self._stack.n_nodes > 1)):
+            return None
+        stack, number = self._stacks.take(), None
+        if not subtrees.has_more and self._number is not None:
+            self._stack.split(stack)
+            number = self._number
+            subtrees.join(number)
+        return SubtreeWork(self._stacks, stack, subtrees, number=number, is_lent=True)
+
+    def release(self) -> None:
+        if self._is_lent:
+            self._stacks.give_back(self._stack)
+
+    def tiles(self) -> tuple[int, ...]:
+        assert self._subtrees is not None
+        assert self._number is not None
+        return self._subtrees.tiles(self._stack, self._number)
+
+    def pause(self) -> None:
+        self._stack.pause()
+
+
+class DividedThreshold(SubtreeList):
+    """Subtrees below the upper part of a threshold's tree."""
+
+    def __init__(
+        self,
+        stacks: StackPool,
+        board: Board,
+        threshold: int,
+        upper: SearchResult,
+        growth: float,
+        checkpoint: Checkpoint,
+    ) -> None:
+        """`growth` are the nodes of a threshold to those of the one before."""
+        engine = stacks.engine
+        self._board, self._paths = board, upper.rest
+        ends = [board_after(engine.machine, board, path, engine.size.width) for path in self._paths]
+        self._roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
+        self._moves_left = threshold - np.array([len(path) for path in self._paths])
+        super().__init__(
+            stacks,
+            threshold,
+            hashlib.sha256(b"/".join(self._paths)).hexdigest()[:16],
+            shares_of(self._moves_left, self._roots.h, growth),
+            checkpoint,
+            generated=upper.generated,
+            expanded=upper.expanded,
+        )
+
+    def load(self, stack: Stack, number: int) -> None:
+        stack.begin(self._roots, number, int(self._moves_left[number]))
+
+    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
+        engine, path = self.stacks.engine, self._paths[number]
+        root, _ = board_after(engine.machine, self._board, path, engine.size.width)
+        return (*path, *tiles_to_goal(engine, root, stack.moves_to_goal()))
+
+
+def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
+    """Estimate the share of a threshold's nodes in each of its subtrees; `growth` are the nodes of a threshold to those
+    of the one before.
+    """
+    # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
+    slack = (moves_left - h) / 2
+    logarithms = slack * (math.log(growth) + _GROWTH_BY_H * (h - h.max(initial=0)))
+    # The largest weight is 1: in damaged tables others would not fit a float.
+    weights = np.exp(logarithms - logarithms.max(initial=0.0 if len(h) == 0 else -np.inf))
+    return weights / weights.sum()  # type: ignore[no-any-return]
+
+
+def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoint) -> DividedThreshold | None:
+    """Divide a threshold of `board`, in the terms of the tables. Returns None if that is not worthwhile: the threshold
+    before was small, or a solution is in the upper part of the tree.
+    """
+    if not checkpoint.is_long:
+        return None
+    engine = stacks.engine
+    before, last = (iteration.generated for iteration in checkpoint.finished[-2:])
+    n_upper = min(_MOST_UPPER, _GROWTH * last // _NODES_PER_UPPER)
+    largest_f = max((at.threshold for at in checkpoint.finished if at.generated <= n_upper), default=0)
+
+    def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
+        roots = engine.roots(boards)
+        return roots.h, roots.sums.sum(axis=1)
+
+    n_chosen = 0
+
+    def is_upper(depth: int, h: Int64s) -> npt.NDArray[np.bool_]:
+        # The tree was counted before. In damaged tables it may have more nodes now.
+        nonlocal n_chosen
+        chosen = h + depth <= largest_f
+        n_chosen += int(np.count_nonzero(chosen))
+        return chosen & (n_chosen <= _MOST_UPPER)
+
+    upper = upper_tree(board, engine.goal, engine.size, threshold, engine.machine, lower_bounds, is_upper)
+    if upper.tiles is not None or not upper.rest:
+        return None
+    return DividedThreshold(stacks, board, threshold, upper, last / max(1, before), checkpoint)

@@ -1,0 +1,134 @@
+"""A* and IDA* as in textbooks, over tuples, with `heapq` and recursion: to be read, and to test the fast searches with.
+
+Both find an optimal solution with a heuristic that never overestimates. Boards must be solvable. A node here is a board
+and the path to it; g is the length of the path, h the heuristic's lower bound on the moves left, and f = g + h.
+"""
+
+import heapq
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterator
+
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.progress import Iteration
+from solver.solution import Solution, replay
+
+Heuristic = Callable[[Board], int]
+# Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
+UNDOING = ("UD", "DU", "LR", "RL")
+
+
+def children(board: Board, size: BoardSize) -> Iterator[tuple[str, int, Board]]:
+    """Yield for each move of the blank, in the order up, left, right, down: its letter, the tile, the next board."""
+    blank = board.index(BLANK)
+    letters = {-size.width: "U", -1: "L", 1: "R", size.width: "D"}
+    for cell in size.neighbours[blank]:
+        cells = list(board)
+        cells[blank], cells[cell] = cells[cell], BLANK
+        yield letters[cell - blank], board[cell], tuple(cells)
+
+
+def a_star(board: Board, goal: Board, size: BoardSize, heuristic: Heuristic) -> Solution:
+    """Find an optimal solution by A* (Hart, Nilsson and Raphael 1968).
+
+    The open node with the least f is expanded next, of equals the one with the least h. A board that is reached by a
+    shorter path is opened again, so the heuristic may be inconsistent.
+    """
+    start = time.perf_counter()
+    least_g = {board: 0}
+    # The board before, and the tile moved.
+    parents: dict[Board, tuple[Board, int]] = {}
+    h = heuristic(board)
+    open_nodes = [(h, h, board)]
+    generated = expanded = 0
+    while True:
+        f, h_here, here = heapq.heappop(open_nodes)
+        g = f - h_here
+        if g > least_g[here]:
+            continue  # a shorter path was found since
+        if here == goal:
+            break
+        expanded += 1
+        for _letter, tile, child in children(here, size):
+            generated += 1
+            if child not in least_g or g + 1 < least_g[child]:
+                least_g[child] = g + 1
+                parents[child] = here, tile
+                h_child = heuristic(child)
+                heapq.heappush(open_nodes, (g + 1 + h_child, h_child, child))
+    tiles: list[int] = []
+    while here != board:
+        here, tile = parents[here]
+        tiles.append(tile)
+    iteration = Iteration(g, generated, expanded, time.perf_counter() - start)
+    return _solution(board, goal, size, "a-star", h, tiles[::-1], [iteration])
+
+
+def ida_star(
+    board: Board,
+    goal: Board,
+    size: BoardSize,
+    heuristic: Heuristic,
+    *,
+    pruned: Collection[str] = UNDOING,
+) -> Solution:
+    """Find an optimal solution by IDA* (Korf 1985): depth-first searches up to ever larger thresholds on f.
+
+    No path contains one of the sequences of moves in `pruned`, such as "UD". A node is generated when its turn comes,
+    and counted before its h is evaluated.
+    """
+    by_length = {length: {moves for moves in pruned if len(moves) == length} for length in map(len, pruned)}
+    counts = {"generated": 0, "expanded": 0}
+    iterations: list[Iteration] = []
+
+    def search(here: Board, path: str, tiles: list[int], threshold: int) -> bool:
+        """Search below a node. Returns whether the goal was found; `tiles` then lead there."""
+        counts["expanded"] += 1
+        for letter, tile, child in children(here, size):
+            longer = path + letter
+            if any(longer[-length:] in moves for length, moves in by_length.items()):
+                continue
+            counts["generated"] += 1
+            tiles.append(tile)
+            if child == goal:
+                return True
+            if len(longer) + heuristic(child) <= threshold and search(child, longer, tiles, threshold):
+                return True
+            tiles.pop()
+        return False
+
+    h = heuristic(board)
+    tiles: list[int] = []
+    # Every move takes the blank to a cell of the other colour, so all solutions have lengths of the same parity.
+    is_odd = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
+    for threshold in itertools.count(h + (h % 2 != is_odd), 2):
+        if board == goal:
+            break
+        start = time.perf_counter()
+        counts |= {"generated": 0, "expanded": 0}
+        is_found = search(board, "", tiles, threshold)
+        iterations.append(Iteration(threshold, counts["generated"], counts["expanded"], time.perf_counter() - start))
+        if is_found:
+            break
+    return _solution(board, goal, size, "ida-star", h, tiles, iterations)
+
+
+def _solution(
+    board: Board, goal: Board, size: BoardSize, search: str, h: int, tiles: list[int], iterations: list[Iteration]
+) -> Solution:
+    replay(board, tiles, goal, size)
+    return Solution(
+        board=board,
+        goal=goal,
+        length=len(tiles),
+        tiles=tuple(tiles),
+        is_optimal=True,
+        bound=1.0,
+        h=h,
+        lower_bound=len(tiles),
+        generated=sum(iteration.generated for iteration in iterations),
+        expanded=sum(iteration.expanded for iteration in iterations),
+        seconds=sum(iteration.seconds for iteration in iterations),
+        search=search,
+        iterations=tuple(iterations) if search == "ida-star" else (),
+    )
