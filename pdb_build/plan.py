@@ -17,7 +17,7 @@ from pdb_core.messages import format_bytes
 from pdb_core.pattern import MAX_PATTERN_TILES, Catalogue, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
-from pdb_core.schema import PAGE_BYTES
+from pdb_core.schema import PAGE_BYTES, user_block_bytes
 from pdb_core.shared_tables import TableUse, own_tables, shared_tables
 from pdb_core.table_spec import TableSpec, table_specs
 
@@ -151,7 +151,9 @@ def plan_build(
         n_threads or available_cores(),
         patterns,
         _peak(patterns, overlaps_writing),
-        _FILE_OVERHEAD_BYTES + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
+        user_block_bytes(len(patterns))
+        + _FILE_OVERHEAD_BYTES
+        + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         memory,
         available_disk(out.absolute().parent) + held_table_bytes(out),
         2 * max(_checkpoint_bytes(entry.spec, entry.n_blocks) for entry in searched),

@@ -18,6 +18,7 @@ import numpy as np
 from pdb_build.durable import writing_errors
 from pdb_build.plan import BuildPlan
 from pdb_core import __version__
+from pdb_core.schema import FORMAT_VERSION
 
 if TYPE_CHECKING:
     from pdb_build.build import BuildResult
@@ -57,7 +58,7 @@ def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:
         "goal": list(plan.goal),
         "encoding": result.header.encoding,
         "cost": result.header.cost,
-        "format_version": result.header.format_version,
+        "format_version": FORMAT_VERSION,
         "header_sha256": result.header.digest(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(result.seconds, 3),

@@ -37,11 +37,13 @@ def verify(
 
 def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
     from pdb_query import open_database
+    from pdb_query.hdf5_view import check_hdf5_view
 
     start = time.perf_counter()
     line = ProgressLine()
     with open_database(path) as database:
         database.verify(digest_progress(line, path))
+        check_hdf5_view(database)
         proofs = (
             [_prove(database, index, threads, line) for index in range(len(database.header.patterns))] if deep else []
         )
@@ -103,7 +105,8 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
         tables = [entry for entry in record["patterns"] if entry["same_as"] is None]
         entries = sum(entry["entries"] for entry in tables)
         yield (
-            f"{record['file']}: sound: header, {len(tables)} digests and histograms over {count(entries)} entries agree"
+            f"{record['file']}: sound: header, HDF5 objects, {len(tables)} digests and histograms over "
+            f"{count(entries)} entries agree"
         )
         for proof in record["proofs"]:
             if proof["same_as"] is not None:

@@ -1,114 +1,68 @@
-"""The table file: names, versions, and what its header says. docs/format.md is the contract; a test compares the two.
+"""The header of a table file: its fields, their checks, and the same facts as HDF5 attributes.
 
-Written and read here, so that builder and reader cannot differ. The functions take objects that look like h5py's
-groups, or are; this package opens no files.
+docs/format.md specifies the file; a test compares the two. The builder writes the header and readers parse it with the
+functions here. The header is in the HDF5 user block, so that readers need no HDF5 library.
 """
 
 import hashlib
 import json
-import math
-from collections.abc import Iterable, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from pdb_core.cost import COSTS, Cost
-from pdb_core.encoding import (
-    ENCODINGS,
-    UNREACHED,
-    Encoding,
-    block_bytes,
-    check_encoding,
-)
+from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, block_bytes
 from pdb_core.errors import (
-    InputError,
     MemoryLimitError,
     TableFileDamagedError,
     TableFileForeignError,
     TableFileVersionError,
 )
-from pdb_core.messages import format_bytes
-from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS, Catalogue, Partition, Pattern
+from pdb_core.messages import as_typed, format_bytes, shorten
+from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Catalogue, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
 from pdb_core.shared_tables import TableUse, may_share, own_tables
 from pdb_core.table_spec import TableSpec
 
-FORMAT = "tile-pdb"
-FORMAT_VERSION = 1
-# Of files in which every move counts: a program that knows version 1 alone refuses them, and tells why.
-EVERY_MOVE_VERSION = 2
-# Of files in which a pattern uses the table of another, whatever the cost.
-SHARED_VERSION = 3
-# Of catalogues: files of several partitions.
-CATALOGUE_VERSION = 4
-PAGE_BYTES = 4096
+Name = TypeVar("Name", bound=str)
 
-# Names in the file. The order is that of docs/format.md.
-FORMAT_ATTRIBUTE = "format"
-VERSION_ATTRIBUTE = "format_version"
-WIDTH_ATTRIBUTE = "width"
-HEIGHT_ATTRIBUTE = "height"
-GOAL_ATTRIBUTE = "goal"
-PARTITION_ATTRIBUTE = "partition"
-INDEX_ATTRIBUTE = "index_function"
-ENCODING_ATTRIBUTE = "encoding"
-COST_ATTRIBUTE = "cost"  # from version 2 on
-PARTITIONS_ATTRIBUTE = "partitions"  # from version 4 on
-HEADER_DIGEST_ATTRIBUTE = "header_sha256"
-ROOT_ATTRIBUTES = (
-    FORMAT_ATTRIBUTE,
-    VERSION_ATTRIBUTE,
-    WIDTH_ATTRIBUTE,
-    HEIGHT_ATTRIBUTE,
-    GOAL_ATTRIBUTE,
-    PARTITION_ATTRIBUTE,
-    INDEX_ATTRIBUTE,
-    ENCODING_ATTRIBUTE,
-    COST_ATTRIBUTE,
-    PARTITIONS_ATTRIBUTE,
-    HEADER_DIGEST_ATTRIBUTE,
-)
-TILES_ATTRIBUTE = "tiles"
-MAXIMUM_ATTRIBUTE = "maximum"
-MEAN_ATTRIBUTE = "mean"
-UNREACHED_ATTRIBUTE = "n_unreached"
-DIGEST_ATTRIBUTE = "sha256"
-PATTERN_ATTRIBUTES = (TILES_ATTRIBUTE, MAXIMUM_ATTRIBUTE, MEAN_ATTRIBUTE, UNREACHED_ATTRIBUTE, DIGEST_ATTRIBUTE)
-SAME_AS_ATTRIBUTE = "same_as"
-CELL_MAP_ATTRIBUTE = "cell_map"
-# Of a pattern that uses the table of another; it has no datasets.
-SHARED_ATTRIBUTES = (TILES_ATTRIBUTE, SAME_AS_ATTRIBUTE, CELL_MAP_ATTRIBUTE)
+FORMAT = "tile-pdb"
+FORMAT_VERSION = 5
+PAGE_BYTES = 4096
+# Most bytes outside the tables and the user block: 52 patterns take 0.3 MB.
+MAX_STRUCTURE_BYTES = 1 << 20
+MAX_HEADER_BYTES = 1 << 20
+
 TABLE_DATASET = "table"
 HISTOGRAM_DATASET = "histogram"
-PATTERN_DATASETS = (TABLE_DATASET, HISTOGRAM_DATASET)
 
+_FIRST_BYTES = f'{{"format":"{FORMAT}"'.encode()
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+# Bytes of the user block for each pattern: 255 counts of up to 16 digits, 36 cells, a digest, and its partitions.
+_PATTERN_BYTES = 8192
+_DIGEST_DIGITS = 64
 _MAX_NAME_LENGTH = 200
-# Of a cell set's mask, its first block, and the masks of two blank regions; see `layout.Blocks`.
+# Mask of a cell set, its first block, and the masks of two blank regions; see `layout.Blocks`.
 _BYTES_OF_A_CELL_SET = 8 + 4 + 2 * 8
-
-
-class GroupLike(Protocol):
-    """What an h5py group offers and this module uses."""
-
-    @property
-    def attrs(self) -> Any: ...
-    def __getitem__(self, name: str) -> Any: ...
-    def __contains__(self, name: object) -> bool: ...
 
 
 @dataclass(frozen=True)
 class PatternHeader:
-    """What the file says of the table of one pattern. `histogram[d]` counts the entries of distance d; `sha256` is of
-    the table's bytes, `n_bytes` of them. `use` is None where the pattern has a table of its own; else all this is of
-    the one that it uses.
+    """Facts about the table of one pattern, which has `n_bytes` bytes from `offset` in the file.
+
+    `histogram[d]` counts the entries of distance d. `sha256` is the digest of the table's bytes. `use` is None if the
+    pattern has a table of its own. Otherwise all other fields but `pattern` are those of the table that it uses.
     """
 
     pattern: Pattern
     n_entries: int
     n_bytes: int
+    offset: int
     histogram: tuple[int, ...]
     n_unreached: int
     sha256: str
@@ -120,272 +74,314 @@ class PatternHeader:
 
     @property
     def mean(self) -> float:
-        """Mean distance over the entries that are reached."""
+        """Mean distance over the reached entries."""
         return sum(d * n for d, n in enumerate(self.histogram)) / sum(self.histogram)
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the fields in the JSON header."""
+        if self.use is not None:
+            return {
+                "tiles": self.pattern.tiles,
+                "same_as": self.use.index,
+                "cell_map": self.use.cell_map,
+            }
+        return {
+            "tiles": self.pattern.tiles,
+            "offset": self.offset,
+            "bytes": self.n_bytes,
+            "sha256": self.sha256,
+            "histogram": self.histogram,
+            "n_unreached": self.n_unreached,
+        }
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the file says of itself."""
+    """Header of a table file.
+
+    `file_bytes` is the length of the file. `structure_sha256` is the digest of all bytes outside the user block and the
+    tables: those are the HDF5 structures.
+    """
 
     size: BoardSize
     goal: Board
     partition: Partition
     encoding: Encoding
     patterns: tuple[PatternHeader, ...]
+    file_bytes: int
+    structure_sha256: str
 
     @property
     def cost(self) -> Cost:
-        """Which moves the distances count."""
+        """Moves that the distances count."""
         return self.partition.cost
 
     @property
-    def format_version(self) -> int:
-        if isinstance(self.partition, Catalogue):
-            return CATALOGUE_VERSION
-        if any(entry.use is not None for entry in self.patterns):
-            return SHARED_VERSION
-        return EVERY_MOVE_VERSION if self.cost == "every-move" else FORMAT_VERSION
-
-    @property
     def uses(self) -> tuple[TableUse, ...]:
-        """Which table each pattern uses, and how."""
+        """Table of each pattern, and the symmetry that maps the pattern onto it."""
         own = own_tables(self.size, len(self.patterns))
         return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
 
     @property
     def tables(self) -> dict[int, PatternHeader]:
-        """The tables that are in the file, by the places of their patterns in the partition."""
+        """Tables in the file, by the index of their pattern."""
         return {index: entry for index, entry in enumerate(self.patterns) if entry.use is None}
 
+    def structure_extents(self) -> Iterator[tuple[int, int]]:
+        """Yield start and stop of each extent of the file outside the user block and the tables.
+
+        Raises `ValueError` if tables overlap or lie outside the file.
+        """
+        start = user_block_bytes(len(self.patterns))
+        for table in sorted(self.tables.values(), key=lambda table: table.offset):
+            if table.offset < start:
+                raise ValueError(f"the table of pattern {table.pattern} overlaps other parts of the file")
+            yield start, table.offset
+            start = table.offset + table.n_bytes
+        if start > self.file_bytes:
+            raise ValueError(f"a table ends at byte {start}, and the file has {self.file_bytes}")
+        yield start, self.file_bytes
+
     def digest(self) -> str:
-        """SHA-256 over all that the header says, the tables' digests among it, in one canonical text."""
+        """Return the SHA-256 of the JSON text. It covers the digests of the tables and of the structures."""
+        return hashlib.sha256(self.to_json().encode("ascii")).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the JSON text, one line. Equal headers have equal texts."""
         content = {
-            FORMAT_ATTRIBUTE: FORMAT,
-            VERSION_ATTRIBUTE: self.format_version,
-            WIDTH_ATTRIBUTE: self.size.width,
-            HEIGHT_ATTRIBUTE: self.size.height,
-            GOAL_ATTRIBUTE: list(self.goal),
-            PARTITION_ATTRIBUTE: self.partition.name,
-            INDEX_ATTRIBUTE: INDEX_FUNCTION,
-            ENCODING_ATTRIBUTE: self.encoding,
-            "patterns": [
-                {
-                    TILES_ATTRIBUTE: list(entry.pattern.tiles),
-                    HISTOGRAM_DATASET: list(entry.histogram),
-                    UNREACHED_ATTRIBUTE: entry.n_unreached,
-                    DIGEST_ATTRIBUTE: entry.sha256,
-                }
-                if entry.use is None
-                else {
-                    TILES_ATTRIBUTE: list(entry.pattern.tiles),
-                    SAME_AS_ATTRIBUTE: entry.use.index,
-                    CELL_MAP_ATTRIBUTE: list(entry.use.cell_map),
-                }
-                for entry in self.patterns
-            ],
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "width": self.size.width,
+            "height": self.size.height,
+            "goal": self.goal,
+            "partition": self.partition.name,
+            "partitions": self.partition.partitions if isinstance(self.partition, Catalogue) else None,
+            "index_function": INDEX_FUNCTION,
+            "encoding": self.encoding,
+            "cost": self.cost,
+            "patterns": [entry.to_record() for entry in self.patterns],
+            "file_bytes": self.file_bytes,
+            "structure_sha256": self.structure_sha256,
         }
-        if self.format_version != FORMAT_VERSION:
-            content[COST_ATTRIBUTE] = self.cost
-        if isinstance(self.partition, Catalogue):
-            content[PARTITIONS_ATTRIBUTE] = [list(places) for places in self.partition.partitions]
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Header":
+        """Parse the text that `to_json` returned, and check every field.
+
+        Raises `ValueError`, `TypeError`, `LookupError` or `RecursionError` for any other text, and `MemoryLimitError`
+        if lookups in the tables need more memory than there is.
+        """
+        content = json.loads(text)
+        size = BoardSize(_natural(content["width"]), _natural(content["height"]))
+        check_table_size(size)
+        goal = check_board(_naturals(content["goal"]), size)
+        encoding, cost = _one_of(ENCODINGS, content["encoding"]), _one_of(COSTS, content["cost"])
+        file_bytes = _natural(content["file_bytes"])
+        records = content["patterns"]
+        if not 1 <= len(records) <= MAX_CATALOGUE_PATTERNS:
+            raise ValueError(f"it has {len(records)} patterns; a file has 1 to {MAX_CATALOGUE_PATTERNS}")
+        entries: list[PatternHeader] = []
+        for record in records:
+            spec = TableSpec(size, goal, Pattern(_naturals(record["tiles"])), encoding, cost)
+            if "same_as" in record:
+                entries.append(_parse_use(record, spec, entries))
+            else:
+                entries.append(_parse_table(record, spec, file_bytes))
+        patterns = tuple(entry.pattern for entry in entries)
+        partition = _parse_partition(content, patterns, size, cost)
+        digest = _digest_text(content["structure_sha256"])
+        header = cls(size, goal, partition, encoding, tuple(entries), file_bytes, digest)
+        if sum(stop - start for start, stop in header.structure_extents()) > MAX_STRUCTURE_BYTES:
+            raise ValueError(f"more than {format_bytes(MAX_STRUCTURE_BYTES)} of the file are in no table")
+        if header.to_json() != text:
+            raise ValueError("it has unknown fields, or fields in other places or forms")
+        return header
+
+    def to_user_block(self) -> bytes:
+        """Return the user block: the JSON text and its digest, a line each, and zeros."""
+        lines = f"{self.to_json()}\n{self.digest()}\n".encode("ascii")
+        return lines.ljust(user_block_bytes(len(self.patterns)), b"\0")
 
 
-def pattern_group(index: int) -> str:
-    """Name of the group of the pattern at that place in the partition."""
-    return f"pattern_{index}"
+def user_block_bytes(n_patterns: int) -> int:
+    """Return the bytes of the user block, a power of two. It is known before the tables are."""
+    return _PATTERN_BYTES << (n_patterns - 1).bit_length()
 
 
-def write_header(root: GroupLike, header: Header) -> None:
-    """Write all attributes. The groups and their datasets must be there."""
-    root.attrs[FORMAT_ATTRIBUTE] = FORMAT
-    root.attrs[VERSION_ATTRIBUTE] = np.int64(header.format_version)
-    root.attrs[WIDTH_ATTRIBUTE] = np.int64(header.size.width)
-    root.attrs[HEIGHT_ATTRIBUTE] = np.int64(header.size.height)
-    root.attrs[GOAL_ATTRIBUTE] = np.array(header.goal, dtype=np.uint8)
-    root.attrs[PARTITION_ATTRIBUTE] = header.partition.name
-    root.attrs[INDEX_ATTRIBUTE] = INDEX_FUNCTION
-    root.attrs[ENCODING_ATTRIBUTE] = header.encoding
-    if header.format_version != FORMAT_VERSION:
-        root.attrs[COST_ATTRIBUTE] = header.cost
-    if isinstance(header.partition, Catalogue):
-        places = np.arange(len(header.patterns))
-        is_in = [np.isin(places, of) for of in header.partition.partitions]
-        root.attrs[PARTITIONS_ATTRIBUTE] = np.concatenate(is_in).astype(np.uint8)
-    for index, entry in enumerate(header.patterns):
-        group = root[pattern_group(index)]
-        group.attrs[TILES_ATTRIBUTE] = np.array(entry.pattern.tiles, dtype=np.uint8)
-        if entry.use is not None:
-            group.attrs[SAME_AS_ATTRIBUTE] = np.int64(entry.use.index)
-            group.attrs[CELL_MAP_ATTRIBUTE] = np.array(entry.use.cell_map, dtype=np.uint8)
-            continue
-        group.attrs[MAXIMUM_ATTRIBUTE] = np.int64(entry.maximum)
-        group.attrs[MEAN_ATTRIBUTE] = np.float64(entry.mean)
-        group.attrs[UNREACHED_ATTRIBUTE] = np.int64(entry.n_unreached)
-        group.attrs[DIGEST_ATTRIBUTE] = entry.sha256
-    root.attrs[HEADER_DIGEST_ATTRIBUTE] = header.digest()
+def read_header(file: BinaryIO, source: str) -> Header:
+    """Read the header from the beginning of a file; `source` names the file in messages.
 
-
-def read_header(root: GroupLike, source: str) -> Header:
-    """Read and check a header; `source` names the file in messages.
-
-    Raises `TableFileForeignError` where this is no table file, `TableFileVersionError` where it is one this program
-    cannot read, `TableFileDamagedError` where the header contradicts itself or its digest, `MemoryLimitError` where
-    what a lookup needs beside the tables has no room.
+    Reads at most `MAX_HEADER_BYTES`. Raises `TableFileForeignError` if this is no table file, `TableFileVersionError`
+    if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid,
+    `MemoryLimitError` if lookups in the tables need more memory than there is.
     """
-    if FORMAT_ATTRIBUTE not in root.attrs or _text(root.attrs[FORMAT_ATTRIBUTE]) != FORMAT:
-        raise TableFileForeignError(
-            f"{source} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build"
-        )
+    line = file.readline(MAX_HEADER_BYTES)
+    if not line.startswith(_FIRST_BYTES):
+        _raise_for_other_file(line + file.read(PAGE_BYTES), source)
+    text, digest = line.removesuffix(b"\n"), file.readline(_DIGEST_DIGITS + 1)
+    if digest != f"{hashlib.sha256(text).hexdigest()}\n".encode():
+        raise TableFileDamagedError(f"{source} is damaged: its header does not match its digest; build it again")
     try:
-        _check_versions(root, source)
-        header = _parse_header(root)
-        stated = _text(root.attrs[HEADER_DIGEST_ATTRIBUTE])
-    except (InputError, KeyError, TypeError, ValueError, ArithmeticError, OSError, AttributeError) as error:
+        content = json.loads(text)
+        if content["format_version"] != FORMAT_VERSION:
+            raise TableFileVersionError(
+                f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
+                f"version {FORMAT_VERSION}; update tile-pdb"
+            )
+        n_bytes = os.fstat(file.fileno()).st_size
+        # Before anything is counted: the work is in proportion to the size of the file.
+        if n_bytes != content["file_bytes"]:
+            raise TableFileDamagedError(
+                f"{source} is damaged: it has {n_bytes} bytes instead of {shorten(str(content['file_bytes']), 20)}; "
+                "copy it or build it again"
+            )
+        header = Header.from_json(text.decode("ascii"))
+    except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise TableFileDamagedError(
-            f"{source} is damaged, its header cannot be read ({error}); build it again"
+            f"{source} is damaged: its header is invalid ({as_typed(str(error), 200)}); build it again"
         ) from error
-    if header.digest() != stated:
-        raise TableFileDamagedError(f"{source} is damaged, its header does not match its digest; build it again")
+    n_left = user_block_bytes(len(header.patterns)) - file.tell()
+    if line + digest + file.read(max(0, n_left)) != header.to_user_block():
+        raise TableFileDamagedError(f"{source} is damaged: its user block has other content; build it again")
     return header
 
 
-def _check_versions(root: GroupLike, source: str) -> None:
-    version = int(root.attrs[VERSION_ATTRIBUTE])
-    if not FORMAT_VERSION <= version <= CATALOGUE_VERSION:
+def _raise_for_other_file(start: bytes, source: str) -> None:
+    """Raise the error for a file that begins with `start` and has no header."""
+    if not start.startswith(_HDF5_SIGNATURE):
+        raise TableFileForeignError(f"{source} is not a table file of tile-pdb; make one with pdb build")
+    if pattern_group(0).encode() in start:
         raise TableFileVersionError(
-            f"{source} is of format version {version}, this program reads versions {FORMAT_VERSION} to "
-            f"{CATALOGUE_VERSION}; {'update tile-pdb' if version > FORMAT_VERSION else 'build the table again'}"
+            f"{source} has a format version before {FORMAT_VERSION}, which this program does not read; "
+            f"build it again with pdb build PARTITION --out {source}"
         )
-    known_values: dict[str, tuple[str, ...]] = {INDEX_ATTRIBUTE: (INDEX_FUNCTION,), ENCODING_ATTRIBUTE: ENCODINGS}
-    if version == EVERY_MOVE_VERSION:
-        known_values |= {ENCODING_ATTRIBUTE: ("bits",), COST_ATTRIBUTE: ("every-move",)}
-    elif version >= SHARED_VERSION:
-        known_values |= {COST_ATTRIBUTE: COSTS}
-    for attribute, known in known_values.items():
-        found = _text(root.attrs[attribute])
-        if found not in known:
-            raise TableFileVersionError(
-                f"{source} has the {attribute.replace('_', ' ')} {found[:60]!r}, this program knows "
-                f"{' and '.join(map(repr, known))}; update tile-pdb"
-            )
+    raise TableFileForeignError(f"{source} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build")
 
 
-def _parse_header(root: GroupLike) -> Header:
-    size = BoardSize(int(root.attrs[WIDTH_ATTRIBUTE]), int(root.attrs[HEIGHT_ATTRIBUTE]))
-    check_table_size(size)
-    goal = check_board(_integers(root.attrs[GOAL_ATTRIBUTE]), size)
-    encoding: Encoding = "bits" if _text(root.attrs[ENCODING_ATTRIBUTE]) == "bits" else "bytes"
-    version = int(root.attrs[VERSION_ATTRIBUTE])
-    cost: Cost = "additive"
-    if version != FORMAT_VERSION and _text(root.attrs[COST_ATTRIBUTE]) == "every-move":
-        cost = "every-move"
-    check_encoding(encoding, cost)
-    name = _text(root.attrs[PARTITION_ATTRIBUTE])
-    # It goes to terminals: 35 tiles written out have 93 characters.
-    if not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
-        raise ValueError(f"{name[:60]!r} is no name of a partition")
-    entries: list[PatternHeader] = []
-    while pattern_group(len(entries)) in root:
-        if len(entries) == (MAX_CATALOGUE_PATTERNS if version == CATALOGUE_VERSION else size.n_cells - 1):
-            raise ValueError(f"more patterns than a {size} board has tiles, or a catalogue may have")
-        group = root[pattern_group(len(entries))]
-        if version >= SHARED_VERSION and SAME_AS_ATTRIBUTE in group.attrs:
-            entries.append(_parse_use(group, entries, size, goal, cost))
-        else:
-            entries.append(_parse_pattern(group, size, goal, encoding, cost))
-    patterns = tuple(entry.pattern for entry in entries)
-    if version == CATALOGUE_VERSION:
-        return Header(size, goal, _parse_catalogue(root, name, patterns, size, cost), encoding, tuple(entries))
-    partition = Partition(name, patterns, size, cost)
-    return Header(size, goal, partition, encoding, tuple(entries))
+def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], size: BoardSize, cost: Cost) -> Partition:
+    name = content["partition"]
+    # The name is shown on terminals. A partition of 35 tiles, written out, has 93 characters.
+    if not isinstance(name, str) or not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
+        raise ValueError(f"{shorten(repr(name), 60)} is not the name of a partition")
+    if content["partitions"] is None:
+        return Partition(name, patterns, size, cost)
+    partitions = tuple(_naturals(indices) for indices in content["partitions"])
+    if not all(indices and sorted(set(indices)) == list(indices) for indices in partitions):
+        raise ValueError("the indices of a partition's patterns do not ascend")
+    return Catalogue(name, patterns, size, cost, partitions)
 
 
-def _parse_catalogue(
-    root: GroupLike, name: str, patterns: tuple[Pattern, ...], size: BoardSize, cost: Cost
-) -> Catalogue:
-    is_in = np.array(_integers(root.attrs[PARTITIONS_ATTRIBUTE]))
-    n_partitions, rest = divmod(len(is_in), max(1, len(patterns)))
-    if rest or not 1 <= n_partitions <= MAX_PARTITIONS or not np.isin(is_in, (0, 1)).all():
-        raise ValueError(f"the partitions are not rows of {len(patterns)} zeros and ones")
-    is_in = is_in.reshape(n_partitions, -1)
-    return Catalogue(name, patterns, size, cost, tuple(tuple(np.flatnonzero(row).tolist()) for row in is_in))
-
-
-def _parse_use(
-    group: GroupLike, before: Sequence[PatternHeader], size: BoardSize, goal: Board, cost: Cost
-) -> PatternHeader:
-    """A pattern that uses the table of one of those before it."""
-    pattern = _parse_tiles(group, size)
-    index = int(group.attrs[SAME_AS_ATTRIBUTE])
-    use = TableUse(index, tuple(_integers(group.attrs[CELL_MAP_ATTRIBUTE])))
-    if not 0 <= index < len(before):
-        raise ValueError(f"pattern {pattern} uses the table of pattern {index}, which is none of those before it")
-    first = before[index]
+def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[PatternHeader]) -> PatternHeader:
+    """Return the header of a pattern that uses the table of one of the patterns `before` it."""
+    pattern = spec.pattern
+    use = TableUse(_natural(record["same_as"]), _naturals(record["cell_map"]))
+    if use.index >= len(before):
+        raise ValueError(f"pattern {pattern} uses the table of pattern {use.index}, which is not before it")
+    first = before[use.index]
     if first.use is not None:
-        raise ValueError(f"pattern {pattern} uses the table of pattern {first.pattern}, which has none of its own")
-    if not may_share(size, goal, pattern, first.pattern, use.cell_map, cost):
+        raise ValueError(f"pattern {pattern} uses the table of pattern {first.pattern}, which has no table")
+    if not may_share(spec.size, spec.goal, pattern, first.pattern, use.cell_map, spec.cost):
         raise ValueError(f"pattern {pattern} cannot use the table of pattern {first.pattern} by its cell map")
     return replace(first, pattern=pattern, use=use)
 
 
-def _parse_tiles(group: GroupLike, size: BoardSize) -> Pattern:
-    pattern = Pattern(tuple(_integers(group.attrs[TILES_ATTRIBUTE])))
-    # What the partition would refuse, but nothing is to be looked up before.
-    if not 1 <= pattern.tiles[0] <= pattern.tiles[-1] < size.n_cells:
-        raise ValueError(f"pattern {pattern} has tiles that are not on a {size} board")
-    return pattern
+def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> PatternHeader:
+    n_bytes, offset = _natural(record["bytes"]), _natural(record["offset"])
+    if n_bytes > file_bytes:
+        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, and the file has {file_bytes}")
+    if spec.encoding == "bits":
+        _check_before_counting(spec, n_bytes)
+    if n_bytes != spec.n_bytes:
+        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes instead of {spec.n_bytes}")
+    histogram, n_unreached = _naturals(record["histogram"]), _natural(record["n_unreached"])
+    if not 1 <= len(histogram) <= UNREACHED or histogram[-1] == 0:
+        raise ValueError(f"the histogram of pattern {spec.pattern} is not a list of 1 to {UNREACHED} counts")
+    if sum(histogram) + n_unreached != spec.n_entries:
+        raise ValueError(f"the histogram of pattern {spec.pattern} does not add up to {spec.n_entries} entries")
+    digest = _digest_text(record["sha256"])
+    return PatternHeader(spec.pattern, spec.n_entries, n_bytes, offset, histogram, n_unreached, digest)
 
 
-def _parse_pattern(group: GroupLike, size: BoardSize, goal: Board, encoding: Encoding, cost: Cost) -> PatternHeader:
-    pattern = _parse_tiles(group, size)
-    if encoding == "bits":
-        _check_before_counting(pattern, group[TABLE_DATASET].shape, size)
-    spec = TableSpec(size, goal, pattern, encoding, cost)
-    n_entries, n_bytes = spec.n_entries, spec.n_bytes
-    if group[TABLE_DATASET].shape != (n_bytes,) or group[TABLE_DATASET].dtype != np.uint8:
-        raise ValueError(f"the table of pattern {pattern} has not {n_bytes} bytes")
-    if group[HISTOGRAM_DATASET].ndim != 1 or not 1 <= group[HISTOGRAM_DATASET].shape[0] <= UNREACHED:
-        raise ValueError(f"the histogram of pattern {pattern} is not a list of 1 to {UNREACHED} counts")
-    entry = PatternHeader(
-        pattern,
-        n_entries,
-        n_bytes,
-        tuple(_integers(group[HISTOGRAM_DATASET][:])),
-        int(group.attrs[UNREACHED_ATTRIBUTE]),
-        _text(group.attrs[DIGEST_ATTRIBUTE]),
-    )
-    if entry.n_unreached < 0 or sum(entry.histogram) + entry.n_unreached != n_entries:
-        raise ValueError(f"the histogram of pattern {pattern} does not add up to {n_entries} entries")
-    if int(group.attrs[MAXIMUM_ATTRIBUTE]) != entry.maximum or not math.isclose(
-        float(group.attrs[MEAN_ATTRIBUTE]), entry.mean, rel_tol=1e-12
-    ):
-        raise ValueError(f"maximum or mean of pattern {pattern} do not agree with its histogram")
-    return entry
+def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
+    """Raise `ValueError` if a table in bits cannot have `n_bytes`, `MemoryLimitError` if its blocks do not fit.
 
-
-def _check_before_counting(pattern: Pattern, shape: tuple[int, ...], size: BoardSize) -> None:
-    """Raise `ValueError` where a table of bits cannot have that shape, `MemoryLimitError` where its blocks would not
-    fit: they are counted one by one, and those of a large board are many.
+    Blocks are counted one by one, and a large board has many.
     """
-    n_sets = math.comb(size.n_cells, pattern.n_tiles)
-    least = n_sets * block_bytes(pattern.n_tiles)
-    # A cell set has one blank region at least, and no more than free cells.
-    if len(shape) != 1 or not least <= shape[0] <= least * (size.n_cells - pattern.n_tiles):
-        raise ValueError(f"the table of pattern {pattern} has the shape {shape}, which none of bits has")
-    needed, available = n_sets * (size.n_cells + _BYTES_OF_A_CELL_SET), available_memory()
+    least = spec.n_sets * block_bytes(spec.n_tiles)
+    # A cell set has at least one blank region, and at most as many as free cells.
+    if not least <= n_bytes <= least * (spec.size.n_cells - spec.n_tiles):
+        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, which no table in bits has")
+    needed, available = spec.n_sets * (spec.size.n_cells + _BYTES_OF_A_CELL_SET), available_memory()
     if needed > available:
         raise MemoryLimitError(
-            f"opening the table of pattern {pattern} needs {format_bytes(needed)} of memory, {format_bytes(available)} "
-            "are available; open it on a larger machine"
+            f"opening the table of pattern {spec.pattern} needs {format_bytes(needed)} of memory, "
+            f"{format_bytes(available)} are available; open it on a larger machine"
         )
 
 
-def _integers(values: Iterable[Any]) -> list[int]:
-    return [int(value) for value in values]
+def _natural(value: Any) -> int:
+    # A bool is an int, too.
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{shorten(repr(value), 60)} is not a natural number")
+    return value
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+def _naturals(values: Any) -> tuple[int, ...]:
+    if not isinstance(values, list):
+        raise TypeError(f"{shorten(repr(values), 60)} is not a list")
+    return tuple(map(_natural, values))
+
+
+def _one_of(known: Sequence[Name], value: Any) -> Name:
+    for name in known:
+        if name == value:
+            return name
+    raise ValueError(f"{shorten(repr(value), 60)} is none of {', '.join(known)}")
+
+
+def _digest_text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) != _DIGEST_DIGITS or set(value) - set("0123456789abcdef"):
+        raise ValueError(f"{shorten(repr(value), 60)} is not a SHA-256 digest")
+    return value
+
+
+def pattern_group(index: int) -> str:
+    """Return the name of the HDF5 group of the pattern at `index`."""
+    return f"pattern_{index}"
+
+
+def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
+    """Return the HDF5 attributes of each group, by the name of the group."""
+    root: dict[str, Any] = {
+        "format": FORMAT,
+        "format_version": np.int64(FORMAT_VERSION),
+        "width": np.int64(header.size.width),
+        "height": np.int64(header.size.height),
+        "goal": np.array(header.goal, dtype=np.uint8),
+        "partition": header.partition.name,
+        "index_function": INDEX_FUNCTION,
+        "encoding": header.encoding,
+        "cost": header.cost,
+    }
+    if isinstance(header.partition, Catalogue):
+        indices = np.arange(len(header.patterns))
+        is_in = [np.isin(indices, of) for of in header.partition.partitions]
+        root["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
+    groups = {"/": root}
+    for index, entry in enumerate(header.patterns):
+        tiles = {"tiles": np.array(entry.pattern.tiles, dtype=np.uint8)}
+        groups[pattern_group(index)] = tiles | (_table_attributes(entry) if entry.use is None else {
+            "same_as": np.int64(entry.use.index),
+            "cell_map": np.array(entry.use.cell_map, dtype=np.uint8),
+        })  # fmt: skip
+    return groups
+
+
+def _table_attributes(entry: PatternHeader) -> dict[str, Any]:
+    return {
+        "maximum": np.int64(entry.maximum),
+        "mean": np.float64(entry.mean),
+        "n_unreached": np.int64(entry.n_unreached),
+        "sha256": entry.sha256,
+    }

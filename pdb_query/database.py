@@ -252,12 +252,13 @@ class Database:
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compare every table with its digest and its histogram; calls `progress(bytes done, bytes in all)`.
+        """Compare every table with its digest and its histogram, and the HDF5 structures with their digest.
 
-        The bytes compared are those that lookups use: the copy in memory if there is one, else the mapped pages. Of a
-        histogram, bits show how many distances have 2 or 3 as their remainder modulo 4.
+        Calls `progress(bytes of tables done, bytes of all tables)`. The bytes compared are those that lookups use: the
+        copy in memory if there is one, otherwise the mapped pages. For bits, the histogram is compared with the number
+        of ones: these are the distances with remainder 2 or 3 modulo 4.
 
-        Raises `TableFileDamagedError` if they differ. (The header's own digest is checked when the file is opened.)
+        Raises `TableFileDamagedError` if they differ. (The digest of the header is checked when the file is opened.)
         """
         done, total = 0, sum(entry.n_bytes for entry in self.header.tables.values())
         for index, entry in self.header.tables.items():
@@ -271,11 +272,18 @@ class Database:
                 done += len(piece)
                 if progress is not None:
                     progress(done, total)
-            what = f"{self.path} is damaged: the table of pattern {entry.pattern} does not match its"
+            wrong = f"{self.path} is damaged: the table of pattern {entry.pattern} does not match its"
             if digest.hexdigest() != entry.sha256:
-                raise TableFileDamagedError(f"{what} digest; build it again")
+                raise TableFileDamagedError(f"{wrong} digest; build it again")
             if not np.array_equal(counts, _expected_counts(entry, self.encoding)):
-                raise TableFileDamagedError(f"{what} histogram; build it again")
+                raise TableFileDamagedError(f"{wrong} histogram; build it again")
+        structures = hashlib.sha256()
+        for start, stop in self.header.structure_extents():
+            structures.update(self.lookup_tables.memory[start:stop].data)
+        if structures.hexdigest() != self.header.structure_sha256:
+            raise TableFileDamagedError(
+                f"{self.path} is damaged: the bytes outside its tables do not match their digest; build it again"
+            )
 
 
 @lru_cache(maxsize=64)

@@ -1,16 +1,22 @@
-"""Tables that several tests share, built once a session."""
+"""Table files that several tests share, built once in a session; table files with changed headers."""
 
 import atexit
+import hashlib
+import json
 import shutil
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from pdb_build import build_database, plan_build
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
+from pdb_core.schema import user_block_bytes
+from pdb_query import read_table_header
 
 # Where their folder is. The suite puts it among pytest's own, which go some day when a run was killed too.
 parent: Path | None = None
@@ -40,3 +46,27 @@ def table_file(
     path = _folder() / f"{name[:120]}.h5"
     build_database(plan_build(size, goal, parse_partition(partition, size, goal, cost), path, encoding=encoding))
     return path
+
+
+def rewrite_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Let `change` edit the fields of a file's header, and sign the result."""
+    content = path.read_bytes()
+    fields = json.loads(content.split(b"\n")[0])
+    n_bytes = user_block_bytes(len(fields["patterns"]))
+    change(fields)
+    path.write_bytes(signed_block(json.dumps(fields, separators=(",", ":")), n_bytes) + content[n_bytes:])
+
+
+def signed_block(text: str, n_bytes: int) -> bytes:
+    """Return a user block of `n_bytes` with a text and its digest."""
+    return f"{text}\n{hashlib.sha256(text.encode()).hexdigest()}\n".encode().ljust(n_bytes, b"\0")
+
+
+def sign_structures(path: Path) -> None:
+    """Write the length of a file and the digest of its HDF5 structures into its header."""
+    content = path.read_bytes()
+    rewrite_header(path, lambda fields: fields.update(file_bytes=len(content)))
+    digest = hashlib.sha256()
+    for start, stop in read_table_header(path).structure_extents():
+        digest.update(content[start:stop])
+    rewrite_header(path, lambda fields: fields.update(structure_sha256=digest.hexdigest()))

@@ -187,7 +187,7 @@ def test_what_is_read_back_is_compared(tmp_path: Path, monkeypatch: pytest.Monke
             return real(descriptor, offset, n_bytes)
 
     monkeypatch.setattr(writer, "digest_of", misread)
-    with pytest.raises(OutputError, match="not what was written"):
+    with pytest.raises(OutputError, match="different bytes than were written"):
         build_database(plan_for(tmp_path / "a.h5"))
     assert list(tmp_path.iterdir()) == []
 
@@ -226,7 +226,7 @@ def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
     plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bytes")
     n_cells = plan.size.n_cells
     assert plan.n_entries == sum(math.perm(n_cells, p.pattern.n_tiles) for p in plan.patterns if p.use is None)
-    assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 5000 * len(plan.patterns) + 100_000
+    assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 20_000 * len(plan.patterns) + 100_000
     assert plan.memory_bytes > plan.n_entries // len(plan.patterns)
 
 

@@ -1,10 +1,14 @@
-"""`pdb verify` as its users meet it."""
+"""`pdb verify`: digests, HDF5 objects, and proofs of the distances."""
 
+import hashlib
 import json
 from pathlib import Path
 
+import h5py
+
+from pdb_query import read_table_header
 from tests.command_line import pdb, refused
-from tests.tables import table_file
+from tests.tables import rewrite_header, sign_structures, table_file
 
 
 def test_verify_says_what_it_checked(small_table: str) -> None:
@@ -18,31 +22,36 @@ def test_verify_says_what_it_checked(small_table: str) -> None:
 
 def test_verify_deep_finds_a_wrong_table_with_right_digests(tmp_path: Path) -> None:
     """The worst case: a faulty builder that signs what it wrote."""
-    import hashlib
+    path = tmp_path / "wrong.h5"
+    content = bytearray(table_file("1,2,5/3,4,6/7,8", "3x3").read_bytes())
+    entry = read_table_header(table_file("1,2,5/3,4,6/7,8", "3x3")).patterns[2]
+    stop = entry.offset + entry.n_bytes
+    table = content[entry.offset : stop]
+    a, b = table.index(max(table)), 5
+    table[a], table[b] = table[b], table[a]
+    content[entry.offset : stop] = table
+    path.write_bytes(content)
+    digest = hashlib.sha256(table).hexdigest()
+    with h5py.File(path, "r+") as file:
+        file["pattern_2"].attrs["sha256"] = digest
+    rewrite_header(path, lambda fields: fields["patterns"][2].update(sha256=digest))
+    sign_structures(path)
+    assert pdb("verify", str(path)).returncode == 0
+    refused(pdb("verify", "--deep", str(path)), 4, "7,8|entry")
 
-    import h5py
 
-    from pdb_core.schema import Header, PatternHeader, read_header, write_header
-
+def test_verify_finds_hdf5_attributes_that_differ_from_the_header(tmp_path: Path) -> None:
     path = tmp_path / "wrong.h5"
     path.write_bytes(table_file("1,2,5/3,4,6/7,8", "3x3").read_bytes())
     with h5py.File(path, "r+") as file:
-        table = file["pattern_2/table"][:]
-        a, b = table.argmax(), 5
-        table[a], table[b] = table[b], table[a]
-        file["pattern_2/table"][:] = table
-        header = read_header(file, "")
-        last = header.patterns[2]
-        signed = PatternHeader(
-            last.pattern,
-            last.n_entries,
-            last.n_bytes,
-            last.histogram,
-            last.n_unreached,
-            hashlib.sha256(table.tobytes()).hexdigest(),
-        )
-        write_header(
-            file, Header(header.size, header.goal, header.partition, header.encoding, (*header.patterns[:2], signed))
-        )
-    assert pdb("verify", str(path)).returncode == 0
-    refused(pdb("verify", "--deep", str(path)), 4, "7,8|entry")
+        file.attrs["partition"] = "other"
+    sign_structures(path)
+    refused(pdb("verify", str(path)), 4, "its HDF5 objects differ from its header; build it again")
+
+
+def test_verify_compares_digests_before_hdf5_reads_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.h5"
+    content = bytearray(table_file("1,2,5/3,4,6/7,8", "3x3").read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    refused(pdb("verify", str(path)), 4, "the bytes outside its tables do not match their digest; build it again")

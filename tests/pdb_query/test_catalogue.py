@@ -4,15 +4,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import h5py
-import numpy as np
 import pytest
 
-from pdb_build import build_database, plan_build
+from pdb_build import plan_build
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
 from pdb_core.pattern import Catalogue, catalogue, named_partitions, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
-from pdb_core.schema import CATALOGUE_VERSION, PARTITIONS_ATTRIBUTE
 from pdb_query import open_database
 from pdb_query.database import Database
 from solver import Solver
@@ -23,7 +20,7 @@ from solver.engine.unit_tables import Heuristic
 from tests.command_line import pdb
 from tests.solver.test_engine import engine_for, node_counts
 from tests.solving import share, solvable_boards
-from tests.tables import table_file
+from tests.tables import rewrite_header, table_file
 
 S3, S4, S5 = BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 5)
 PARTS_3X3 = ("1,2,3,4/5,6,7,8", "1,2,3,4/5,6/7,8", "1,4,7/2,3,5/6,8", "1,2/3,4,5/6,7,8")
@@ -160,27 +157,32 @@ def test_a_catalogue_serves_the_solver() -> None:
 
 
 @pytest.mark.tiny
-def test_the_header_of_a_catalogue_is_checked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("partitions", "match"),
+    [
+        ([], "belong to no partition"),
+        ([[0, 1]], "belong to no partition"),
+        ([[0, 1], [0, 2, 3], []], "do not ascend"),
+        ([[0, 1], [0, 3, 2]], "do not ascend"),
+        ([[0, 1], [0, 2, 4]], "out of range"),
+        ([[0, 1], [0, 2, -3]], "not a natural number"),
+        ([[0, 2, 3], [1, 2, 3]], "in two patterns"),
+        (None, "in two patterns"),
+        ("0,1", "not a list"),
+    ],
+)
+def test_invalid_partitions_of_a_catalogue_are_refused(tmp_path: Path, partitions: object, match: str) -> None:
     path = tmp_path / "a.h5"
-    partition = parse_partition("+".join(PARTS_3X3), S3)
-    build_database(plan_build(S3, blank_last(S3), partition, path))
-    with open_database(path) as database:
-        assert database.header.format_version == CATALOGUE_VERSION
-        assert database.header.partition == partition
-    content = path.read_bytes()
-    for change in (
-        np.ones(40, dtype=np.uint8),
-        np.zeros(40, dtype=np.uint8),
-        np.full(40, 2, dtype=np.uint8),
-        np.ones(7, dtype=np.uint8),
-        np.empty(0, dtype=np.uint8),
-    ):
-        path.write_bytes(content)
-        with h5py.File(path, "r+") as file:
-            del file.attrs[PARTITIONS_ATTRIBUTE]
-            file.attrs[PARTITIONS_ATTRIBUTE] = change
-        with pytest.raises(TableFileDamagedError, match="header"):
-            open_database(path)
+    path.write_bytes(table_file("+".join(PARTS_3X3[:2]), "3x3", encoding="bits").read_bytes())
+    rewrite_header(path, lambda fields: fields.update(partitions=partitions))
+    with pytest.raises(TableFileDamagedError, match=f"header is invalid.*{match}"):
+        open_database(path)
+
+
+@pytest.mark.tiny
+def test_header_of_a_catalogue_names_its_partitions() -> None:
+    with open_bits("+".join(PARTS_3X3), "3x3") as database:
+        assert database.header.partition == parse_partition("+".join(PARTS_3X3), S3)
 
 
 def test_commands_build_describe_and_use_a_catalogue(tmp_path: Path) -> None:

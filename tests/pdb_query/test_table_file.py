@@ -1,15 +1,29 @@
-"""Table files that are not what they should be: each is refused in one sentence, with the exit code 4."""
+"""Opening of table files: damaged, hostile and foreign files are refused; load modes; files replaced while open."""
 
 import errno
+import json
 import os
 import pickle
+import resource
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pdb_core import schema
+import pdb_query.table_file
+from pdb_build import build_database, plan_build
+from pdb_core.cost import Cost
+from pdb_core.encoding import Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -19,11 +33,24 @@ from pdb_core.errors import (
     TableFileMissingError,
     TableFileVersionError,
 )
+from pdb_core.pattern import parse_partition
+from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.schema import MAX_HEADER_BYTES
 from pdb_query import open_database, read_table_header
 from pdb_query.table_file import LOAD_MODES, LoadMode, load_table_file
-from tests.tables import table_file
+from tests.fuzzing import changed_json, fuzz, sentence
+from tests.tables import rewrite_header, signed_block, table_file
 
 PARTITION = "1,2,5/3,4,6/7,8"
+BOARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+# (partition, size, encoding, cost): tables of both encodings and costs, shared tables, a catalogue.
+SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
+    ("1,2,3", "2x2", "bytes", "additive"),
+    (PARTITION, "3x3", "bytes", "additive"),
+    ("1,2/3,6/4,7/5,8", "3x3", "bits", "additive"),
+    ("1,2/3,4", "3x3", "bits", "every-move"),
+    ("1,2,3,4/5,6,7,8+1,2,3,4/5,6/7,8", "3x3", "bits", "additive"),
+)
 
 
 @pytest.fixture
@@ -33,13 +60,49 @@ def copy_of_table(tmp_path: Path) -> Path:
     return path
 
 
-def assert_refused(path: Path, error: type[TableFileError], match: str) -> None:
+def sample(index: int) -> Path:
+    partition, size, encoding, cost = SAMPLES[index]
+    return table_file(partition, size, encoding=encoding, cost=cost)
+
+
+@contextmanager
+def little_time_and_memory() -> Iterator[None]:
+    """Allow two seconds of processor time, and eight megabytes of Python's memory."""
+    start = time.process_time()
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000
+    assert time.process_time() - start < 2.0
+
+
+def assert_refused(path: Path, error: type[PdbError], match: str) -> None:
+    with little_time_and_memory():
+        for load in LOAD_MODES:
+            with pytest.raises(error, match=match) as caught:
+                open_database(path, load=load)
+        with pytest.raises(error, match=match):
+            read_table_header(path)
+    assert caught.value.exit_code == (4 if issubclass(error, TableFileError) else 5)
+    sentence(caught.value)
+
+
+@pytest.mark.tiny
+def test_open_database_does_not_import_h5py() -> None:
+    code = (
+        "import sys; from pdb_query import open_database\n"
+        "with open_database(sys.argv[1], load=sys.argv[2], verify=True) as database:\n"
+        "    database.probe(database.goal)\n"
+        "assert 'h5py' not in sys.modules\n"
+    )
     for load in LOAD_MODES:
-        with pytest.raises(error, match=match) as caught:
-            open_database(path, load=load)
-        assert caught.value.exit_code == 4
-        assert str(path) in str(caught.value)
-        assert "\n" not in str(caught.value)
+        subprocess.run([sys.executable, "-c", code, str(table_file(PARTITION, "3x3")), load], check=True)
+
+
+# Files that are not table files of this version.
 
 
 @pytest.mark.tiny
@@ -48,155 +111,260 @@ def test_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.tiny
-def test_folder_is_refused(tmp_path: Path) -> None:
-    assert_refused(tmp_path, TableFileError, "is a folder")
+def test_folders_and_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert_refused(tmp_path / "pipe", TableFileError, "is not a plain file; name a table file made with pdb build")
+    assert_refused(tmp_path, TableFileError, "is a folder; name a table file made with pdb build")
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 5000, b"id,board\n1,1 2 3\n"])
+def test_link_to_a_table_file_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link.h5").symlink_to(table_file(PARTITION, "3x3"))
+    assert read_table_header(tmp_path / "link.h5").partition.name == PARTITION
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
 def test_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(content)
-    assert_refused(path, TableFileForeignError, "not a table file")
+    assert_refused(path, TableFileForeignError, "is not a table file of tile-pdb; make one with pdb build")
 
 
 @pytest.mark.tiny
-def test_other_hdf5_file_is_refused(tmp_path: Path) -> None:
+def test_hdf5_files_without_a_header_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
         file["x"] = [1, 2, 3]
-    assert_refused(path, TableFileForeignError, "not a table file")
+    assert_refused(path, TableFileForeignError, "is an HDF5 file, but not a table file of tile-pdb")
+    with h5py.File(path, "w", libver=("earliest", "v110")) as file:
+        file["pattern_0/table"] = [1, 2, 3]
+    assert_refused(path, TableFileVersionError, f"before 5, .* build it again with pdb build PARTITION --out {path}")
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("keep", [20, 1000, 4096, 4500, -1, -500])
-def test_truncated_file_is_refused(copy_of_table: Path, keep: int) -> None:
-    content = copy_of_table.read_bytes()
-    copy_of_table.write_bytes(content[:keep])
-    assert_refused(copy_of_table, TableFileDamagedError, "damaged|truncated")
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("attribute", "value", "match"),
-    [
-        ("format_version", np.int64(5), "version 5, this program reads versions 1 to 4; update"),
-        ("format_version", np.int64(0), "version 0.*build the table again"),
-        ("index_function", "other", "index function 'other'"),
-        ("encoding", "nibbles", "encoding 'nibbles'"),
-    ],
-)
-def test_other_version_is_refused(copy_of_table: Path, attribute: str, value: object, match: str) -> None:
-    with h5py.File(copy_of_table, "r+") as file:
-        file.attrs[attribute] = value
-    assert_refused(copy_of_table, TableFileVersionError, match)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("where", "attribute", "value"),
-    [
-        ("/", "width", np.int64(4)),
-        ("/", "width", "wide"),
-        ("/", "goal", np.array([0, 1, 2, 3, 4, 5, 6, 7, 8], dtype=np.uint8)),
-        ("/", "goal", np.array([1, 1, 2], dtype=np.uint8)),
-        ("/", "partition", "other"),
-        ("/", "header_sha256", "0" * 64),
-        ("/pattern_0", "tiles", np.array([1, 2, 4], dtype=np.uint8)),
-        ("/pattern_0", "tiles", np.array([5, 2, 1], dtype=np.uint8)),
-        ("/pattern_1", "maximum", np.int64(3)),
-        ("/pattern_1", "mean", np.float64("nan")),
-        ("/pattern_1", "n_unreached", np.int64(1)),
-        ("/pattern_2", "sha256", "abc"),
-    ],
-)
-def test_edited_header_is_refused(copy_of_table: Path, where: str, attribute: str, value: object) -> None:
-    with h5py.File(copy_of_table, "r+") as file:
-        file[where].attrs[attribute] = value
-    assert_refused(copy_of_table, TableFileDamagedError, "is damaged")
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    "name", sorted(set(schema.ROOT_ATTRIBUTES[1:]) - {schema.COST_ATTRIBUTE, schema.PARTITIONS_ATTRIBUTE})
-)
-def test_missing_attribute_is_refused(copy_of_table: Path, name: str) -> None:
-    with h5py.File(copy_of_table, "r+") as file:
-        del file.attrs[name]
-    assert_refused(copy_of_table, TableFileDamagedError, "is damaged")
-
-
-@pytest.mark.tiny
-def test_changed_histogram_is_refused(copy_of_table: Path) -> None:
-    with h5py.File(copy_of_table, "r+") as file:
-        histogram = file["pattern_0/histogram"]
-        histogram[1], histogram[2] = histogram[2], histogram[1]
-    assert_refused(copy_of_table, TableFileDamagedError, "is damaged")
-
-
-@pytest.mark.tiny
-def test_rewritten_table_is_refused(copy_of_table: Path) -> None:
-    """As h5repack would leave it: compressed, so that it cannot be mapped."""
-    with h5py.File(copy_of_table, "r+") as file:
-        table = file["pattern_0/table"][:]
-        del file["pattern_0/table"]
-        file["pattern_0"].create_dataset("table", data=table, compression="gzip")
-    assert_refused(copy_of_table, TableFileDamagedError, "not contiguous")
-
-
-@pytest.mark.tiny
-def test_verify_finds_any_changed_byte_of_a_table(copy_of_table: Path) -> None:
-    with open_database(copy_of_table) as database:
-        database.verify()
-        starts = database.lookup_tables.table_start.tolist()
-        n_entries = [entry.n_entries for entry in database.header.patterns]
-    content = bytearray(copy_of_table.read_bytes())
-    for start, n in zip(starts, n_entries, strict=True):
-        for place in (start, start + n // 2, start + n - 1):
-            changed = bytearray(content)
-            changed[place] ^= 1
-            other = copy_of_table.with_name("changed.h5")
-            other.write_bytes(changed)
-            with (
-                open_database(other) as database,
-                pytest.raises(TableFileDamagedError, match="does not match its digest"),
-            ):
-                database.verify()
-
-
-@pytest.mark.tiny
-def test_verify_finds_any_changed_bit_of_a_table(tmp_path: Path) -> None:
-    path = table_file(PARTITION, "3x3", encoding="bits")
-    with open_database(path) as database:
-        database.verify()
-        start = int(database.lookup_tables.table_start[0])
-    content = bytearray(path.read_bytes())
-    content[start] ^= 1
-    other = tmp_path / "changed.h5"
-    other.write_bytes(content)
-    with open_database(other) as database, pytest.raises(TableFileDamagedError, match="does not match its digest"):
-        database.verify()
-
-
-@pytest.mark.tiny
-def test_verify_tells_progress(copy_of_table: Path) -> None:
-    told: list[tuple[int, int]] = []
-    with open_database(copy_of_table) as database:
-        database.verify(lambda done, total: told.append((done, total)))
-    assert told[-1][0] == told[-1][1] == 504 + 504 + 72
+def test_newer_version_is_refused(copy_of_table: Path) -> None:
+    rewrite_header(copy_of_table, lambda fields: fields.update(format_version=6, other=True))
+    assert_refused(copy_of_table, TableFileVersionError, "has format version 6, .* reads version 5; update tile-pdb")
 
 
 @pytest.mark.tiny
 def test_unreadable_file_is_refused(copy_of_table: Path) -> None:
     copy_of_table.chmod(0)
-    if os.access(copy_of_table, os.R_OK):  # root reads everything; then there is nothing to refuse
+    if os.access(copy_of_table, os.R_OK):  # root reads every file
         open_database(copy_of_table).close()
     else:
         assert_refused(copy_of_table, TableFileError, "cannot be read")
 
 
+# Damaged files.
+
+
 @pytest.mark.tiny
-def test_unknown_load_is_refused() -> None:
+@pytest.mark.parametrize("keep", [20, 500, 1000, 4096, 33_000, -500, -1])
+def test_truncated_file_is_refused(copy_of_table: Path, keep: int) -> None:
+    copy_of_table.write_bytes(copy_of_table.read_bytes()[:keep])
+    assert_refused(copy_of_table, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of")
+
+
+@pytest.mark.tiny
+def test_longer_file_is_refused(copy_of_table: Path) -> None:
+    copy_of_table.write_bytes(copy_of_table.read_bytes() + b"\0")
+    assert_refused(copy_of_table, TableFileDamagedError, r"it has (\d+) bytes instead of \d+; copy it or build it")
+
+
+@pytest.mark.parametrize("index", range(len(SAMPLES)))
+@given(data=st.data())
+@fuzz
+def test_every_changed_byte_is_refused_or_found_by_verify(
+    index: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The header is at the beginning, and every part of the file is covered by a digest."""
+    content = bytearray(sample(index).read_bytes())
+    header_bytes = content.index(b"\n") + 80
+    places = st.integers(0, header_bytes) | st.integers(0, len(content) - 1)
+    for place in data.draw(st.lists(places, min_size=1, max_size=3, unique=True)):
+        content[place] ^= data.draw(st.integers(1, 255))
+    path = tmp_path_factory.getbasetemp() / "changed.h5"
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    try:
+        with open_database(path) as database:
+            database.probe_batch(np.array([database.goal], dtype=np.uint8), strict=False)
+            with pytest.raises(TableFileDamagedError, match="digest"):
+                database.verify()
+    except TableFileError as error:
+        sentence(error)
+
+
+@pytest.mark.tiny
+def test_verify_reports_progress(copy_of_table: Path) -> None:
+    reported: list[tuple[int, int]] = []
+    with open_database(copy_of_table) as database:
+        database.verify(lambda done, total: reported.append((done, total)))
+    assert reported[-1] == (504 + 504 + 72, 504 + 504 + 72)
+
+
+# Headers that somebody changed on purpose, with right digests.
+
+
+@given(data=st.data(), index=st.integers(0, len(SAMPLES) - 1))
+@fuzz
+def test_every_changed_header_is_refused(
+    data: st.DataObject, index: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "rewritten.h5"
+    content = sample(index).read_bytes()
+    line = content.split(b"\n")[0]
+    text = json.dumps(data.draw(changed_json(json.loads(line), 12)), separators=(",", ":"))
+    path.unlink(missing_ok=True)
+    path.write_bytes(signed_block(text, 0) + content[len(signed_block(text, 0)) :])
+    try:
+        with little_time_and_memory():
+            header = read_table_header(path)
+    except PdbError as error:
+        sentence(error)
+    else:
+        # No check can tell these from the right values; `verify` does.
+        fields, changed = json.loads(line), json.loads(header.to_json())
+        free = {"partition", "structure_sha256", "goal", "patterns"}
+        assert all(fields[name] == changed[name] for name in set(fields) - free)
+        with open_database(path) as database:
+            database.probe_batch(np.array([database.goal], dtype=np.uint8))
+
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def of_pattern(index: int, **changes: object) -> Change:
+    return lambda fields: fields["patterns"][index].update(changes)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda fields: fields.pop("width"), "'width'"),
+        (lambda fields: fields.update(width="3"), "'3' is not a natural number"),
+        (lambda fields: fields.update(width=True), "True is not a natural number"),
+        (lambda fields: fields.update(width=3.0), "3.0 is not a natural number"),
+        (lambda fields: fields.update(width=4), "."),
+        (lambda fields: fields.update(remark="seen"), "unknown fields"),
+        (lambda fields: fields["patterns"][0].update(remark="seen"), "unknown fields"),
+        (lambda fields: fields.update(partition="a\nb"), "is not the name of a partition"),
+        (lambda fields: fields.update(partition="x" * 201), "is not the name of a partition"),
+        (lambda fields: fields.update(encoding="nibbles"), "'nibbles' is none of bytes, bits"),
+        (lambda fields: fields.update(index_function="other"), "unknown fields"),
+        (lambda fields: fields.update(goal=[1, 1, 2]), "."),
+        (lambda fields: fields.update(goal={"a": 1}), "is not a list"),
+        (lambda fields: fields.update(structure_sha256="0" * 63), "is not a SHA-256 digest"),
+        (lambda fields: fields.update(patterns=[]), "it has 0 patterns"),
+        (lambda fields: fields.update(patterns=fields["patterns"] * 20), "it has 60 patterns"),
+        (lambda fields: fields["patterns"].pop(), "tiles 7, 8 are in no pattern"),
+        (of_pattern(0, tiles=[]), "0 tiles"),
+        (of_pattern(0, tiles=[0, 1, 2]), "not on a 3x3 board"),
+        (of_pattern(0, tiles=[1, 2, 255]), "not on a 3x3 board"),
+        (of_pattern(0, tiles=[2, 1, 5]), "must ascend"),
+        (of_pattern(0, tiles=[1, 1, 2]), "twice"),
+        (of_pattern(0, bytes=503), "has 503 bytes instead of 504"),
+        (of_pattern(0, bytes=10**15), "and the file has"),
+        (of_pattern(0, offset=0), "overlaps other parts"),
+        (of_pattern(0, offset=10**18), "overlaps other parts|and the file has"),
+        (
+            lambda fields: fields["patterns"][1].update(offset=fields["patterns"][0]["offset"] + 1),
+            "overlaps other parts",
+        ),
+        (of_pattern(2, sha256="A" * 64), "is not a SHA-256 digest"),
+        (of_pattern(2, histogram=[]), "not a list of 1 to 255 counts"),
+        (of_pattern(2, histogram=[72, 0]), "not a list of 1 to 255 counts"),
+        (of_pattern(2, histogram=[73]), "does not add up to 72 entries"),
+        (of_pattern(2, n_unreached=2**63), "does not add up to 72 entries"),
+    ],
+)
+def test_invalid_fields_are_refused(copy_of_table: Path, change: Change, match: str) -> None:
+    rewrite_header(copy_of_table, change)
+    assert_refused(copy_of_table, TableFileDamagedError, f"its header is invalid .*{match}")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "null", "[]", "3", '"a"', "{}", '{"format":"tile-pdb","format":"tile-pdb"}', "9" * 5000, ""]
+)
+def test_headers_of_other_json_are_refused(copy_of_table: Path, text: str) -> None:
+    start = '{"format":"tile-pdb","format_version":'
+    copy_of_table.write_bytes(signed_block(f"{start}5,{text}", 1 << 17))
+    assert_refused(copy_of_table, TableFileDamagedError, "its header is invalid")
+    copy_of_table.write_bytes(signed_block(f"{start}{text or 0}}}", 1 << 17))
+    assert_refused(copy_of_table, TableFileError, r"its header is invalid|has format version .*; update tile-pdb")
+
+
+@pytest.mark.tiny
+def test_header_without_an_end_is_read_only_in_part(copy_of_table: Path) -> None:
+    copy_of_table.write_bytes(b'{"format":"tile-pdb",' + b" " * 2 * MAX_HEADER_BYTES)
+    assert_refused(copy_of_table, TableFileDamagedError, "its header does not match its digest")
+
+
+@pytest.mark.tiny
+def test_other_content_of_the_user_block_is_refused(copy_of_table: Path) -> None:
+    content = bytearray(copy_of_table.read_bytes())
+    content[content.index(b"\0")] = 1
+    copy_of_table.write_bytes(content)
+    assert_refused(copy_of_table, TableFileDamagedError, "its user block has other content")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+@pytest.mark.parametrize(
+    ("size", "tiles", "match"),
+    [
+        ((6, 6), range(1, 11), "has 504 bytes"),
+        ((6, 6), range(1, 36), "35 tiles"),
+        ((32, 6), (1, 2), "32x6"),
+        ((1000, 1000), (1, 2), "1000x1000 is not supported"),
+        ((2**63 - 1, 2), (1, 2), "is not supported"),
+    ],
+)
+def test_claims_of_large_boards_are_refused_before_they_are_counted(
+    copy_of_table: Path, size: tuple[int, int], tiles: Any, match: str, encoding: str
+) -> None:
+    def claim(fields: dict[str, Any]) -> None:
+        fields["width"], fields["height"] = size
+        fields["goal"] = [*range(1, min(size[0] * size[1], 200)), 0]
+        fields["encoding"] = encoding
+        fields["patterns"][0]["tiles"] = list(tiles)
+
+    rewrite_header(copy_of_table, claim)
+    assert_refused(copy_of_table, TableFileDamagedError, match)
+
+
+@pytest.mark.tiny
+def test_sparse_file_of_the_right_size_is_refused_if_its_blocks_do_not_fit(
+    copy_of_table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n_bytes = 107_000_000_000 * 10
+
+    def claim(fields: dict[str, Any]) -> None:
+        fields.update(width=6, height=6, goal=[*range(1, 36), 0], encoding="bits", file_bytes=n_bytes + 100_000)
+        fields["patterns"][0].update(tiles=list(range(1, 9)), bytes=n_bytes)
+
+    rewrite_header(copy_of_table, claim)
+    os.truncate(copy_of_table, n_bytes + 100_000)
+    monkeypatch.setattr("pdb_core.schema.available_memory", lambda: 10**9)
+    assert_refused(copy_of_table, MemoryLimitError, "pattern 1,2,3,4,5,6,7,8 needs 1.9 GB of memory, 1.0 GB are avail")
+
+
+@pytest.mark.tiny
+def test_sparse_file_with_more_than_tables_is_refused(copy_of_table: Path) -> None:
+    rewrite_header(copy_of_table, lambda fields: fields.update(file_bytes=10**12))
+    os.truncate(copy_of_table, 10**12)
+    assert_refused(copy_of_table, TableFileDamagedError, "more than 1.0 MB of the file are in no table")
+
+
+# Load modes.
+
+
+@pytest.mark.tiny
+def test_unknown_load_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="map, copy, huge"):
         load_table_file(table_file(PARTITION, "3x3"), "page")  # type: ignore[arg-type]
 
@@ -212,24 +380,14 @@ def test_header_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("load", "failure", "error", "match"),
     [
-        (
-            "copy",
-            OSError(errno.EIO, "Input/output error"),
-            TableFileError,
-            "cannot be read: Input/output error; copy it",
-        ),
-        (
-            "copy",
-            OSError(errno.ENOMEM, "no memory"),
-            MemoryLimitError,
-            "more than the memory at hand; use the load mode",
-        ),
-        ("huge", MemoryError(), MemoryLimitError, "more than the memory at hand"),
+        ("copy", OSError(errno.EIO, "I/O error"), TableFileError, "cannot be read: I/O error; copy it"),
+        ("copy", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than the available memory; use the load"),
+        ("huge", MemoryError(), MemoryLimitError, "more than the available memory"),
         ("map", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than this process may address"),
         ("map", ValueError("mmap length is greater than file size"), TableFileDamagedError, "became shorter"),
     ],
 )
-def test_tables_that_cannot_be_had_are_told(
+def test_failures_of_a_load_are_reported(
     load: LoadMode, failure: Exception, error: type[PdbError], match: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = table_file(PARTITION, "3x3")
@@ -249,3 +407,71 @@ def test_systems_without_huge_pages_load_tables(monkeypatch: pytest.MonkeyPatch)
     with open_database(path, load="huge") as other, open_database(path) as mapped:
         for index in range(3):
             assert np.array_equal(other.table(index), mapped.table(index))
+
+
+@pytest.mark.parametrize("load", LOAD_MODES)
+def test_file_larger_than_the_address_space_is_refused(load: LoadMode) -> None:
+    """With a limit as `ulimit -v` sets it, in this process: it leaves what is already mapped."""
+    path = table_file("1,2,3,4,5,6/7,8,9,10,11", "4x3", encoding="bytes")
+    read_table_header(path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    in_use = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (in_use + 500_000, hard))
+        with pytest.raises(MemoryLimitError, match="cannot be opened: its 7") as caught:
+            load_table_file(path, load)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    sentence(caught.value)
+
+
+# A file that changes while it is read.
+
+
+def build(path: Path, partition: str) -> None:
+    size = BoardSize(3, 3)
+    build_database(plan_build(size, blank_last(size), parse_partition(partition, size), path))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_path: Path, load: LoadMode) -> None:
+    path = tmp_path / "a.h5"
+    build(path, PARTITION)
+    with open_database(path, load=load) as before:
+        old = before.probe(BOARD)
+        build(path, "8")
+        assert before.probe(BOARD) == old
+        before.verify()
+        with open_database(path, load=load) as after:
+            assert after.header.partition.name == "8"
+            assert after.probe(BOARD).maximum == 31 > old.maximum
+        path.unlink()
+        assert before.probe(BOARD) == old
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+def test_file_replaced_or_cut_behind_its_header_is_not_mixed_up(
+    copy_of_table: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, new = pdb_query.table_file.read_header, copy_of_table.with_name("new.h5")
+
+    def replace_and_read(file: Any, source: str) -> object:
+        header = real(file, source)
+        new.write_bytes(table_file("1,2,3,4/5,6,7,8", "3x3").read_bytes())
+        new.replace(copy_of_table)
+        return header
+
+    def cut_and_read(file: Any, source: str) -> object:
+        header = real(file, source)
+        os.truncate(copy_of_table, 600)
+        return header
+
+    monkeypatch.setattr("pdb_query.table_file.read_header", replace_and_read)
+    with open_database(copy_of_table, load=load) as database:
+        assert database.header.partition.name == PARTITION
+        database.verify()
+    monkeypatch.setattr("pdb_query.table_file.read_header", cut_and_read)
+    with pytest.raises(TableFileDamagedError, match="became shorter"):
+        open_database(copy_of_table, load=load)
