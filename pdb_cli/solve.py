@@ -37,7 +37,6 @@ from pdb_cli.solve_cluster import WorkerDatabaseOption
 from pdb_cli.solve_log import LogOption, SolveLog
 from pdb_cli.solve_output import Listing, solutions_text
 from pdb_cli.solvers import (
-    WEIGHTED_A_STAR,
     FrontierMemoryOption,
     HeuristicOption,
     MemoryLimitOption,
@@ -49,6 +48,7 @@ from pdb_cli.solvers import (
 )
 from pdb_cli.tile_names import between_boards, names_of_tiles
 from pdb_core.errors import InputError
+from solver.algorithms import WEIGHTED_A_STAR
 
 
 @command

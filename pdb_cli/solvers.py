@@ -11,6 +11,7 @@ import typer
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import parse_bytes
 from pdb_core.errors import InputError, UnsolvableError
+from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
@@ -19,16 +20,10 @@ if TYPE_CHECKING:
 
     Report = Callable[[Iteration], None]
 
-IDA_STAR, WEIGHTED_A_STAR = "ida-star", "weighted-a-star"
-# Whether a search asks a heuristic; all but the first keep the boards they meet in memory.
-SEARCHES = {
-    IDA_STAR: True, "a-star": True, WEIGHTED_A_STAR: True, "greedy": True, "breadth-first": False,
-    "bidirectional": False,
-}  # fmt: skip
 DATABASES = "db"
 _DEFAULT_WEIGHT = 1.5
 
-SearchOption = Annotated[str, typer.Option("--search", metavar="NAME", help=f"{', '.join(SEARCHES)}.")]
+SearchOption = Annotated[str, typer.Option("--search", metavar="NAME", help=f"{', '.join(ALGORITHMS)}.")]
 HeuristicOption = Annotated[
     str | None,
     typer.Option(
@@ -102,9 +97,9 @@ def parse_method(
     frontier_memory: str | None = None,
 ) -> Method:
     """The method of these options. Raises `InputError` where they do not go together."""
-    if search not in SEARCHES:
-        raise InputError(f"search {search!r} is not one of {', '.join(SEARCHES)}")
-    if not SEARCHES[search]:
+    if search not in ALGORITHMS:
+        raise InputError(f"search {search!r} is not one of {', '.join(ALGORITHMS)}")
+    if not ALGORITHMS[search].uses_heuristic:
         _refuse({"--heuristic": heuristic, "--db": db}, f"--search {search} asks no heuristic")
     if search != IDA_STAR:
         _refuse(
@@ -118,7 +113,7 @@ def parse_method(
     if plain or finds_all:
         _refuse({"--frontier-memory": frontier_memory}, "it does not go with --plain, nor with --all")
     names: tuple[str, ...] = ()
-    if SEARCHES[search]:
+    if ALGORITHMS[search].uses_heuristic:
         # Names are checked here only where they are needed: it takes numba to know them all.
         names = (DATABASES,) if heuristic in (None, DATABASES) else _parse_names(heuristic or "")
     others = tuple(name for name in names if name != DATABASES)

@@ -24,8 +24,6 @@ from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.solve_batch import Batch
 from pdb_cli.solvers import (
     DATABASES,
-    IDA_STAR,
-    SEARCHES,
     MemoryLimitOption,
     Method,
     Solvers,
@@ -34,6 +32,7 @@ from pdb_cli.solvers import (
 )
 from pdb_core.errors import InputError, InstanceError, WrongAnswerError
 from pdb_core.messages import shorten
+from solver.algorithms import ALGORITHMS, IDA_STAR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +96,7 @@ def compare(
     methods = [
         parse_method(
             name,
-            (one if SEARCHES.get(name, True) else None),
+            (one if ALGORITHMS.get(name, True) else None),
             db if one == DATABASES or "db" in one else None,
             weight if name == "weighted-a-star" else None,
             memory_limit if name != IDA_STAR else None,
@@ -105,7 +104,7 @@ def compare(
             reflects=not (no_reflection and one == DATABASES and name == IDA_STAR),
         )
         for name in dict.fromkeys(search or (IDA_STAR,))
-        for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if SEARCHES.get(name, True) else (DATABASES,))
+        for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if ALGORITHMS.get(name, True) else (DATABASES,))
     ]
     if no_reflection and all(method.reflects for method in methods):
         raise InputError("--no-reflection cannot be given here: it goes with --search ida-star and --heuristic db")

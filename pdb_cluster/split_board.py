@@ -19,7 +19,7 @@ from pdb_query import Database
 from pdb_query.lookup import Int64s
 from solver.engine.search_result import SearchResult
 from solver.engine.subtrees import LowerBounds, upper_tree
-from solver.move_pruning.move_pruning import machine_for
+from solver.move_pruning.move_pruning import fsm_for
 from solver.progress import Iteration, Limits
 
 # A threshold takes so many times the nodes of the one before, as a guess.
@@ -90,7 +90,7 @@ class SplitBoard:
     ) -> None:
         self._tasks, self._databases, self._tables = tasks, databases, tables
         self._board, self._limits, self._sizes = board, limits, sizes
-        self._machine = machine_for(databases[0].size, plain=tables.plain)
+        self._fsm = fsm_for(databases[0].size, plain=tables.plain)
         self._h = paused.h
         *finished, begun = paused.iterations
         self._finished = list(finished)
@@ -213,7 +213,7 @@ class SplitBoard:
             first.goal,
             first.size,
             bound,
-            self._machine,
+            self._fsm,
             lower_bounds_by(self._databases),
             # The subtrees at the first depth that has enough of them.
             lambda _depth, h: np.full(len(h), len(h) < n_wanted),

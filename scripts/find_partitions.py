@@ -23,7 +23,7 @@ from pdb_query.lookup import LookupTables, lookup_tables, sum_views
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
-from solver.move_pruning.move_pruning import machine_for
+from solver.move_pruning.move_pruning import fsm_for
 
 SIZE = BoardSize(4, 4)
 GOAL = blank_last(SIZE)
@@ -80,7 +80,7 @@ def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heurist
 
 
 def measure(heuristics: list[Heuristic], boards: list[tuple[int, ...]]) -> tuple[float, float, float]:
-    search = IdaStar(database_engine(SIZE, heuristics, machine_for(SIZE)))
+    search = IdaStar(database_engine(SIZE, heuristics, fsm_for(SIZE)))
     search.search(boards[0])
     results = [search.search(board) for board in boards]
     n = len(boards)

@@ -1,18 +1,27 @@
-"""Who uses the tables: searches that return provably shortest solutions. Start reading in `solve`, and
-about the searches beside IDA*, which keep the boards they meet, in `graph_search`.
+"""Solutions of boards: optimal ones with databases or heuristics, and suboptimal ones of large boards.
+
+Start reading in `solve`, about searches that store their nodes in `graph_search`, and for A* and IDA* as in textbooks
+in `textbook`. Names are imported when they are first used: `solver.algorithms` needs no numba.
 """
 
-from solver.checkpoint import Checkpoint, Subtrees
-from solver.engine.worker_pool import WorkerPool
-from solver.graph_search.graph_search import GRAPH_SEARCHES, GraphSolver
-from solver.large_boards.suboptimal import default_time_limit, find_good_solution
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from solver.algorithms import ALGORITHMS, Algorithm
 from solver.progress import Iteration, Limits
-from solver.solution import Solution, SolvedBoards, replay
-from solver.solve import HeuristicSolver, Solver
-from solver.textbook import a_star, ida_star
+
+if TYPE_CHECKING:
+    from solver.checkpoint import Checkpoint, Subtrees
+    from solver.engine.worker_pool import WorkerPool
+    from solver.graph_search.graph_search import GraphSolver
+    from solver.large_boards.suboptimal import default_time_limit, find_good_solution
+    from solver.solution import Solution, SolvedBoards, replay
+    from solver.solve import HeuristicSolver, Solver
+    from solver.textbook import a_star, ida_star
 
 __all__ = [
-    "GRAPH_SEARCHES",
+    "ALGORITHMS",
+    "Algorithm",
     "Checkpoint",
     "GraphSolver",
     "HeuristicSolver",
@@ -29,3 +38,20 @@ __all__ = [
     "ida_star",
     "replay",
 ]
+
+_MODULES = {
+    "large_boards.suboptimal": ("default_time_limit", "find_good_solution"),
+    "checkpoint": ("Checkpoint", "Subtrees"),
+    "engine.worker_pool": ("WorkerPool",),
+    "graph_search.graph_search": ("GraphSolver",),
+    "solution": ("Solution", "SolvedBoards", "replay"),
+    "solve": ("HeuristicSolver", "Solver"),
+    "textbook": ("a_star", "ida_star"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"solver.{module}"), name)
+    raise AttributeError(f"module 'solver' has no attribute {name!r}")

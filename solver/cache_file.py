@@ -1,4 +1,4 @@
-"""Files in the cache folder: what can be computed again, kept for the next run."""
+"""Files in the cache folder: data that can be computed again, kept for the next run."""
 
 import contextlib
 import hashlib
@@ -12,15 +12,13 @@ _DIGEST_BYTES = 32
 
 
 def cache_path(folder: str, name: str, sources: Iterable[Path]) -> Path:
-    """The place of a cached file, which depends on what makes it: a change of `sources` must not find the one of
-    before.
-    """
+    """Return the path of a cached file. It depends on the content of `sources`, the files of the code that makes it."""
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
     return cache_home() / folder / f"{name}-{digest}.bin"
 
 
 def load_cached(path: Path) -> bytes | None:
-    """The content that `save_cached` wrote under this name, or None where it is not there, damaged or another's."""
+    """Return the content that `save_cached` wrote under this name. Returns None if it is missing or damaged."""
     try:
         with path.open("rb") as file:
             digest, content = file.read(_DIGEST_BYTES), file.read()
@@ -30,7 +28,7 @@ def load_cached(path: Path) -> bytes | None:
 
 
 def save_cached(path: Path, content: bytes) -> None:
-    """Keep `content` for the next run; a cache that cannot be written is none."""
+    """Keep `content` for the next run, if the cache can be written."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +40,7 @@ def save_cached(path: Path, content: bytes) -> None:
 
 
 def _digest(path: Path, content: bytes) -> bytes:
-    # The name is part of it: a sound file of another table that was copied here is no file of this one.
+    # The digest includes the name, so that a copy of another table's file is not accepted.
     digest = hashlib.sha256(path.name.encode())
     digest.update(content)
     return digest.digest()

@@ -11,7 +11,7 @@ DIVIDE_ABOVE = 50_000_000
 
 @dataclass
 class Subtrees:
-    """Subtrees of a threshold that were searched to their end and hold no solution.
+    """Subtrees of a threshold that were searched to their end and contain no solution.
 
     numbers  indices in the list of the threshold's subtrees
     generated, expanded  nodes of these subtrees
@@ -64,7 +64,7 @@ class Checkpoint:
         return self.finished
 
     def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
-        """Take note of all finished thresholds; the last one is new."""
+        """Record all finished thresholds; the last one is new."""
         with self._lock:
             self.finished, self.share = finished, None
             self._subtrees.clear()
@@ -77,6 +77,6 @@ class Checkpoint:
         return subtrees
 
     def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
-        """Take note of finished subtrees."""
+        """Record finished subtrees."""
         with self._lock:
             self._subtrees.setdefault((threshold, division), Subtrees()).add(more)

@@ -1,4 +1,4 @@
-"""What a search is told before, and tells meanwhile."""
+"""Limits of a search, and the progress that it reports."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """When to give up: seconds of search, generated nodes; None for no limit."""
+    """Limits of a search: seconds, and generated nodes; None for no limit."""
 
     seconds: float | None = None
     nodes: int | None = None
@@ -19,7 +19,7 @@ WARM_UP_LIMITS = Limits(nodes=1_000)
 
 @dataclass(frozen=True)
 class Iteration:
-    """One threshold of IDA*, or where it stands; of other searches the key or the depth that they are at."""
+    """Threshold of IDA*, finished or under way; of other searches the current key or depth."""
 
     threshold: int
     generated: int
@@ -27,5 +27,5 @@ class Iteration:
     seconds: float
 
 
-# Called every fraction of a second; what it raises ends the search.
+# Called every fraction of a second; an exception from it ends the search.
 Report = Callable[[Iteration], None]

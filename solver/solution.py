@@ -1,4 +1,4 @@
-"""What is known of a board after a search, whichever search it was; and the proof of a solution: replaying it."""
+"""Solutions: what a search knows of a board, and the replay that proves a solution."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,21 +16,21 @@ from solver.progress import Iteration
 
 @dataclass(frozen=True)
 class Solution:
-    """What is known of a board after a search.
+    """Solution of a board by any search, or what is known of it at a limit.
 
-    search          its name
-    length, tiles   of the solution; None where a limit was reached first
-    is_optimal      whether `length` is proved to be the shortest
-    bound           `length` is at most that many times the shortest; 1 where it is optimal, None where nothing is known
-    h               the lower bound at the root, 0 where no heuristic is asked
-    lower_bound     what is proved of the length of a shortest solution
+    search          name of the algorithm
+    length, tiles   of the solution; None if a limit was reached first
+    is_optimal      whether `length` is proved to be optimal
+    bound           `length` is at most this many times the optimum: 1 if it is optimal, None if nothing is proved
+    h               lower bound at the root, 0 without a heuristic
+    lower_bound     proved lower bound of the optimal length
     generated, expanded, reopened  nodes, over all thresholds, see docs/glossary.md
     seconds         of the search
-    peak_open       most nodes that were open at a time, in a search that keeps its nodes
-    n_nodes         rows of its table of nodes in use: boards met, and those met on a shorter way while open once more
-    n_bytes         what its arrays took at the end
+    peak_open       largest number of open nodes, if the search stores its nodes
+    n_nodes         stored nodes; a board that is reached by a shorter path while it is open counts once more
+    n_bytes         bytes of the stored nodes at the end
     iterations      of IDA*: one for each threshold
-    n_solutions     how many shortest solutions were found; all there are where `is_complete`
+    n_solutions     optimal solutions found; all that exist if `is_complete`
     """
 
     board: Board
@@ -54,12 +54,12 @@ class Solution:
     is_complete: bool = False
 
     def contradicts(self, shortest: int) -> bool:
-        """Whether what is claimed here cannot be so if a shortest solution has that many moves."""
+        """Return True if this cannot be right for a board whose optimal length is `shortest`."""
         if self.lower_bound > shortest:
             return True
         if self.length is None:
             return False
-        # The bound is a quotient of whole numbers below a million: what is above by less is rounding.
+        # The bound is a quotient of whole numbers below a million: smaller differences are rounding.
         most = math.inf if self.bound is None else self.bound * shortest + 1e-6
         return not shortest <= self.length <= most
 
@@ -93,7 +93,7 @@ def unsolvable(board: Board, goal: Board, size: BoardSize) -> UnsolvableError:
 
 
 def one_move_away(goal: Board, size: BoardSize) -> Board:
-    """A neighbour of a goal: what solvers try themselves on, so that the first board finds all kernels compiled."""
+    """Return a neighbour of a goal. Solvers search it first, so that all kernels are compiled."""
     cells = list(goal)
     blank = cells.index(BLANK)
     cell = size.neighbours[blank][0]
@@ -102,21 +102,21 @@ def one_move_away(goal: Board, size: BoardSize) -> Board:
 
 
 def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> tuple[Board, ...]:
-    """Move `tiles` one after another; every board on the way, the first and the last included.
+    """Return every board of a solution, the first and the last included.
 
-    Raises `WrongAnswerError` where a tile is not next to the blank at its turn, or the last board is not `goal`.
+    Raises `WrongAnswerError` if a tile is not next to the blank when it moves, or the last board is not `goal`.
     """
     return tuple(tuple(cells) for cells in _played(board, tiles, goal, size))
 
 
 def check_solution(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> None:
-    """As `replay`, without keeping the boards: some can be large, and the moves many. Raises `WrongAnswerError`."""
+    """Replay a solution without keeping the boards, which can be large and many. Raises `WrongAnswerError`."""
     for _cells in _played(board, tiles, goal, size):
         pass
 
 
 def _played(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> Iterator[list[int]]:
-    """The board after each move, one list that changes; the first and the last included."""
+    """Yield the board after each move, the first and the last included: one list that changes."""
     cells = list(board)
     places = [0] * len(cells)
     for cell, tile in enumerate(cells):

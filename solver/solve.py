@@ -29,7 +29,7 @@ from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import Heuristic
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.move_pruning.move_pruning import MoveMachine, machine_for
+from solver.move_pruning.move_pruning import PruningFsm, fsm_for
 from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
 
@@ -44,7 +44,7 @@ class IdaStarSolver(ABC):
         self,
         size: BoardSize,
         goal: Board,
-        engine: Callable[[MoveMachine], Engine],
+        engine: Callable[[PruningFsm], Engine],
         *,
         plain: bool,
         operator_order: bool,
@@ -136,7 +136,7 @@ class IdaStarSolver(ABC):
         """Return the mapping of boards with `goal` to boards of the engine's goal. Raises `GoalError`."""
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
-        fsm = machine_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
+        fsm = fsm_for(self._size, plain=self._plain, keeps_equals=keeps_equals)
         limits = None if keeps_equals else self._frontier_limits
         return IdaStar(self._make_engine(fsm), operator_order=self._operator_order, frontier_limits=limits)
 

@@ -22,7 +22,7 @@ from pdb_query import (
     read_instances,
 )
 from solver import (
-    GRAPH_SEARCHES,
+    ALGORITHMS,
     Checkpoint,
     GraphSolver,
     HeuristicSolver,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pdb_service.client import Client
 
 __all__ = [
-    "GRAPH_SEARCHES",
+    "ALGORITHMS",
     "Board",
     "BoardSize",
     "BuildPlan",

@@ -215,7 +215,7 @@ def write_input(path: Path, numba: Numba, table: Path) -> None:
     tables, roots = numba.ida_star.engine.tables, numba.roots
     units = tables.sums[0, layout.SUM_FIELDS :].reshape(-1, layout.UNIT_FIELDS)
     scalars = (tables.batch, tables.n_columns, tables.all_cells, tables.between, len(numba.boards))
-    n_states = len(numba.ida_star.engine.machine.successors)
+    n_states = len(numba.ida_star.engine.fsm.successors)
     with path.open("wb") as file:
         _write_array(file, scalars, np.int64)
         for field in (layout.TABLE_BIT, layout.ROW_BITS, layout.FIRST_DIGIT):

@@ -71,18 +71,18 @@ class BoardsMemory(NamedTuple):
 
 
 @kernel
-def fill_boards(tables: Any, boards: Any, machine_states: Any, roots: Any) -> None:
+def fill_boards(tables: Any, boards: Any, fsm_states: Any, roots: Any) -> None:
     """Write what nodes have apart from their sums.
 
     boards          uint8[m, n_cells]
-    machine_states  uint32[m]  the states of the move-pruning machine, with the moves they allow above
+    fsm_states  uint32[m]  the states of the operator pruning FSM, with the moves they allow above
     roots           uint32[m, n_columns], mutated
     """
     for row in range(boards.shape[0]):
         blank = 0
         while boards[row, blank] != BLANK:
             blank += 1
-        roots[row, STATE] = np.int64(machine_states[row]) | (blank << BLANK_SHIFT)
+        roots[row, STATE] = np.int64(fsm_states[row]) | (blank << BLANK_SHIFT)
         if tables.board_column != 0:
             for cell in range(tables.n_cells):
                 column = tables.board_column + (cell >> 2)

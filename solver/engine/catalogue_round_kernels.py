@@ -21,7 +21,6 @@ from pdb_core.jit import inlined_kernel
 from pdb_query.lookup import Int64s
 from solver.engine.layout import (
     BATCH_COLUMN,
-    BLANK_SHIFT,
     FALLEN,
     LEFT,
     LIST_COLUMN,
@@ -34,10 +33,17 @@ from solver.engine.layout import (
     RISEN,
     SLACK,
     SLACK_SHIFT,
-    STATE,
 )
-from solver.engine.vector_round_kernels import push_move
-from solver.engine.wide_round_kernels import CELL_MASK, TILE_SHIFT, TILES_BYTES, list_with_tiles, take_of_32
+from solver.engine.round_kernels import (
+    CELL_MASK,
+    TILE_SHIFT,
+    TILES_BYTES,
+    blank_and_cell,
+    list_with_tiles,
+    push_board,
+    push_move,
+    take_of_32,
+)
 from solver.vectors.vector_kernels import (
     LANES,
     bits_of,
@@ -186,8 +192,7 @@ def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> N
     scratch = at.lists + FALLEN * at.list_bytes
     child = load(bucket)
     parent, tile = child & PARENT_MASK, child >> TILE_SHIFT
-    blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-    new_blank = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
+    blank, new_blank = blank_and_cell(tables, at, parent, (child >> MOVE_SHIFT) & 3)
     # Step 1. The cell of each tile, and how many tiles with smaller labels are behind it.
     cells = splat(0)
     for k in range(n_tiles):
@@ -218,7 +223,7 @@ def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> N
 
 
 @inlined_kernel
-def ask(unit: Any, bucket: int, to_bits: int, n: int) -> None:
+def find_bits(unit: Any, bucket: int, to_bits: int, n: int) -> None:
     """Find the bits of the distances of up to `LANES` children of a unit, and prefetch them."""
     sets, memory, row_bytes = unit[SETS], unit[MEMORY], unit[ROW_BYTES]
     for i in range(n):
@@ -299,7 +304,7 @@ def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, coun
             vector = load_word(vectors + 4 * (v - LAG))
             u, i = vector & 255, vector >> 8
             bucket = first + u * bucket_bytes
-            ask(stages.units[u], bucket + 4 * i, bucket + LIST_COLUMN + 8 * i, min(LANES, counts[u] - i))
+            find_bits(stages.units[u], bucket + 4 * i, bucket + LIST_COLUMN + 8 * i, min(LANES, counts[u] - i))
     # Step 3. Read.
     for u in range(n_units):
         if counts[u] > 0:
@@ -338,19 +343,13 @@ def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top
             slacks = slacks - (rose << tables.sums[s, SLACK_SHIFT])
         store(to + column * at.stack_column, slacks)
         # Step 2. The tile and the blank change places.
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
-        tile_before, tile_after = tile << ((cell & 3) << 3), tile << ((blank & 3) << 3)
-        place_change = (blank ^ cell) << ((tile & 3) << 3)
-        before, after, tile_word = cell >> 2, blank >> 2, tile >> 2
+        blank, cell = blank_and_cell(tables, at, parent, (child >> MOVE_SHIFT) & 3)
+        push_board(tables, at, parent, tile, blank, cell, to)
+        change = (blank ^ cell) << ((tile & 3) << 3)
         for k in range((tables.n_cells + 3) >> 2):
-            column = tables.board_column + k
-            word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            word = word ^ where(before == k, tile_before, splat(0)) ^ where(after == k, tile_after, splat(0))
-            store(to + column * at.stack_column, word)
             column = stages.place_column + k
             word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            store(to + column * at.stack_column, word ^ where(tile_word == k, place_change, splat(0)))
+            store(to + column * at.stack_column, word ^ where((tile >> 2) == k, change, splat(0)))
         # Step 3. The planes.
         for w in range(stages.n_words):
             column = stages.plane_column + 2 * w

@@ -14,6 +14,7 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
 from pdb_query.lookup import Int64s
 from pdb_query.probe import probe_boards
+from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import unit_tables as unit_tables_layout
 from solver.engine.board_kernels import fill_sum
 from solver.engine.catalogue_round_kernels import CatalogueStages
@@ -45,7 +46,8 @@ from solver.engine.layout import (
     UNIT_FIELDS,
     WORDS,
 )
-from solver.engine.unit_tables import BLOCKS, N_MOVES, Heuristic, UnitTables, blank_moves, unit_tables
+from solver.engine.round_kernels import TILES_BYTES
+from solver.engine.unit_tables import BLOCKS, Heuristic, UnitTables, unit_tables
 from solver.engine.wide_round_kernels import (
     BLOCK,
     CELL_BITS,
@@ -62,11 +64,10 @@ from solver.engine.wide_round_kernels import (
     SLACKS,
     STANDS,
     TABLE,
-    TILES_BYTES,
     WideStages,
 )
 from solver.engine.wide_round_kernels import FIRST_DIGIT as FIRST_DIGIT_OF_UNIT
-from solver.move_pruning.move_pruning import MoveMachine
+from solver.move_pruning.move_pruning import PruningFsm
 from solver.vectors.vectors import address_of
 
 # Kinds of rounds.
@@ -129,13 +130,13 @@ class DatabaseEngine(Engine):
 def database_engine(
     size: BoardSize,
     heuristics: Sequence[Heuristic],
-    machine: MoveMachine,
+    fsm: PruningFsm,
     *,
     source: str = "the table",
     rounds: Sequence[str] | None = None,
     batch: int = BATCH,
 ) -> DatabaseEngine:
-    """Arrange the tables of databases, the views of a goal and the machine that prunes moves for the kernels.
+    """Arrange the tables of databases, the views of a goal and the operator pruning FSM for the kernels.
 
     The goal is that of the first heuristic's tables. Of the kinds of `rounds` the first that suits them is used, by
     default the fastest; SCALAR suits all. `batch` are the nodes of a round, up to BATCH. `source` names the tables'
@@ -189,10 +190,8 @@ def database_engine(
             row[N_UNITS], row[UNIT_DIGITS] = len(patterns), column
             column += 2 * len(patterns)
     goal = heuristics[0].tables.goal
-    tables = engine_tables(size, goal, machine, arrays, n_columns=column, sums=rows, batch=batch, **others)
-    return DatabaseEngine(
-        size, machine, tables, stages, 1.0, arrays, tuple(heuristics), tuple(sums), tuple(units), source
-    )
+    tables = engine_tables(size, goal, fsm, arrays, n_columns=column, sums=rows, batch=batch, **others)
+    return DatabaseEngine(size, fsm, tables, stages, 1.0, arrays, tuple(heuristics), tuple(sums), tuple(units), source)
 
 
 def _sums(heuristics: Sequence[Heuristic]) -> list[Sum]:

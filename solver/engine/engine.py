@@ -12,6 +12,7 @@ from pdb_core.errors import PdbError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
+from solver.board_arrays import blank_moves
 from solver.engine.board_kernels import fill_boards
 from solver.engine.layout import (
     ALLOWED_SHIFT,
@@ -26,8 +27,7 @@ from solver.engine.layout import (
     SUM_FIELDS,
     WORDS,
 )
-from solver.engine.unit_tables import blank_moves
-from solver.move_pruning.move_pruning import START, MoveMachine
+from solver.move_pruning.move_pruning import START, PruningFsm
 from solver.vectors.vectors import address_of, compress_permutations
 
 Array = npt.NDArray[Any]
@@ -49,8 +49,8 @@ class EngineTables(NamedTuple):
     between       mask of as many cells as a tile can jump over
     goal          uint8[n_cells]
     Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
-    `successors`, the machine's states by state and move, with the moves that they allow; uint64: `sets`, by cell set,
-    see `layout`; uint16: `jumps`; and `permutations`, see `compress`.
+    `successors`, the states of the operator pruning FSM by state and move, with the moves that they allow; uint64:
+    `sets`, by cell set, see `layout`; uint16: `jumps`; and `permutations`, see `compress`.
     """
 
     batch: int
@@ -104,7 +104,7 @@ class Engine(ABC):
     """
 
     size: BoardSize
-    machine: MoveMachine
+    fsm: PruningFsm
     tables: EngineTables
     stages: Any
     speed: float
@@ -115,14 +115,14 @@ class Engine(ABC):
         return tuple(self.tables.goal.tolist())
 
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
-        """Evaluate boards, and make them roots; `states` of the move-pruning machine are START by default.
+        """Evaluate boards, and make them roots; `states` of the operator pruning FSM are START by default.
 
         Raises `TableFileDamagedError` if a distance is not to be found.
         """
         rows = np.array(boards, dtype=np.uint8).reshape(-1, self.size.n_cells)
         nodes = np.zeros((len(rows), self.tables.n_columns), dtype=np.uint32)
         at = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
-        allowed = self.machine.allowed_moves[at].astype(np.int64)
+        allowed = self.fsm.allowed_moves[at].astype(np.int64)
         fill_boards(self.tables, rows, (at | allowed << ALLOWED_SHIFT).astype(np.uint32), nodes)
         return self._evaluated(rows, nodes)
 
@@ -152,7 +152,7 @@ def slack_rows(n_sums: int, n_fields: int = SUM_FIELDS) -> Int64s:
 def engine_tables(
     size: BoardSize,
     goal: npt.NDArray[np.uint8],
-    machine: MoveMachine,
+    fsm: PruningFsm,
     arrays: list[Array],
     *,
     n_columns: int,
@@ -183,7 +183,7 @@ def engine_tables(
         "goal": goal,
         "legal": address(legal),
         "steps": address(steps.astype(np.uint32)),
-        "successors": address(_successors(machine)),
+        "successors": address(_successors(fsm)),
         "permutations": address(compress_permutations()),
     }
     no_order = np.zeros((2, len(sums)), dtype=np.int64)
@@ -198,12 +198,12 @@ def engine_tables(
     return EngineTables(**(common | unused | others))
 
 
-def _successors(machine: MoveMachine) -> npt.NDArray[np.uint32]:
+def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
     """Return the state after each state and move, with the moves it allows above; 0 for a move that is pruned.
 
-    The table of a large machine is read all over: it lies in huge pages.
+    The table of a large FSM is read all over: it lies in huge pages.
     """
-    after = machine.successors
+    after = fsm.successors
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)
-    table[:] = np.where(after < 0, 0, after | (machine.allowed_moves.astype(np.uint32) << ALLOWED_SHIFT)[after])
+    table[:] = np.where(after < 0, 0, after | (fsm.allowed_moves.astype(np.uint32) << ALLOWED_SHIFT)[after])
     return table.reshape(-1)

@@ -8,8 +8,8 @@ Why no solution is lost: let W be the lexicographically first optimal solution. 
 `move_pruning`. Nodes are expanded first in, first out, with moves in lexicographic order. So each board is kept with
 the first of its shortest paths through boards that are expanded. For a board on W that is a prefix of W: a path that
 is shorter, or as long and earlier, would give a solution that is shorter than W or comes before it. So W leads to the
-frontier by paths that are kept. The state of the move-pruning machine there is the one after a prefix of W, and the
-machine prunes none of the moves that follow.
+frontier by paths that are kept. The state of the operator pruning FSM there is the one after a prefix of W, and the
+FSM prunes none of the moves that follow.
 """
 
 import hashlib

@@ -6,6 +6,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
+from solver.board_arrays import N_MOVES
 from solver.engine.layout import (
     BATCH,
     BLANK_MASK,
@@ -21,7 +22,6 @@ from solver.engine.layout import (
     TOP,
 )
 from solver.engine.search_kernels import round_of
-from solver.engine.unit_tables import N_MOVES
 from solver.vectors.vector_kernels import load_word, store_word
 
 # The counters of `expand_frontier`: the node to expand next, all nodes, and generated and expanded nodes since they

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Board, BoardSize, check_table_size, permutation_is_odd
 from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.heuristic_round_kernels import HeuristicStages
 from solver.engine.packed_round_kernels import (
@@ -19,11 +20,10 @@ from solver.engine.packed_round_kernels import (
     UPPER_CELLS,
     PackedStages,
 )
-from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
-from solver.move_pruning.move_pruning import MoveMachine
+from solver.move_pruning.move_pruning import PruningFsm
 from solver.vectors.vectors import address_of
 
 # Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
@@ -70,7 +70,7 @@ def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
 
 
 def heuristic_engine(
-    size: BoardSize, goal: Board, names: Sequence[str], machine: MoveMachine, *, batch: int | None = None
+    size: BoardSize, goal: Board, names: Sequence[str], fsm: PruningFsm, *, batch: int | None = None
 ) -> HeuristicEngine:
     """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
 
@@ -100,13 +100,13 @@ def heuristic_engine(
         columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
         default_batch = _BATCH
     tables = engine_tables(
-        size, np.array(goal, dtype=np.uint8), machine, arrays, sums=sums, batch=batch or default_batch, **columns
+        size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=batch or default_batch, **columns
     )
     speed = min([_SPEED, *(_SPEEDS.get(code, 1.0) for code in codes)])
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED
     by_sum = heuristics._replace(codes=np.array(tracked, dtype=np.int64))
-    return HeuristicEngine(size, machine, tables, stages, speed, arrays, heuristics, by_sum)
+    return HeuristicEngine(size, fsm, tables, stages, speed, arrays, heuristics, by_sum)
 
 
 def _packed_stages(

@@ -12,22 +12,22 @@ import numpy.typing as npt
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.puzzle import BLANK
 from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES
 from solver.engine.layout import (
     ALLOWED_SHIFT,
     BATCH_COLUMN,
     BLANK_MASK,
     BLANK_SHIFT,
+    FSM_STATE_MASK,
     LEFT,
     LINK,
-    MACHINE_MASK,
     MAX_SLACK,
     MOVES_LEFT_SHIFT,
     ONE_MOVE,
     SLACK_BITS,
     STATE,
 )
-from solver.engine.unit_tables import N_MOVES
-from solver.engine.vector_round_kernels import take_nodes
+from solver.engine.round_kernels import take_nodes
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import HeuristicTables
 from solver.heuristics.linear_conflict_kernels import conflicts_after_move
@@ -104,7 +104,7 @@ def expand_boards(
                     continue
             # Step 3. The child: the tile and the blank change places.
             to = at.stack + 4 * top
-            after = load_word(tables.successors + 4 * (((state & MACHINE_MASK) << 2) | move))
+            after = load_word(tables.successors + 4 * (((state & FSM_STATE_MASK) << 2) | move))
             moves_left = ((left >> MOVES_LEFT_SHIFT) - 1) << MOVES_LEFT_SHIFT
             left_after = moves_left | slack | (((slack - conflicts) & MAX_SLACK) << SLACK_BITS)
             store_word(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))

@@ -1,20 +1,20 @@
 """Layout of the memory of a search: the columns of nodes and of lists of children, in 32-bit words.
 
 A node is one word in each of some columns. First come three columns that every search has, then more slacks, the board
-(scalar stages only), and the columns of each sum.
+(not in vector rounds), and the columns of each sum.
 """
 
 # Most nodes of a round, and the bytes of a column of the batch.
 BATCH = 64
 BATCH_COLUMN = 4 * BATCH
 
-# STATE packs the state of the move-pruning machine, the moves that it allows, and the blank's cell. LINK is the node's
+# STATE packs the state of the operator pruning FSM, the moves that it allows, and the blank's cell. LINK is the node's
 # parent and the move from there: (index in the array of links << 2) | move; 0 for a root. LEFT packs the slacks of the
 # first two sums, 8 bits each, and the moves left to the threshold. The *slack* of a sum is half of what the threshold
 # leaves above g + h: it shrinks by one when h rises, and stays when h falls.
 STATE, LINK, LEFT = range(3)
 ALLOWED_SHIFT, BLANK_SHIFT, BLANK_MASK = 22, 26, 63
-MACHINE_MASK = (1 << ALLOWED_SHIFT) - 1
+FSM_STATE_MASK = (1 << ALLOWED_SHIFT) - 1
 MOVES_LEFT_SHIFT = 16
 ONE_MOVE = 1 << MOVES_LEFT_SHIFT
 MAX_SLACK, SLACK_BITS = 255, 8
@@ -38,8 +38,8 @@ MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
 ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)
 ROW_SHIFT = 8
 
-# The fields of a sum in `EngineTables.sums`. SLACK and SLACK_SHIFT tell its slack. Vector stages: the first columns of
-# cell sets (16 bits each, two in a word, none for the first unit) and of digits; the addresses of the tables' memory
+# The fields of a sum in `EngineTables.sums`. SLACK and SLACK_SHIFT locate its slack. Vector stages: the first columns
+# of cell sets (16 bits each, two in a word, none for the first unit) and of digits; the addresses of the tables' memory
 # of the map to the sum's frame, and of the steps of the blank's moves there (uint32[16] each); for horizontal and for
 # vertical moves the column of a list that holds digits, or -1 if the sum is near; then the fields of each unit. Scalar
 # stages: the first column of words.

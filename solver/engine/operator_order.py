@@ -12,10 +12,10 @@ import numpy as np
 
 from pdb_core.puzzle import BLANK, Board
 from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine.engine import Roots
 from solver.engine.layout import EXHAUSTED, EXPANDED, FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
-from solver.engine.unit_tables import N_MOVES, blank_moves
 from solver.engine.work import Work
 from solver.move_pruning.move_pruning import START
 
@@ -39,7 +39,7 @@ class OperatorOrderWork(Work):
         self._engine, self._stack = engine, stack
         self._one_by_one = Stack(replace(engine, tables=engine.tables._replace(batch=1)), threshold)
         self._edge_cells, self._cell_moves = blank_moves(engine.size)
-        self._allowed = engine.machine.allowed_moves
+        self._allowed = engine.fsm.allowed_moves
         self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
         # The nodes of the leaf that is searched: counters are cleared between slices.
         self._searched = np.zeros(N_COUNTERS, dtype=np.int64)
@@ -77,7 +77,7 @@ class OperatorOrderWork(Work):
         board = tuple(roots.boards[row].tolist())
         blank = board.index(BLANK)
         moves = [at for at in range(N_MOVES) if int(self._cell_moves[blank] & self._allowed[state]) >> at & 1]
-        states = [int(self._engine.machine.successors[state, move]) for move in moves]
+        states = [int(self._engine.fsm.successors[state, move]) for move in moves]
         ends = [tiles_moved(board, [move], self._engine.size) for move in moves]
         children = self._engine.roots([end for _, end in ends], states)
         self._counters[EXPANDED] += 1
@@ -129,5 +129,5 @@ class OperatorOrderWork(Work):
         n, blank = 0, board.index(BLANK)
         for move in moves:
             n += (int(self._cell_moves[blank] & self._allowed[state]) >> (move + 1)).bit_count()
-            blank, state = int(self._edge_cells[blank, move]), int(self._engine.machine.successors[state, move])
+            blank, state = int(self._edge_cells[blank, move]), int(self._engine.fsm.successors[state, move])
         return n

@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel
+from solver.board_arrays import N_MOVES
 from solver.engine.layout import (
     BATCH_COLUMN,
     BLANK_SHIFT,
+    FSM_STATE_MASK,
     LEFT,
     LINK,
-    MACHINE_MASK,
     MAX_SLACK,
     ONE_MOVE,
     SLACK_BITS,
     STATE,
 )
-from solver.engine.unit_tables import N_MOVES
-from solver.engine.vector_round_kernels import LAST_CELL, legal_moves, take_nodes
+from solver.engine.round_kernels import legal_moves, take_nodes
 from solver.heuristics.linear_conflict import COLUMNS, ROWS
 from solver.vectors.vector_kernels import (
     LANES,
@@ -43,6 +43,7 @@ LOWER_CELLS, UPPER_CELLS = LEFT + 1, LEFT + 2
 PACKED_COLUMNS = UPPER_CELLS + 1
 HALF_BOARD, CELL_BITS, TILE_MASK = 8, 4, 15
 MAX_CELLS = 1 << CELL_BITS
+LAST_CELL = MAX_CELLS - 1
 
 
 class PackedStages(NamedTuple):
@@ -129,7 +130,7 @@ def packed_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link
                 left_after = left_after - ((farther + rise) << SLACK_BITS)
             # Step 2. The child: the tile and the blank change places.
             to = at.stack + 4 * top
-            after = gather_words(tables.successors, ((state & MACHINE_MASK) << 2) | move)
+            after = gather_words(tables.successors, ((state & FSM_STATE_MASK) << 2) | move)
             before_move = tile << ((cell & (HALF_BOARD - 1)) * CELL_BITS)
             after_move = tile << ((blank & (HALF_BOARD - 1)) * CELL_BITS)
             none = splat(0)

@@ -1,14 +1,14 @@
 """One round of the search, child by child: for boards and tables that neither vector nor wide rounds are made for.
 
-The stages are those of `vector_round_kernels`; nodes are taken off the stack, and the parts that all searches share are
-pushed, by the same functions. A node holds its board, one byte for each cell, and for each unit a word of 64 bits: cell
-set, packed labels and distance (`unit_tables`).
+The stages are those of `vector_round_kernels`. A node holds its board, one byte for each cell, and for each unit a word
+of 64 bits: cell set, packed labels and distance (`unit_tables`).
 """
 
 from typing import Any
 
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel
+from solver.board_arrays import N_MOVES
 from solver.engine.layout import (
     ADDRESS,
     BATCH_COLUMN,
@@ -26,10 +26,10 @@ from solver.engine.layout import (
     STATE,
     WORDS,
 )
+from solver.engine.round_kernels import list_children, push_move
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL, N_MOVES
+from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL
 from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
-from solver.engine.vector_round_kernels import list_children, push_move
 from solver.vectors.vector_kernels import (
     LANES,
     bits_of,

@@ -199,7 +199,7 @@ class DividedThreshold(SubtreeList):
         """`growth` are the nodes of a threshold to those of the one before."""
         engine = stacks.engine
         self._board, self._paths = board, upper.rest
-        ends = [board_after(engine.machine, board, path, engine.size.width) for path in self._paths]
+        ends = [board_after(engine.fsm, board, path, engine.size.width) for path in self._paths]
         self._roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
         self._moves_left = threshold - np.array([len(path) for path in self._paths])
         super().__init__(
@@ -217,7 +217,7 @@ class DividedThreshold(SubtreeList):
 
     def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
         engine, path = self.stacks.engine, self._paths[number]
-        root, _ = board_after(engine.machine, self._board, path, engine.size.width)
+        root, _ = board_after(engine.fsm, self._board, path, engine.size.width)
         return (*path, *tiles_to_goal(engine, root, stack.moves_to_goal()))
 
 
@@ -257,7 +257,7 @@ def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoi
         n_chosen += int(np.count_nonzero(chosen))
         return chosen & (n_chosen <= _MOST_UPPER)
 
-    upper = upper_tree(board, engine.goal, engine.size, threshold, engine.machine, lower_bounds, is_upper)
+    upper = upper_tree(board, engine.goal, engine.size, threshold, engine.fsm, lower_bounds, is_upper)
     if upper.tiles is not None or not upper.rest:
         return None
     return DividedThreshold(stacks, board, threshold, upper, last / max(1, before), checkpoint)

@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine.layout import EXPANDED, FOUND, GENERATED, PAUSED, STOP_AT_GOAL
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
-from solver.engine.unit_tables import N_MOVES, blank_moves
-from solver.move_pruning.move_pruning import START, MoveMachine
+from solver.move_pruning.move_pruning import START, PruningFsm
 from solver.progress import Iteration
 
 # Returns h of boards, uint8[m, n_cells], int64[m]; and a number by which those with equal f are ordered, int64[m].
@@ -28,7 +28,7 @@ IsUpper = Callable[[int, Int64s], npt.NDArray[np.bool_]]
 _SLICE_NODES = 1_000_000
 
 
-def board_after(machine: MoveMachine, board: Board, path: bytes, width: int) -> tuple[Board, int]:
+def board_after(fsm: PruningFsm, board: Board, path: bytes, width: int) -> tuple[Board, int]:
     """Return the board after the moves of a path, and the state of the operator pruning FSM."""
     cells = list(board)
     blank, state = cells.index(BLANK), START
@@ -36,7 +36,7 @@ def board_after(machine: MoveMachine, board: Board, path: bytes, width: int) -> 
     for tile in path:
         cell = cells.index(tile)
         cells[blank], cells[cell] = tile, BLANK
-        state = int(machine.successors[state, moves[cell - blank]])
+        state = int(fsm.successors[state, moves[cell - blank]])
         blank = cell
     return tuple(cells), state
 
@@ -65,7 +65,7 @@ def search_subtrees(
     def is_at_limit() -> bool:
         return generated >= max_nodes or time.perf_counter() - start >= max_seconds
 
-    ends = [board_after(engine.machine, board, path, engine.size.width) for path in paths]
+    ends = [board_after(engine.fsm, board, path, engine.size.width) for path in paths]
     for path, (end, _) in zip(paths, ends, strict=True):
         if end == engine.goal:
             return result(tuple(path))
@@ -98,7 +98,7 @@ def upper_tree(
     goal: Board,
     size: BoardSize,
     threshold: int,
-    machine: MoveMachine,
+    fsm: PruningFsm,
     lower_bounds: LowerBounds,
     is_upper: IsUpper,
 ) -> SearchResult:
@@ -131,13 +131,13 @@ def upper_tree(
             break
         # Step 2. Expand the others, move by move.
         blanks = np.argmin(boards, axis=1)
-        moves = machine.allowed_moves[states] & cell_moves[blanks]
+        moves = fsm.allowed_moves[states] & cell_moves[blanks]
         generated += int(np.bitwise_count(moves).sum())
         expanded += len(boards)
         by_move = [np.flatnonzero(moves >> move & 1) for move in range(N_MOVES)]
         parent, move = np.concatenate(by_move), np.repeat(np.arange(N_MOVES), [len(rows) for rows in by_move])
         boards, paths = _boards_after(boards[parent], paths[parent], edge_cells[blanks[parent], move])
-        states = machine.successors[states[parent], move].astype(np.int64)
+        states = fsm.successors[states[parent], move].astype(np.int64)
         depth += 1
         # Step 3. Keep those within the threshold.
         at_goal = np.flatnonzero((boards == goal).all(axis=1))

@@ -35,7 +35,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
-    """The state of a unit after a tile of it has moved along an edge; its value is that of before.
+    """Return the state of a unit after one of its tiles has moved along an edge; its value stays.
 
     The tile jumps over those on the cells between; their labels and its own rotate by one place, as in
     `ranking_kernels.move_label`.
@@ -52,7 +52,7 @@ def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
 
 @borrowing_kernel
 def unit_address(tables: Any, word: int, unit: int, blank: int) -> int:
-    """The bit address of the distance of a unit's state; `blank` is the blank's cell, mapped as its cells are."""
+    """Return the bit address of the distance of a unit's state; `blank` is the blank's cell in the unit's frame."""
     unit_row = unit * UNIT_FIELDS
     word &= STATE_MASK
     lower = word & ((1 << tables.low_bits) - 1)

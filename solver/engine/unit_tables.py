@@ -1,7 +1,7 @@
-"""The units of all sums as kernels read them: how a move changes the state of a unit, and where its distance is.
+"""Tables of the units of all sums, for kernels: how a move changes the state of a unit, and where its distance is.
 
-Used by the scalar stages of the engine, and by best-first search. Everything is flat and one-dimensional: one row of
-numbers for each edge and each unit.
+A *unit* is one pattern of a sum, looked up through one view of the board. Used by the scalar stages of the engine, and
+by best-first search. Everything is flat and one-dimensional: one row of numbers for each edge and each unit.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize
 from pdb_query.lookup import Int64s, LookupTables, SumViews
-from solver.move_pruning.move_pruning import DOWN, LEFT, RIGHT, UP
+from solver.board_arrays import N_MOVES, blank_moves
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -23,19 +23,15 @@ UNIT_FIELDS = 16
 (
     TABLE, ROW_BITS, ENTRY_SHIFT, LOW, HIGH, BLOCKS, REGIONS, PREFIX, SUFFIX, LABEL_BITS, PREFIX_BITS, N_SUFFIXES,
 ) = range(12)  # fmt: skip
-# A row of `UnitTables.edges`, one for each edge and each way to map cells: masks of the cells that the edge becomes,
+# A row of `UnitTables.edges`, one for each edge and each cell map: masks of the cells that the edge becomes,
 # and the cell that the tile leaves.
 EDGE_FIELDS = 8
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
-# The blank moves up, left, right or down. An edge is blank * N_MOVES + move.
-N_MOVES = 4
 
 # A unit's state in one word: cell set below, packed labels above it, and its distance in the uppermost byte. Every
 # table that fits a memory fits the word too: 36 cells and 6 labels of 3 bits, 25 and 8, 16 and 10 labels of 4 bits.
 VALUE_SHIFT = 56
 STATE_MASK = (1 << VALUE_SHIFT) - 1
-
-_DIRECTIONS = {(-1, False): UP, (-1, True): LEFT, (1, True): RIGHT, (1, False): DOWN}
 
 
 class UnitTables(NamedTuple):
@@ -46,7 +42,7 @@ class UnitTables(NamedTuple):
     first_block   int32          for units in bits, see `layout.Blocks`
     region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
-    edges         int64[ways * n_cells * N_MOVES * EDGE_FIELDS]   first those of each sum's first unit
+    edges         int64[maps * n_cells * N_MOVES * EDGE_FIELDS]   first those of each sum's first unit
     edge_cells    int64[n_cells * N_MOVES]   the cell that the tile comes from; 0 if there is none
     unit_of_tile  int64[s * n_cells]   the unit whose distance a move of the tile changes. If every move counts and
                   the tile is of no pattern: ~unit, nothing moves but the blank
@@ -78,10 +74,10 @@ class Heuristic(NamedTuple):
     views: SumViews
 
     def sums(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Each sum of the search, as one of the views and its patterns: those of a partition, and where every move
-        counts each pattern by itself.
+        """Return each sum of the search: a view, and the patterns of a partition. If every move counts, each pattern is
+        a sum.
 
-        A sum whose patterns a symmetry takes to those of one before is left out: its distances are the same. (The
+        A sum whose patterns a symmetry takes to those of an earlier one is left out: its distances are the same. (The
         fringe is its own reflection.)
         """
         n_views, n_patterns = self.views.view_of_unit.shape
@@ -114,7 +110,7 @@ def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
         [np.empty(0, dtype=np.uint8)],
     )
     unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
-    ways: list[tuple[int, ...]] = []  # how each unit maps the cells
+    cell_maps: list[tuple[int, ...]] = []
     sum_of_unit: list[int] = []
     unit_of_tile = [np.empty(0, dtype=np.int64)]
     sum_is_bits: list[int] = []
@@ -124,7 +120,7 @@ def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
         rows, labels = _unit_rows(tables, parts), views.labels_of_tiles()
         for s, patterns in heuristic.sums():
             unit_rows.append(rows[list(patterns)])
-            ways += map(tuple, views.cell_maps[views.view_of_unit[s, patterns]].tolist())
+            cell_maps += map(tuple, views.cell_maps[views.view_of_unit[s, patterns]].tolist())
             sum_of_unit += [len(sum_is_bits)] * len(patterns)
             is_in = labels[s, patterns] >= 0
             if tables.counts_every_move:
@@ -134,7 +130,7 @@ def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
             sum_is_bits.append(tables.is_bits)
             n_units += len(patterns)
     unit_of = np.concatenate(unit_of_tile)
-    edges, edges_of_unit = _edges(edge_cells, ways, sum_of_unit)
+    edges, edges_of_unit = _edges(edge_cells, cell_maps, sum_of_unit)
     return UnitTables(
         set_ranks=np.concatenate(parts.set_ranks),
         order_ranks=np.concatenate(parts.order_ranks),
@@ -154,22 +150,8 @@ def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
     )
 
 
-def blank_moves(size: BoardSize) -> tuple[Int64s, Int64s]:
-    """Where the blank can go: int64[n_cells, N_MOVES], the cell each move takes it to, 0 where there is none; and
-    int64[n_cells], the mask of the moves there are.
-    """
-    edge_cells = np.zeros((size.n_cells, N_MOVES), dtype=np.int64)
-    cell_moves = np.zeros(size.n_cells, dtype=np.int64)
-    for blank in range(size.n_cells):
-        for cell in size.neighbours[blank]:
-            move = _DIRECTIONS[int(np.sign(cell - blank)), abs(cell - blank) == 1]
-            edge_cells[blank, move] = cell
-            cell_moves[blank] |= 1 << move
-    return edge_cells, cell_moves
-
-
 class _Parts(NamedTuple):
-    """What is gathered from all databases before it is joined."""
+    """Arrays of all databases, before they are joined."""
 
     set_ranks: list[npt.NDArray[np.int32]]
     order_ranks: list[npt.NDArray[np.uint16]]
@@ -178,7 +160,7 @@ class _Parts(NamedTuple):
 
 
 def _unit_rows(tables: LookupTables, parts: _Parts) -> Int64s:
-    """The rows of one database's patterns; its ranks and blocks are added to `parts`."""
+    """Return the rows of one database's patterns; its ranks and blocks are added to `parts`."""
     rows = np.zeros((len(tables.table_start), UNIT_FIELDS), dtype=np.int64)
     rows[:, TABLE] = 8 * (tables.memory.ctypes.data + tables.table_start)
     if tables.is_bits:
@@ -201,7 +183,7 @@ def _unit_rows(tables: LookupTables, parts: _Parts) -> Int64s:
 
 
 def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> int:
-    """Add `array` to those to be joined, if it is not there yet; where it starts."""
+    """Add `array` to those to be joined, unless it is there already. Returns where it starts."""
     start = 0
     for before in arrays:
         if np.array_equal(before, array):
@@ -211,23 +193,26 @@ def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> in
     return start
 
 
-def _edges(edge_cells: Int64s, ways: Sequence[tuple[int, ...]], sum_of_unit: Sequence[int]) -> tuple[Int64s, Int64s]:
-    """Return `UnitTables.edges`, and where those of each unit start in it; `ways` is how each unit maps the cells.
+def _edges(
+    edge_cells: Int64s, cell_maps: Sequence[tuple[int, ...]], sum_of_unit: Sequence[int]
+) -> tuple[Int64s, Int64s]:
+    """Return `UnitTables.edges`, and where those of each unit start in it; `cell_maps` are those of the units.
 
-    Each sum has the edges of its first unit at its own index. Other units share those of the first unit that maps
-    cells in the same way: few rows stay in the processor's caches.
+    Each sum has the edges of its first unit at its own index. Other units share those of the first unit with the same
+    cell map: few rows stay in the processor's caches.
     """
     n_cells = len(edge_cells)
-    of_sums = [ways[sum_of_unit.index(s)] for s in dict.fromkeys(sum_of_unit)]
-    all_ways = of_sums + [way for way in dict.fromkeys(ways) if way not in of_sums]
-    at = [s if way == of_sums[s] else all_ways.index(way) for way, s in zip(ways, sum_of_unit, strict=True)]
-    edges = _edge_rows(np.array(all_ways, dtype=np.int64).reshape(-1, n_cells), edge_cells).reshape(-1)
+    of_sums = [cell_maps[sum_of_unit.index(s)] for s in dict.fromkeys(sum_of_unit)]
+    different = of_sums + [cell_map for cell_map in dict.fromkeys(cell_maps) if cell_map not in of_sums]
+    pairs = zip(cell_maps, sum_of_unit, strict=True)
+    at = [s if cell_map == of_sums[s] else different.index(cell_map) for cell_map, s in pairs]
+    edges = _edge_rows(np.array(different, dtype=np.int64).reshape(-1, n_cells), edge_cells).reshape(-1)
     return edges, np.array(at, dtype=np.int64) * (edge_cells.size * EDGE_FIELDS)
 
 
 def _edge_rows(cell_maps: Int64s, edge_cells: Int64s) -> Int64s:
-    """int64[ways, n_cells * N_MOVES, EDGE_FIELDS] for the edges to each cell from those in `edge_cells`, the cells
-    mapped by each of `cell_maps`, int64[ways, n_cells].
+    """Return int64[c, n_cells * N_MOVES, EDGE_FIELDS]: the rows of the edges to each cell from those in `edge_cells`,
+    for each of `cell_maps`, int64[c, n_cells].
     """
     target = np.repeat(cell_maps, N_MOVES, axis=1)
     source = cell_maps[:, edge_cells.reshape(-1)]

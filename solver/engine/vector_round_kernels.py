@@ -3,10 +3,10 @@
 For boards of up to 16 cells and 4 columns with additive tables in bits. A round has these stages. Each works on all
 children, 4 to 16 in one instruction, and no branch depends on a child:
 
-1. list    take nodes off the stack, and list their children by direction: horizontal moves, vertical moves
-2. ask     per sum, compute the bit addresses of the units that change, and prefetch them
-3. read    read the bits, and drop the children whose h exceeds the threshold; the others close up
-4. push    write the children that are left to the stack
+1. list     take nodes off the stack, and list their children by direction: horizontal moves, vertical moves
+2. look up  per sum, compute the bit addresses of the units that change, and prefetch them
+3. read     read the bits, and drop the children whose h exceeds the threshold; the others close up
+4. push     write the children that are left to the stack
 
 A sum is *near* for a list if the moves of the list are horizontal in its view: then the arrangement of the tiles stays.
 It is looked up first, because it costs less. In a *far* sum the tile jumps over others, and the arrangement changes.
@@ -20,9 +20,7 @@ from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.jit import inlined_kernel
 from solver.engine.layout import (
     ADDRESS,
-    ALLOWED_SHIFT,
     BATCH_COLUMN,
-    BLANK_MASK,
     BLANK_SHIFT,
     BLOCK_BITS,
     CELL_SETS,
@@ -36,9 +34,7 @@ from solver.engine.layout import (
     FRAME,
     JUMPS_UPWARD,
     LEFT,
-    LINK,
     LIST_COLUMN,
-    MACHINE_MASK,
     MAX_SLACK,
     MAX_VECTOR_CELLS,
     MEMORY,
@@ -64,6 +60,7 @@ from solver.engine.layout import (
     UNIT_FIELDS,
     VALUE_SHIFT,
 )
+from solver.engine.round_kernels import list_children, push_move, rank_of_digits
 from solver.vectors.vector_kernels import (
     LANES,
     bits_of,
@@ -92,79 +89,11 @@ CELL_SET_MASK = (1 << CELL_SET_BITS) - 1
 
 
 @inlined_kernel
-def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int) -> int:
-    """Append the children of the batch by one move to a list of `n_children`. Returns its new length."""
-    for i in range(0, n, LANES):
-        moves = load(at.lists + RISEN * at.list_bytes + 4 * i)
-        is_there = ((moves >> move) & 1) != 0
-        child = (iota() + i) | (move << MOVE_SHIFT)
-        store(to + 4 * n_children, compress(child, is_there, tables.permutations))
-        n_children += popcount(bits_of(is_there))
-    return n_children
-
-
-@inlined_kernel
-def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
-    """Copy `n` nodes from `top` on into the batch."""
-    for i in range(0, n, LANES):
-        for column in range(tables.n_columns):
-            node = load(at.stack + column * at.stack_column + 4 * (top + i))
-            store(at.batch + column * BATCH_COLUMN + 4 * i, node)
-
-
-@inlined_kernel
-def prefetch_successors(tables: Any, at: Any, n: int) -> None:
-    """Prefetch the states after the moves of the batch: 16 bytes side by side, read when children are pushed."""
-    for i in range(n):
-        state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * i) & MACHINE_MASK
-        prefetch(tables.successors + (state << 4))
-
-
-@inlined_kernel
-def legal_moves(tables: Any, state: Any, is_node: Any) -> Any:
-    """Return the masks of the moves that the board and the machine allow, by the STATE of nodes."""
-    legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)
-    return where(is_node, (state >> ALLOWED_SHIFT) & legal, 0)
-
-
-@inlined_kernel
-def list_children(tables: Any, at: Any, n: int, top: int) -> tuple[int, int]:
-    """Copy `n` nodes from `top` on into the batch, and list their children. Returns the numbers of horizontal and of
-    vertical moves.
-
-    Children are listed move by move, so that their order does not depend on the lanes of a vector.
-    """
-    take_nodes(tables, at, n, top)
-    for i in range(0, n, LANES):
-        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
-        # The list of those that rise is not in use yet: it holds the moves of each node.
-        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    n_horizontal, n_vertical = 0, 0
-    # Left, right, up, down.
-    for k in range(4):
-        move = (1, 2, 0, 3)[k]
-        if k < 2:
-            n_horizontal = list_move(tables, at, n, move, at.lists, n_horizontal)
-        else:
-            n_vertical = list_move(tables, at, n, move, at.lists + at.list_bytes, n_vertical)
-    return n_horizontal, n_vertical
-
-
-@inlined_kernel
 def block_bit(tables: Any, cells: Any, cell: Any, table_bit: Any, row_bits: Any) -> Any:
     """Return the bit address of the block of a cell set, with the blank on a cell."""
     entry = gather_longs(tables.sets, cells)
     region = narrow(entry >> widen(cell * REGION_BITS + BLOCK_BITS)) & ((1 << REGION_BITS) - 1)
     return table_bit + ((narrow(entry) & ((1 << BLOCK_BITS) - 1)) + region) * row_bits
-
-
-@inlined_kernel
-def rank_of_digits(digits: Any) -> Any:
-    """Return the rank of Lehmer digits, three bits each, the last position at bit 21. Two digits a multiplication."""
-    pair = ((digits & 7) | ((digits << 13) & 0x70000)) * ((5040 << 16) | 720)
-    pair = pair + (((digits >> 6) & 7) | ((digits << 7) & 0x70000)) * ((120 << 16) | 24)
-    pair = pair + (((digits >> 12) & 7) | ((digits << 1) & 0x70000)) * ((6 << 16) | 2)
-    return (pair >> 16) + ((digits >> 18) & 7)
 
 
 @inlined_kernel
@@ -233,7 +162,7 @@ def look_up_stage(tables: Any, at: Any, f: int, k: int, n: int) -> None:
 
 
 @inlined_kernel
-def judged(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
+def marked(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
     """Return a vector of children, marked if their distance rose in sum `s`, and which are within the threshold."""
     child = load(children + 4 * i)
     is_child = iota() + i < n
@@ -255,7 +184,7 @@ def read_and_drop(tables: Any, at: Any, record: Any, s: int, f: int, n: int, n_f
     children = at.lists + f * at.list_bytes
     n_left = 0
     for i in range(0, n, LANES):
-        child, stays = judged(at, record, s, children, i, n)
+        child, stays = marked(at, record, s, children, i, n)
         store(children + 4 * n_left, compress(child, stays, tables.permutations))
         for column in range(DIGITS, DIGITS + n_far):
             digits = load(children + column * LIST_COLUMN + 4 * i)
@@ -276,7 +205,7 @@ def read_and_sort(
     children = at.lists + f * at.list_bytes
     risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes
     for i in range(0, n, LANES):
-        child, stays = judged(at, record, s, children, i, n)
+        child, stays = marked(at, record, s, children, i, n)
         fell = stays & (popcounts(child & ROSE_MASK) * 2 < tables.n_sums)
         rose = without(stays, fell)
         store(risen + 4 * n_rose, compress(child, rose, tables.permutations))
@@ -298,21 +227,6 @@ def join_lists(tables: Any, at: Any, n_rose: int, n_fell: int) -> None:
         store(risen + 4 * i, load(fallen + 4 * i))
         for column in range(DIGITS, DIGITS + tables.n_far_columns):
             store(risen + column * LIST_COLUMN + 4 * i, load(fallen + column * LIST_COLUMN + 4 * i))
-
-
-@inlined_kernel
-def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any:
-    """Write what every search has of a vector of children to the stack: the blank, the moves allowed next, the parent.
-    Returns their LEFT, with one move less.
-    """
-    parent = child & PARENT_MASK
-    move = (child >> MOVE_SHIFT) & 3
-    state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-    cell = ((state >> BLANK_SHIFT) & BLANK_MASK) + take_of_16(tables.steps, move)
-    after = gather_words(tables.successors, ((state & MACHINE_MASK) << 2) | move)
-    store(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))
-    store(to + LINK * at.stack_column, ((parent + first_link) << 2) | move)
-    return take_of_64(at.batch + LEFT * BATCH_COLUMN, parent) - ONE_MOVE
 
 
 @inlined_kernel

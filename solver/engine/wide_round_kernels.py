@@ -32,13 +32,16 @@ from solver.engine.layout import (
     UNIT_DIGITS,
     VALUE_SHIFT,
 )
-from solver.engine.vector_round_kernels import (
-    legal_moves,
-    list_move,
-    prefetch_successors,
+from solver.engine.round_kernels import (
+    CELL_MASK,
+    TILE_SHIFT,
+    TILES_BYTES,
+    blank_and_cell,
+    list_with_tiles,
+    push_board,
     push_move,
     rank_of_digits,
-    take_nodes,
+    take_of_32,
 )
 from solver.vectors.vector_kernels import (
     LANES,
@@ -59,7 +62,7 @@ from solver.vectors.vector_kernels import (
 )
 
 MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5
-CELL_BITS, CELL_MASK = 5, 31
+CELL_BITS = 5
 BYTE = 255
 # The columns of a list: children, addresses, the slacks from `SLACKS` on, then the cell set and the digits of the unit
 # that changes in each sum. The unit is above the cells. A child has the cell
@@ -67,7 +70,7 @@ BYTE = 255
 SLACKS = 2
 UNIT_SHIFT, MAX_UNITS = MAX_WIDE_CELLS, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1
-CELL_SHIFT, ROSE_COUNT_SHIFT, TILE_SHIFT = 8, 16, 24
+CELL_SHIFT, ROSE_COUNT_SHIFT = 8, 16
 NO_CELL = 0xFFFFFFFF & ~(CELL_MASK << CELL_SHIFT)
 DIGITS_MASK = (1 << VALUE_SHIFT) - 1
 # An entry of `WideStages.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
@@ -79,7 +82,6 @@ FIELD_BYTES, SUM_BYTES = 4 * MAX_UNITS, 4 * MAX_UNITS * N_WIDE_FIELDS
 TABLE, BLOCK, FIRST_DIGIT, EDGES, LOW, HIGH, SETS = range(N_WIDE_FIELDS)
 # A record of a cell set, in bytes: the number of its first block, 32 bits, then the blank's region by cell.
 SET_BYTES, FIRST_REGION = 32, 4
-TILES_BYTES = 4 * 32
 # `WideStages.jumps`: as `EngineTables.jumps`, for wider boards.
 WIDE_JUMPS_UPWARD = 1 << (3 * MAX_WIDE_WIDTH + 1)
 # Keeps differences of distances positive.
@@ -106,45 +108,6 @@ class WideStages(NamedTuple):
     high_bits: int
     sets: int
     jumps: int
-
-
-@inlined_kernel
-def take_of_32(base: int, index: Any) -> Any:
-    """Return the 32-bit words at base + 4 * index; index: below 32."""
-    return where(index < 16, take_of_16(base, index & 15), take_of_16(base + 64, index & 15))
-
-
-@inlined_kernel
-def tile_on(tables: Any, at: Any, parent: Any, cell: Any) -> Any:
-    """Return the tiles on a cell of nodes of the batch."""
-    column = at.batch + tables.board_column * BATCH_COLUMN
-    word = gather_words(column, ((cell >> 2) * (BATCH_COLUMN // 4)) + parent)
-    return (word >> ((cell & 3) << 3)) & CELL_MASK
-
-
-@inlined_kernel
-def list_with_tiles(tables: Any, at: Any, n: int, top: int) -> int:
-    """Copy `n` nodes from `top` on into the batch, and list their children with the tiles that move. Returns the number
-    of children.
-
-    Children are listed move by move: left, right, up, down. As in vector rounds, so that node counts are the same.
-    """
-    take_nodes(tables, at, n, top)
-    # The list of those that rise is not in use yet: it holds the moves of each node.
-    for i in range(0, n, LANES):
-        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
-        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    prefetch_successors(tables, at, n)
-    n_children: Any = np.int64(0)
-    for k in range(4):
-        n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
-    for i in range(0, n_children, LANES):
-        child = load(at.lists + 4 * i)
-        parent = child & PARENT_MASK
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-        cell = (blank + take_of_16(tables.steps, (child >> MOVE_SHIFT) & 3)) & CELL_MASK
-        store(at.lists + 4 * i, child | (tile_on(tables, at, parent, cell) << TILE_SHIFT))
-    return n_children  # type: ignore[no-any-return]
 
 
 @inlined_kernel
@@ -279,16 +242,8 @@ def push_wide(tables: Any, at: Any, children: int, n: int, top: int, first_link:
         for column in range(LEFT + 1, tables.first_sum_column):
             store(to + column * at.stack_column, load(children + (SLACKS + column - LEFT) * LIST_COLUMN + 4 * i))
         # Step 2. The tile and the blank change places.
-        blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-        cell = (blank + take_of_16(tables.steps, move)) & CELL_MASK
-        tile = child >> TILE_SHIFT
-        tile_before, tile_after = tile << ((cell & 3) << 3), tile << ((blank & 3) << 3)
-        blank, cell = blank >> 2, cell >> 2
-        for k in range((tables.n_cells + 3) >> 2):
-            column = tables.board_column + k
-            word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            word = word ^ where(cell == k, tile_before, splat(0)) ^ where(blank == k, tile_after, splat(0))
-            store(to + column * at.stack_column, word)
+        blank, cell = blank_and_cell(tables, at, parent, move)
+        push_board(tables, at, parent, child >> TILE_SHIFT, blank, cell, to)
         # Step 3. In each sum one unit has changed.
         for s in range(tables.n_sums):
             own = children + (first_unit + 2 * s) * LIST_COLUMN + 4 * i

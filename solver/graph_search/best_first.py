@@ -1,11 +1,11 @@
-"""A*, weighted A* and greedy best-first search: setting up, and what happens between slices of the kernel.
+"""A*, weighted A* and greedy best-first search: the setup, and the loop around the slices of the kernel.
 
-Between slices Python is in charge: that is when arrays grow, limits are checked, progress is told, Ctrl-C is heard.
+Between slices Python lets arrays grow, checks the limits, reports progress, and acts on Ctrl-C.
 
-Whatever the heuristic, as long as it never overestimates: A* returns a shortest solution, and weighted A* one of at
-most w times that length. On any shortest way there is always an open node reached with its least g, by which
-g + w * h <= w * shortest, and the goal is taken only when no key is less (Pohl 1970; Likhachev, Gordon and Thrun
-2003). That needs closed nodes to be reopened; greedy search promises nothing and reopens none.
+With any heuristic that never overestimates, A* returns an optimal solution, and weighted A* one of at most w times that
+length. On any optimal path there is always an open node reached with its least g, so that g + w * h <= w * optimum,
+and the goal is expanded only when no key is less (Pohl 1970; Likhachev, Gordon and Thrun 2003). That needs closed nodes
+to be reopened; greedy search guarantees nothing and reopens none.
 """
 
 import time
@@ -21,7 +21,8 @@ from pdb_core.errors import InputError, LimitReachedError, MemoryLimitError
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
 from pdb_query.lookup import Int64s
-from solver.engine.unit_tables import N_MOVES, Heuristic, UnitTables, unit_tables
+from solver.board_arrays import N_MOVES
+from solver.engine.unit_tables import Heuristic, UnitTables, unit_tables
 from solver.graph_search.best_first_kernels import (
     EMPTY,
     EXPANDED,
@@ -43,14 +44,14 @@ from solver.graph_search.best_first_kernels import (
     expand_best,
     push,
 )
-from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
+from solver.graph_search.node_table import NodeTable, known_solution, node_table, pack, packing_of
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import TRIPLES
 from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution
 
-# Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds a board of 5x5.
+# Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds per 5x5 board.
 _SLICE_EXPANSIONS = 20_000
 _SLICE_EXPANSIONS_OF_TRIPLES = 2_000
 # The g that buckets are made for at first.
@@ -59,17 +60,17 @@ _MOST_WEIGHT = 100
 
 
 class Weights(NamedTuple):
-    """The key of a node is g_factor * g + h_factor * h, in lowest terms: w is their ratio, infinite for greedy."""
+    """Factors of a node's key, g_factor * g + h_factor * h, in lowest terms: w is their ratio, infinite for greedy."""
 
     g_factor: int
     h_factor: int
 
 
 class Order(NamedTuple):
-    """Where a node goes in the open list: its key decides, then h // tie_divisor.
+    """Order of the open list: by key, then by h // tie_divisor.
 
-    The h of nodes of one key differ by multiples of g_factor, so that this tells them apart. Greedy search has one
-    bucket a key.
+    The h of nodes of one key differ by multiples of g_factor, so that this distinguishes them. Greedy search has one
+    bucket per key.
     """
 
     g_factor: int
@@ -78,13 +79,15 @@ class Order(NamedTuple):
     tie_divisor: int
 
     def n_buckets(self, most_g: int) -> int:
-        """Buckets for all nodes with g up to `most_g`."""
+        """Return the number of buckets for all nodes with g up to `most_g`."""
         return (self.g_factor * most_g + self.h_factor * MAX_H + 1) * self.n_ties
 
 
 class OpenList(NamedTuple):
-    """heads   int32[buckets]  the number of the first node plus 1, or 0
-    filled  int64[buckets / FILLED_BITS]  a bit for each bucket, 0 where it is empty
+    """Buckets of open nodes.
+
+    heads   int32[buckets]  the id of the first node plus 1, or 0
+    filled  int64[buckets / FILLED_BITS]  a bit for each bucket, 0 if it is empty
     """
 
     heads: npt.NDArray[np.int32]
@@ -92,7 +95,7 @@ class OpenList(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The arrays of a `NodeTable` as the kernel takes them; the word `info_at` of a row holds g, h and the rest."""
+    """Arrays of a `NodeTable` for the kernel; the word `info_at` of a row holds g, h and the rest."""
 
     rows: Int64s
     values: npt.NDArray[np.uint8]
@@ -102,10 +105,10 @@ class Nodes(NamedTuple):
 
 
 class UnitPlaces(NamedTuple):
-    """What it takes to find the units of a board: for view v of the sums and cell or tile i, entry v * n_cells + i.
+    """Arrays to find the units of a board: for view v of the sums and cell or tile i, entry v * n_cells + i.
 
     cells        int64  the cell of the given board that cell i of the view's board is
-    tile_labels  int64  the label of tile i within its pattern, -1 where the view leaves it out
+    tile_labels  int64  the label of tile i within its pattern, -1 if the view leaves it out
     sum_of_view  int64[v]
     first_units  int64[s + 1]
     """
@@ -117,7 +120,7 @@ class UnitPlaces(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What the kernel writes to while it expands a node: the board, the children, their slots, the units."""
+    """Scratch memory of the kernel: the board of a node, its children, their slots, the units."""
 
     board: npt.NDArray[np.uint8]
     children: Int64s
@@ -127,7 +130,7 @@ class Scratch(NamedTuple):
 
 
 def weights_of(weight: float) -> Weights:
-    """The weights of weighted A*, w in whole hundredths. Raises `InputError`."""
+    """Return the weights of weighted A*, w in whole hundredths. Raises `InputError`."""
     if not 1 <= weight <= _MOST_WEIGHT:
         raise InputError(f"weight {weight} is not possible: weights go from 1, which is A*, to {_MOST_WEIGHT}")
     # Rounded down, so that the bound holds for the weight that was asked for too.
@@ -142,16 +145,16 @@ def _order_of(weights: Weights) -> Order:
 
 
 class BestFirst:
-    """Best-first searches for one goal, by the largest of some heuristics and of all sums of some databases."""
+    """Best-first search for one goal, with the largest of some heuristics and of all sums of some databases."""
 
     def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], databases: Sequence[Database]) -> None:
-        """Raises `InputError`, `TableMismatchError` and `GoalError` where one of them does not serve the goal."""
+        """Raises `InputError`, `TableMismatchError` and `GoalError` if one of them does not serve the goal."""
         for database in databases:
             database.check_size(size)
         self._goal, self._databases = goal, tuple(databases)
         self._packing = packing_of(size, goal)
         self._heuristic: HeuristicTables = heuristic_tables(heuristics, size, goal)
-        # Kept, as the kernel reads the tables by their addresses.
+        # The kernel reads these tables by address.
         self._sums = sums = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
         self._tables: UnitTables = unit_tables(size, sums)
         self._places = _unit_places(sums)
@@ -181,8 +184,8 @@ class BestFirst:
         counters = np.zeros(N_COUNTERS, dtype=np.int64)
         scratch = _scratch(self._packing.n_cells, self._packing.n_words, self._tables.n_units)
         h = self._push_root(board, table, order, open_list, counters)
-        asks_triples = TRIPLES in self._heuristic.codes
-        n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if asks_triples else _SLICE_EXPANSIONS
+        uses_triples = TRIPLES in self._heuristic.codes
+        n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if uses_triples else _SLICE_EXPANSIONS
         most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
 
         def standing() -> Iteration:
@@ -211,13 +214,11 @@ class BestFirst:
             if status in (FOUND, EMPTY) or is_over_time() or counters[GENERATED] >= most_nodes:
                 break
         tiles = self._path(table) if status == FOUND else None
-        known = Solution(
-            board=board,
-            goal=self._goal,
-            length=None if tiles is None else len(tiles),
-            tiles=tiles,
-            is_optimal=False,
-            bound=None,
+        return known_solution(
+            board,
+            self._goal,
+            tiles,
+            memory_error,
             h=h,
             lower_bound=_lower_bound(h, weights, int(counters[LARGEST_KEY])),
             generated=int(counters[GENERATED]),
@@ -227,12 +228,7 @@ class BestFirst:
             n_nodes=int(counters[N_NODES]),
             n_bytes=table.n_bytes,
             seconds=time.perf_counter() - start,
-            n_solutions=int(tiles is not None),
         )
-        if memory_error is not None:
-            memory_error.solution = known
-            raise memory_error
-        return known
 
     def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:
         """Make the board node 0, and open it. Returns its h."""
@@ -253,13 +249,13 @@ class BestFirst:
         return h
 
     def _path(self, table: NodeTable) -> tuple[int, ...]:
-        """The tiles moved from the root to the goal."""
+        """Return the tiles moved from the root to the goal."""
         info_at = self._packing.n_words
         return table.path_to(self._goal, 0, lambda row: int(row[info_at]) >> MOVE_SHIFT & MOVE_MASK)
 
 
 def _lower_bound(h: int, weights: Weights, largest_key: int) -> int:
-    """What is proved: a key that was the least of all is at most h_factor times the shortest length."""
+    """Return the lower bound that is proved: a key that was the least of all is at most h_factor times the optimum."""
     return h if weights.g_factor == 0 else max(h, -(-largest_key // weights.h_factor))
 
 
@@ -286,7 +282,7 @@ def _open_list(n_buckets: int) -> OpenList:
 
 
 def _add_buckets(order: Order, open_list: OpenList, table: NodeTable) -> None:
-    """Twice as many buckets. Raises `LimitReachedError` where a node can hold no larger g, `MemoryLimitError`."""
+    """Add as many buckets again. Raises `LimitReachedError` if a node can hold no larger g, and `MemoryLimitError`."""
     n_buckets = 2 * len(open_list.heads)
     if n_buckets > 2 * order.n_buckets(MAX_G):
         raise LimitReachedError(

@@ -1,6 +1,6 @@
-"""The inner loop of A* (Hart, Nilsson and Raphael 1968), weighted A* (Pohl 1970) and greedy best-first search.
+"""Inner loop of A* (Hart, Nilsson and Raphael 1968), weighted A* (Pohl 1970) and greedy best-first search.
 
-They differ in the key of a node alone: n * g + m * h with small whole numbers n and m, so that the open list is an
+They differ only in the key of a node: n * g + m * h with small whole numbers n and m, so that the open list is an
 array of buckets (Dial 1969). Within a key the node with the least h, which has the largest g, comes first, and of those
 the last one added.
 
@@ -14,8 +14,9 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
+from solver.board_arrays import N_MOVES
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, N_MOVES, UNIT_FIELDS
+from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, UNIT_FIELDS
 from solver.graph_search.node_table_kernels import find, first_slot, move_packed, unpack
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import MANHATTAN
@@ -34,7 +35,7 @@ H_SHIFT, MOVE_SHIFT, CLOSED_SHIFT, NEXT_SHIFT = G_BITS, G_BITS + H_BITS, G_BITS 
 MAX_G, MAX_H, MOVE_MASK = (1 << G_BITS) - 1, (1 << H_BITS) - 1, (1 << MOVE_BITS) - 1
 LOW_HALF = (1 << NEXT_SHIFT) - 1
 CLOSED = 1 << CLOSED_SHIFT
-# Buckets a word of `filled` tells of.
+# Buckets per word of `filled`.
 FILLED_BITS = 32
 
 _at = np.uint64
@@ -42,7 +43,7 @@ _at = np.uint64
 
 @kernel
 def bucket_of(order: Any, g: int, h: int) -> int:
-    """The bucket of nodes with these g and h; order: `Order`."""
+    """Return the bucket of nodes with these g and h; order: `Order`."""
     key = order.g_factor * g + order.h_factor * h
     return key * order.n_ties + h // order.tie_divisor  # type: ignore[no-any-return]
 

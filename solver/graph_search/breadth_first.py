@@ -1,7 +1,7 @@
-"""Breadth-first search, from the board alone or from the board and the goal in turns.
+"""Breadth-first search, from the board or from the board and the goal in turns.
 
-One layer at a time is expanded, that of the end which has the smaller one; searched from the board alone, the goal's
-end never has its turn. Either way the two ends meet first on a shortest way.
+Each step expands one layer: that of the end with the smaller one, or always that of the board's end. The two ends meet
+first on an optimal path.
 """
 
 import time
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_query.lookup import Int64s
-from solver.engine.unit_tables import N_MOVES
+from solver.board_arrays import N_MOVES
 from solver.graph_search.breadth_first_kernels import (
     END_SHIFT,
     EXPANDED,
@@ -31,7 +31,7 @@ from solver.graph_search.breadth_first_kernels import (
     PEAK_OPEN,
     expand_layer,
 )
-from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
+from solver.graph_search.node_table import NodeTable, known_solution, node_table, pack, packing_of
 from solver.graph_search.node_table_kernels import unpack
 from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution
@@ -42,7 +42,7 @@ _N_ROOTS = 2
 
 
 class LayerScratch(NamedTuple):
-    """What the kernel writes to while it expands a node: the board, the children, their slots."""
+    """Scratch memory of the kernel: the board of a node, its children, their slots."""
 
     board: npt.NDArray[np.uint8]
     children: Int64s
@@ -114,13 +114,11 @@ def search_breadth_first(
         if status != FINISHED:
             break
         depths[end] += 1
-    known = Solution(
-        board=board,
-        goal=goal,
-        length=None if tiles is None else len(tiles),
-        tiles=tiles,
-        is_optimal=False,
-        bound=None,
+    return known_solution(
+        board,
+        goal,
+        tiles,
+        memory_error,
         h=0,
         lower_bound=len(tiles) if tiles is not None else sum(depths) + 1,
         generated=int(counters[GENERATED]),
@@ -129,16 +127,11 @@ def search_breadth_first(
         n_nodes=int(counters[N_NODES]),
         n_bytes=table.n_bytes,
         seconds=time.perf_counter() - start,
-        n_solutions=int(tiles is not None),
     )
-    if memory_error is not None:
-        memory_error.solution = known
-        raise memory_error
-    return known
 
 
 def _path(table: NodeTable, counters: Int64s, end: int) -> tuple[int, ...]:
-    """The tiles moved from the board over the meeting of the two ends to the goal."""
+    """Return the tiles moved from the board to the node where the two ends meet, and on to the goal."""
     here, there = (_board_of(table, int(counters[i])) for i in (NEXT_NODE, MEETING_NODE))
     tile = there[here.index(BLANK)]
     forward, backward = (here, there) if end == _FROM_BOARD else (there, here)

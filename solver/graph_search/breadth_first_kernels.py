@@ -1,4 +1,4 @@
-"""The inner loop of breadth-first search, from one end or from both.
+"""Inner loop of breadth-first search, from one end or from both.
 
 Nodes are met in the order of their depth, so the table of nodes is the queue: a layer is a range of numbers. Beside the
 60 bits of the board, the first word of a row holds the move that led there and the end it was reached from: a node of
@@ -11,7 +11,7 @@ import numpy as np
 
 from pdb_core.bit_kernels import prefetch, trailing_zeros
 from pdb_core.jit import kernel
-from solver.engine.unit_tables import N_MOVES
+from solver.board_arrays import N_MOVES
 from solver.graph_search.node_table_kernels import KEY_BITS, find, first_slot, move_packed, unpack
 
 # What `expand_layer` returns.

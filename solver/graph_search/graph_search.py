@@ -1,12 +1,12 @@
-"""Searches that keep every board they meet, beside IDA*: their names, and what all of them tell. Read this first.
+"""Searches that store every node they generate, unlike IDA*. Read this first.
 
-breadth-first     layer by layer from the board; shortest            breadth_first.py
-bidirectional     the same from the board and the goal; shortest     breadth_first.py
-a-star            least g + h first; shortest                        best_first.py
+breadth-first     layer by layer from the board; optimal             breadth_first.py
+bidirectional     the same from the board and the goal; optimal      breadth_first.py
+a-star            least g + h first; optimal                         best_first.py
 weighted-a-star   least g + w * h first; at most w times as long     best_first.py
 greedy            least h first; any length                          best_first.py
 
-All of them pack boards into words and keep them in a hash table, node_table.py, up to a limit of memory.
+All pack boards into words, and store them in a hash table (node_table.py) up to a limit of memory.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,19 @@ from dataclasses import replace
 from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_size
 from pdb_query import Database
+from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, GREEDY, WEIGHTED_A_STAR
 from solver.engine.worker_pool import WorkerPool
 from solver.graph_search.best_first import BestFirst, Weights, weights_of
 from solver.graph_search.breadth_first import search_breadth_first
 from solver.progress import WARM_UP_LIMITS, Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
 
-BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
-A_STAR, WEIGHTED_A_STAR, GREEDY = "a-star", "weighted-a-star", "greedy"
-# Each search, and whether it asks a heuristic.
-GRAPH_SEARCHES = {A_STAR: True, WEIGHTED_A_STAR: True, GREEDY: True, BREADTH_FIRST: False, BIDIRECTIONAL: False}
+# The algorithms of this package.
+GRAPH_SEARCHES = tuple(name for name, algorithm in ALGORITHMS.items() if algorithm.stores_nodes)
 
 
 class GraphSolver:
-    """Solves boards by one of `GRAPH_SEARCHES`, for one goal. Any number of threads may use one at the same time.
+    """Solver for one goal, by one of `GRAPH_SEARCHES`. Thread-safe.
 
     >>> solver = GraphSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), search="a-star", heuristics=["manhattan"])
     >>> solver.solve((1, 2, 3, 4, 5, 6, 0, 7, 8)).tiles
@@ -46,13 +45,13 @@ class GraphSolver:
         weight: float = 1.0,
         memory_limit_bytes: int | None = None,
     ) -> None:
-        """
-        heuristics, databases  the largest of these (names as in `solver.heuristics`) and of all sums of those counts;
-                               Manhattan distance where there are neither
-        weight                 of weighted A*: 1 to 100, in hundredths (what is finer is cut off)
-        memory_limit_bytes     for one board at a time; three quarters of the memory at hand unless given
+        """Make a solver that evaluates the largest of some heuristics and of all sums of some databases.
 
-        Raises `InputError`, and `GoalError` and `TableMismatchError` where a database does not serve the goal.
+        heuristics          names as in `solver.heuristics`; without any, and without databases, Manhattan distance
+        weight              of weighted A*: 1 to 100, rounded down to hundredths
+        memory_limit_bytes  for one board at a time; by default three quarters of the available memory
+
+        Raises `InputError`, and `GoalError` and `TableMismatchError` if a database does not serve the goal.
         """
         if search not in GRAPH_SEARCHES:
             raise InputError(f"search {search!r} is not known; there are {', '.join(GRAPH_SEARCHES)}")
@@ -61,7 +60,7 @@ class GraphSolver:
         self._memory_limit_bytes = memory_limit_bytes
         self._weights = Weights(0, 1) if search == GREEDY else weights_of(weight if search == WEIGHTED_A_STAR else 1.0)
         self._best_first: BestFirst | None = None
-        if GRAPH_SEARCHES[search]:
+        if ALGORITHMS[search].uses_heuristic:
             names = tuple(heuristics) or (() if databases else ("manhattan",))
             self._best_first = BestFirst(size, self._goal, names, databases)
         self._source = " or ".join(str(database.path) for database in databases)
@@ -74,15 +73,16 @@ class GraphSolver:
         *,
         limits: Limits | None = None,
         report: Report | None = None,
-        pool: WorkerPool | None = None,  # noqa: ARG002 (one thread a board; as other solvers are called)
+        pool: WorkerPool | None = None,  # noqa: ARG002 (one thread per board; the parameters are those of other solvers)
     ) -> Solution:
         """Solve a board.
 
-        `report` is called every fraction of a second with the key, or the depth, that the search is at; what it raises
-        ends the search. Where a limit of time or nodes is reached the solution has no length. Raises `BoardError`,
-        `UnsolvableError`, `MemoryLimitError` where the nodes outgrow the limit (what was known by then is its
-        `solution`), `TableFileDamagedError` if the tables contradict the solution, and `WrongAnswerError` should the
-        answer fail its replay.
+        `report` is called every fraction of a second with the current key or depth; an exception from it ends the
+        search. If a limit of time or nodes is reached, the solution has no length.
+
+        Raises `BoardError`, `UnsolvableError`, `MemoryLimitError` if the nodes exceed the limit (its `solution` is what
+        was known by then), `TableFileDamagedError` if the tables contradict the solution, and `WrongAnswerError` if the
+        solution fails its replay.
         """
         board = check_board(board, self._size)
         check_solvable(board, self._goal, self._size)

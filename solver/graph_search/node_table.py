@@ -1,13 +1,13 @@
-"""The boards a search has met: packed into words, in a hash table of flat arrays that grows between slices.
+"""Stored nodes of a search: boards packed into words, in a hash table of flat arrays that grows between slices.
 
-A *node row* is a few 64-bit words: the board in the lower 60 bits of each, and what the search notes beside it. Nodes
-are numbered in the order they are met. A slot of the hash table holds a node's number plus 1, or 0; collisions go to
-the next slot. A parent is not stored: the move that led here is, and undoing it gives the parent's board.
+A *node row* is a few 64-bit words: the board in the lower 60 bits of each, and data of the search beside it. Node ids
+count nodes in the order in which they are generated. A slot of the hash table holds a node id plus 1, or 0; collisions
+go to the next slot. A node stores the move that led to it, not its parent: undoing the move gives the parent's board.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,25 +17,26 @@ from pdb_core.messages import format_bytes
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.resources import available_memory
 from pdb_query.lookup import Int64s
-from solver.engine.unit_tables import N_MOVES, blank_moves
+from solver.board_arrays import N_MOVES, blank_moves
 from solver.graph_search.node_table_kernels import KEY_BITS, KEY_MASK, find, first_slot, rehash
+from solver.solution import Solution
 
-# Of the memory at hand, what a search may take unless told otherwise.
+# Share of the available memory that a search may use by default.
 _MEMORY_SHARE = 0.75
-# Where nothing is known of the machine.
+# The limit if the available memory is not known.
 _MEMORY_UNKNOWN_BYTES = 2_000_000_000
 _FIRST_NODES = 4096
 # Nodes added at once to a large table, and moved to new slots in one call of the kernel: either takes some 50 ms.
 _MOST_NODES_ADDED = 1 << 21
 _REHASHED_NODES = 1 << 18
-# At most this part of the slots is taken: a board that is not there is then told from 4 slots, on average.
+# At most this share of the slots is used: a search for a board that is missing then reads 4 slots on average.
 _LOAD = 5 / 8
-# Numbers of nodes are int32.
+# Node ids are int32.
 _MOST_NODES = (1 << 31) - 2
 
 
 class Packing(NamedTuple):
-    """How boards of a size are packed, and how the blank moves on them.
+    """Packing of boards of a size, and the moves of the blank.
 
     The last cell is left out: its tile is the one that is on no other cell. So 16 cells take one word, 25 two, 36 four.
 
@@ -43,7 +44,7 @@ class Packing(NamedTuple):
     places      int64[n_cells]             the word that holds a cell; -1 for the last one
     shifts      int64[n_cells]             where in it
     edge_cells  int64[n_cells * N_MOVES]   the cell each move takes the blank to
-    cell_moves  int64[n_cells]             mask of the moves there are
+    cell_moves  int64[n_cells]             mask of the legal moves
     """
 
     n_cells: int
@@ -57,7 +58,7 @@ class Packing(NamedTuple):
 
 
 def packing_of(size: BoardSize, goal: Board) -> Packing:
-    """How boards of this size are packed."""
+    """Return the packing of boards of a size."""
     tile_bits = (size.n_cells - 1).bit_length()
     cells_per_word = KEY_BITS // tile_bits
     cells = np.arange(size.n_cells, dtype=np.int64)
@@ -79,7 +80,7 @@ def packing_of(size: BoardSize, goal: Board) -> Packing:
 
 
 def pack(packing: Packing, board: Sequence[int]) -> Int64s:
-    """A board as int64[n_words]."""
+    """Return a board as int64[n_words]."""
     words = np.zeros(packing.n_words, dtype=np.int64)
     for cell, tile in enumerate(board[:-1]):
         words[packing.places[cell]] |= tile << int(packing.shifts[cell])
@@ -88,9 +89,9 @@ def pack(packing: Packing, board: Sequence[int]) -> Int64s:
 
 @dataclass
 class NodeTable:
-    """The arrays of the hash table, and their growth.
+    """Hash table of stored nodes.
 
-    rows    int64[capacity * row_size]  a node's packed board, then what else the search keeps
+    rows    int64[capacity * row_size]  a node's packed board, then data of the search
     values  uint8[capacity * n_values]  bytes of each node, such as the distances of its units
     slots   int32[2^k]
     """
@@ -107,16 +108,16 @@ class NodeTable:
 
     @property
     def n_bytes(self) -> int:
-        """What the arrays take, with the `other_bytes` of the search."""
+        """Return the bytes of the arrays and the `other_bytes` of the search."""
         return self.rows.nbytes + self.values.nbytes + self.slots.nbytes + self.other_bytes
 
     def add(self, board: Int64s, node: int) -> None:
-        """Write a packed board that is not there to the row of a node, and enter it."""
+        """Write a new packed board to the row of a node, and enter it into the slots."""
         self.rows[node * self.row_size : node * self.row_size + len(board)] = board
         rehash(self.packing, self.rows, self.row_size, self.slots, node, node + 1)
 
     def path_to(self, board: Board, root_node: int, move_of: Callable[[Int64s], int]) -> tuple[int, ...]:
-        """The tiles moved from a root to the node of a board; `move_of(row)` led to a node."""
+        """Return the tiles moved from a root to a board; `move_of(row)` is the move that led to a node."""
         cells, tiles = list(board), []
         start = root_node * self.row_size
         root = self.rows[start : start + self.packing.n_words] & KEY_MASK
@@ -127,7 +128,7 @@ class NodeTable:
             )  # fmt: skip
             node = int(self.slots[slot]) - 1
             blank = cells.index(BLANK)
-            # The blank came from where the opposite move takes it.
+            # The opposite move takes the blank back.
             undo = N_MOVES - 1 - move_of(self.rows[node * self.row_size : (node + 1) * self.row_size])
             cell = int(self.packing.edge_cells[blank * N_MOVES + undo])
             tiles.append(cells[cell])
@@ -135,7 +136,7 @@ class NodeTable:
         return tuple(reversed(tiles))
 
     def reserve(self, other_bytes: int) -> None:
-        """Count so many bytes beside the arrays. Raises `MemoryLimitError` where they exceed the limit together."""
+        """Count memory beside the arrays. Raises `MemoryLimitError` if both exceed the limit together."""
         if self.n_bytes - self.other_bytes + other_bytes > self.limit_bytes:
             raise self._too_large(None)
         self.other_bytes = other_bytes
@@ -148,10 +149,10 @@ class NodeTable:
             "which needs next to no memory"
         )
 
-    def make_room(self, n_nodes: int, heard: Callable[[], object]) -> None:
-        """Grow, for `n_nodes` nodes there are and many more; `heard` is called every 0.1 s or so, and may raise.
+    def make_room(self, n_nodes: int, between: Callable[[], object]) -> None:
+        """Grow beyond `n_nodes` nodes. `between` is called about every 0.1 s, and may raise.
 
-        Raises `MemoryLimitError` where there is no room for any.
+        Raises `MemoryLimitError` if there is no memory for more nodes.
         """
         node_bytes = 8 * self.row_size + self.n_values
         wanted = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
@@ -162,27 +163,27 @@ class NodeTable:
                 break
         else:
             raise self._too_large(n_nodes)
-        # Not np.resize: this asks the system to extend the array, which large ones are without being copied.
+        # Not np.resize: the system extends large arrays without copying them.
         self.rows.resize(capacity * self.row_size, refcheck=False)
         self.values.resize(capacity * self.n_values, refcheck=False)
         self.capacity = capacity
-        heard()
+        between()
         if n_slots != len(self.slots):
-            self.slots = np.empty(0, dtype=np.int32)  # the old ones are not needed: give them back first
+            self.slots = np.empty(0, dtype=np.int32)  # free the old ones first
             self.slots = np.zeros(n_slots, dtype=np.int32)
             for first in range(0, n_nodes, _REHASHED_NODES):
                 last = min(first + _REHASHED_NODES, n_nodes)
                 rehash(self.packing, self.rows, self.row_size, self.slots, first, last)
-                heard()
+                between()
 
 
 def node_table(
     packing: Packing, *, n_notes: int, n_values: int, memory_limit_bytes: int | None, other_bytes: int = 0
 ) -> NodeTable:
-    """An empty table whose rows hold `n_notes` words beside the packed board.
+    """Return an empty table whose rows hold `n_notes` words beside the packed board.
 
-    The limit is three quarters of the memory at hand where none is given. Raises `MemoryLimitError` where it is less
-    than the smallest table.
+    The limit is three quarters of the available memory by default. Raises `MemoryLimitError` if it is less than the
+    smallest table.
     """
     if memory_limit_bytes is None:
         memory_limit_bytes = int(_MEMORY_SHARE * available_memory()) or _MEMORY_UNKNOWN_BYTES
@@ -204,3 +205,18 @@ def node_table(
             f"{format_bytes(table.n_bytes)} to begin with; raise --memory-limit"
         )
     return table
+
+
+def known_solution(
+    board: Board, goal: Board, tiles: tuple[int, ...] | None, memory_error: MemoryLimitError | None, **known: Any
+) -> Solution:
+    """Return what a search knows of a board, without a claim to be optimal. Raises `memory_error`, if any, with it."""
+    length = None if tiles is None else len(tiles)
+    solution = Solution(
+        board=board, goal=goal, length=length, tiles=tiles, is_optimal=False, bound=None,
+        n_solutions=int(tiles is not None), **known,
+    )  # fmt: skip
+    if memory_error is not None:
+        memory_error.solution = solution
+        raise memory_error
+    return solution

@@ -54,7 +54,7 @@ def move_packed(
 
 @kernel
 def first_slot(packing: Any, words: Any, start: int, n_slots: int) -> int:
-    """The slot at which to look first for the board packed at words[start]; n_slots is a power of 2.
+    """Return the first slot to try for the board packed at words[start]; n_slots is a power of 2.
 
     No product overflows, so that it is the same with the JIT off.
     """

@@ -18,7 +18,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize
 
 
 class CornerTables(NamedTuple):
-    """What the kernels read: a corner and a cell beside it, at most 8 times.
+    """Pairs of a corner and a cell beside it, at most 8, for kernels.
 
     corner_cells, corner_tiles  int64[m]  the corner, and the tile whose place it is
     beside_cells, beside_tiles  int64[m]  the cell beside it, and the tile whose place that is
@@ -31,7 +31,7 @@ class CornerTables(NamedTuple):
 
 
 def corner_tables(size: BoardSize, goal: Board) -> CornerTables:
-    """The tables of a goal."""
+    """Return the tables of a goal."""
     pairs = [
         (corner, beside)
         for corner in range(size.n_cells)

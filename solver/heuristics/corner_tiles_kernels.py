@@ -13,7 +13,10 @@ _at = np.uint64
 
 @borrowing_kernel
 def cells_that_make_way(tables: Any, board: Any) -> int:
-    """The cells, as bits, whose tile is in its place and has to move; tables: `CornerTables`, board: uint8[n_cells]."""
+    """Return the cells, as bits, whose tile is on its goal cell and has to move.
+
+    tables: `CornerTables`; board: uint8[n_cells].
+    """
     cells = 0
     for i in range(len(tables.corner_cells)):
         in_corner = np.int64(board[_at(tables.corner_cells[i])])
@@ -29,5 +32,5 @@ def cells_that_make_way(tables: Any, board: Any) -> int:
 
 @borrowing_kernel
 def corner_tiles(manhattan_tables: Any, tables: Any, board: Any) -> int:
-    """h of a board (uint8[n_cells]); tables: `ManhattanTables`, `CornerTables`."""
+    """Return h of a board (uint8[n_cells]); tables: `ManhattanTables`, `CornerTables`."""
     return manhattan(manhattan_tables, board) + 2 * popcount(cells_that_make_way(tables, board))

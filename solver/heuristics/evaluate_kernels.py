@@ -25,7 +25,7 @@ from solver.heuristics.walking_distance_kernels import walking_distance
 
 @borrowing_kernel
 def evaluate_one(tables: Any, code: int, board: Any) -> int:
-    """h of a board (uint8[n_cells]) by the heuristic of that code; tables: `HeuristicTables`."""
+    """Return h of a board (uint8[n_cells]) by the heuristic of that code; tables: `HeuristicTables`."""
     if code == MISPLACED:
         return misplaced(tables.goal_cells, board)
     if code == MANHATTAN:
@@ -49,7 +49,7 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
 
 @borrowing_kernel
 def evaluate(tables: Any, board: Any) -> int:
-    """The largest h of a board by the chosen heuristics."""
+    """Return the largest h of a board by the chosen heuristics."""
     h = 0
     for i in range(len(tables.codes)):
         h = max(h, evaluate_one(tables, tables.codes[i], board))

@@ -1,8 +1,7 @@
-"""The heuristics by name, and the arrays their kernels read.
+"""Heuristics by name, and the tables that their kernels read.
 
-A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`. Each has a room of its own: a NamedTuple of
-arrays with the function that fills it, and a file of kernels that turn a board into a number. `evaluate_kernels` asks
-those that were chosen.
+A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`. Each has a NamedTuple of arrays, the function
+that fills it, and a file of kernels that evaluate a board. `evaluate_kernels` evaluates those that were chosen.
 """
 
 import re
@@ -22,7 +21,7 @@ from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
 from solver.heuristics.mutual_cost import GroupTables, group_tables
 from solver.heuristics.walking_distance import WalkingTables, no_walking_tables, walking_tables
 
-# The code of each heuristic in the kernels, the cheapest first: that is the order they are asked in.
+# Codes of heuristics for kernels, in the order of evaluation: the cheapest first.
 (
     MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
 ) = range(9)  # fmt: skip
@@ -40,7 +39,7 @@ HEURISTICS = {
 
 
 class HeuristicTables(NamedTuple):
-    """What the kernels of the chosen heuristics read, for one board size and goal.
+    """Tables of the chosen heuristics for one board size and goal, for kernels.
 
     codes       int64[m]         the heuristics chosen, ascending
     goal_cells  int64[n_cells]   the cell of each tile in the goal, and of the blank
@@ -59,7 +58,7 @@ class HeuristicTables(NamedTuple):
 
 
 def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]:
-    """The names in `manhattan` or `max(walking-distance,linear-conflict)`. Raises `InputError`.
+    """Return the names in `manhattan` or `max(walking-distance,linear-conflict)`. Raises `InputError`.
 
     >>> parse_heuristic("max(misplaced, manhattan)")
     ('misplaced', 'manhattan')
@@ -76,9 +75,9 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
 
 
 def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> HeuristicTables:
-    """The tables of the heuristics of these names, which `parse_heuristic` returns.
+    """Return the tables of heuristics, by the names that `parse_heuristic` returns.
 
-    Raises `InputError` where one of them does not exist for boards of that size.
+    Raises `InputError` if one of them does not exist for boards of that size.
     """
     check_table_size(size)
     goal_cells = np.array([goal.index(tile) for tile in range(size.n_cells)], dtype=np.int64)

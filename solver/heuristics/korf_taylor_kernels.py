@@ -30,7 +30,7 @@ _at = np.uint64
 def korf_taylor(
     manhattan_tables: Any, conflict_tables: Any, last_move_tables: Any, corner_tables: Any, board: Any
 ) -> int:
-    """h of a board (uint8[n_cells]); tables: `ManhattanTables`, `LinearConflictTables`, `LastMoveTables`,
+    """Return h of a board (uint8[n_cells]); tables: `ManhattanTables`, `LinearConflictTables`, `LastMoveTables`,
     `CornerTables`.
     """
     # Step 1. Nothing to add to one move or none; see `last_move`.

@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.board_arrays import cell_distances
 from solver.heuristics.linear_conflict import COLUMNS, ROWS
 
 
 class LastMoveTables(NamedTuple):
-    """What the kernels read. An ending is a bit, from the lowest; there are 2 (on 2x2) to 12.
+    """Tables of the possible last moves, for kernels. An ending is a bit, from the lowest; there are 2 (on 2x2) to 12.
 
     detours_x  uint16[n_cells * n_cells]  where tile t on cell c is x, and makes two moves more, at t * n_cells + c
     detours_y  uint16[n_cells * n_cells]  the same for y
@@ -37,7 +38,7 @@ class LastMoveTables(NamedTuple):
 
 
 def endings(size: BoardSize, goal: Board) -> list[tuple[int, int]]:
-    """The pairs x, y of tiles whose moves, y's first, can end a solution."""
+    """Return the pairs x, y of tiles whose moves, y's first, can end a solution."""
     blank = goal.index(BLANK)
     return [
         (goal[x_cell], goal[y_cell])
@@ -48,22 +49,17 @@ def endings(size: BoardSize, goal: Board) -> list[tuple[int, int]]:
 
 
 def last_move_tables(size: BoardSize, goal: Board) -> LastMoveTables:
-    """The tables of a goal."""
+    """Return the tables of a goal."""
     n_cells = size.n_cells
     detours = np.zeros((2, n_cells, n_cells), dtype=np.uint16)
     leaves = np.zeros((2, 2, n_cells), dtype=np.uint16)
-    pairs = endings(size, goal)
+    pairs, distances = endings(size, goal), cell_distances(size)
     for ending, (x, y) in enumerate(pairs):
         for i, (tile, through) in enumerate([(x, goal.index(BLANK)), (y, goal.index(x))]):
             place = goal.index(tile)
             for cell in range(n_cells):
-                if _distance(size, cell, through) + 1 > _distance(size, cell, place):
+                if distances[cell, through] + 1 > distances[cell, place]:
                     detours[i, tile, cell] |= 1 << ending
             axis = COLUMNS if abs(place - through) == 1 else ROWS
             leaves[i, axis, tile] |= 1 << ending
     return LastMoveTables(detours[0].reshape(-1), detours[1].reshape(-1), leaves, (1 << len(pairs)) - 1)
-
-
-def _distance(size: BoardSize, cell: int, other: int) -> int:
-    (row, column), (other_row, other_column) = size.row_and_column(cell), size.row_and_column(other)
-    return abs(row - other_row) + abs(column - other_column)

@@ -12,7 +12,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
-    """Moves of the ending that adds least; an ending adds two where its bit is in `x_bits`, two where in `y_bits`."""
+    """Return the moves of the ending that adds least. Each of `x_bits` and `y_bits` adds two moves to its endings."""
     if (x_bits | y_bits) != all_endings:
         return 0
     return 2 if (x_bits & y_bits) != all_endings else 4
@@ -20,7 +20,7 @@ def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
 
 @borrowing_kernel
 def last_move(manhattan_tables: Any, tables: Any, board: Any) -> int:
-    """h of a board (uint8[n_cells]); tables: `ManhattanTables`, `LastMoveTables`."""
+    """Return h of a board (uint8[n_cells]); tables: `ManhattanTables`, `LastMoveTables`."""
     h = manhattan(manhattan_tables, board)
     # One move or none: there is no move before the last. (All tiles but one in place, and that one beside its own.)
     if h <= 1:

@@ -1,4 +1,4 @@
-"""Linear conflicts: tiles in their goal's line that stand in each other's way.
+"""Linear conflicts: tiles in their goal line that block each other.
 
 Two tiles in their goal's row, in the wrong order, cannot both stay in it: one has to leave the row and come back, two
 vertical moves that its Manhattan distance does not count. Of all tiles of a row that belong there, those that stay must
@@ -23,7 +23,7 @@ ROWS, COLUMNS = range(2)
 
 
 class LinearConflictTables(NamedTuple):
-    """What the kernels read. Axis 0 holds rows, axis 1 columns.
+    """Tables of linear conflicts, for kernels. Axis 0 holds rows, axis 1 columns.
 
     A line's code has a digit for each of its cells: 0 for the blank and tiles that belong into other lines, else the
     tile's place along the line, from 1. A board 6 wide has 7 ** 6 = 117,649 codes of rows.
@@ -49,7 +49,7 @@ class LinearConflictTables(NamedTuple):
 
 
 def linear_conflict_tables(size: BoardSize, goal: Board) -> LinearConflictTables:
-    """The tables of a goal."""
+    """Return the tables of a goal."""
     n_cells = size.n_cells
     place = [size.row_and_column(goal.index(tile)) for tile in range(n_cells)]
     parts = np.zeros((2, n_cells, n_cells), dtype=np.int32)
@@ -78,19 +78,19 @@ def linear_conflict_tables(size: BoardSize, goal: Board) -> LinearConflictTables
 
 
 def _spread_bits(step: int) -> list[int]:
-    """Each number of 6 bits, its bits `step` apart."""
+    """Return each number of 6 bits, with its bits `step` apart."""
     return [sum((bits >> i & 1) << i * step for i in range(6)) for bits in range(64)]
 
 
 def code_digits(length: int) -> npt.NDArray[np.int64]:
-    """The digits of each code of a line, shape (codes, length); the digit of the line's first cell comes first."""
+    """Return the digits of each code of a line, shape (codes, length), that of the line's first cell first."""
     codes = np.arange((length + 1) ** length)
     return np.stack([codes // (length + 1) ** along % (length + 1) for along in range(length)], axis=1)
 
 
 @cache
 def line_costs(length: int) -> npt.NDArray[np.uint8]:
-    """Twice the fewest tiles that must leave a line of that length (2 to 6 cells), by its code; read-only."""
+    """Return twice the fewest tiles that must leave a line of that length (2 to 6 cells), by its code; read-only."""
     digits = code_digits(length)
     # The longest increasing subsequence that ends in each cell, for all codes at once.
     longest = np.zeros(digits.shape, dtype=np.int64)
@@ -106,7 +106,7 @@ def line_costs(length: int) -> npt.NDArray[np.uint8]:
 
 @cache
 def line_conflicts(length: int) -> npt.NDArray[np.uint8]:
-    """The cells of a line of that length whose tiles are in a linear conflict, as bits, by its code; read-only."""
+    """Return the cells of a line whose tiles are in a linear conflict, as bits, by the line's code; read-only."""
     digits = code_digits(length)
     cells = np.zeros(len(digits), dtype=np.uint8)
     for first, last in itertools.combinations(range(length), 2):

@@ -12,7 +12,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def line_code(tables: Any, board: Any, axis: int, line: int) -> int:
-    """Where the cost of a row (axis 0) or column (axis 1) of a board is in `costs`."""
+    """Return the index in `costs` of a row (axis 0) or column (axis 1) of a board."""
     n_cells = len(board)
     code = tables.starts[_at(axis)]
     first = line * tables.width if axis == ROWS else line
@@ -24,7 +24,7 @@ def line_code(tables: Any, board: Any, axis: int, line: int) -> int:
 
 @borrowing_kernel
 def conflicts(tables: Any, board: Any) -> int:
-    """Moves for linear conflicts of a board (uint8[n_cells]), beyond the Manhattan distance.
+    """Return the moves for linear conflicts of a board (uint8[n_cells]), beyond the Manhattan distance.
 
     tables: `LinearConflictTables`.
     """
@@ -38,9 +38,9 @@ def conflicts(tables: Any, board: Any) -> int:
 
 @inlined_kernel
 def conflicts_after_move(tables: Any, board: Any, from_cell: int, to_cell: int) -> int:
-    """By how much `conflicts` changes when the tile on `from_cell` slides to the blank on the next cell, `to_cell`.
+    """Return the change of `conflicts`, -2, 0 or 2, when the tile on `from_cell` slides to the blank on `to_cell`.
 
-    -2, 0 or 2. The board (uint8[n_cells]) is that before the move, or that after it; it is not changed.
+    The board (uint8[n_cells]) is that before the move, or that after it; it is not changed.
 
     A tile that slides along a line passes no other, so that line keeps its conflicts. Across, it leaves one line and
     enters another, and at most one of these is its goal's: only that one is looked at.

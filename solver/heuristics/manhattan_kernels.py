@@ -11,7 +11,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def misplaced(goal_cells: Any, board: Any) -> int:
-    """Tiles that are not in their place; board: uint8[n_cells]."""
+    """Return the number of tiles that are not on their goal cell; board: uint8[n_cells]."""
     n = 0
     for cell in range(len(board)):
         tile = np.int64(board[_at(cell)])
@@ -21,7 +21,7 @@ def misplaced(goal_cells: Any, board: Any) -> int:
 
 @borrowing_kernel
 def manhattan(tables: Any, board: Any) -> int:
-    """The distances of all tiles from their places, in rows and columns; tables: `ManhattanTables`."""
+    """Return the sum of the tiles' distances from their goal cells, in rows and columns; tables: `ManhattanTables`."""
     h = 0
     n_cells = len(board)
     for cell in range(n_cells):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.board_arrays import neighbours_by_move
 from solver.heuristics.manhattan import manhattan_tables
 from solver.heuristics.mutual_cost_kernels import WORD_BITS, fill_excesses, fill_regions, fill_thirds, search_group
 
@@ -39,7 +40,7 @@ class GroupTables(NamedTuple):
 
 
 def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples: bool) -> GroupTables:
-    """The tables of a goal, empty for what is not asked for; triples need pairs too, and bring them.
+    """Return the tables of a goal. Those of heuristics that are not chosen are empty; triples include pairs.
 
     Raises `InputError` for triples of boards of more than 25 cells.
     """
@@ -58,12 +59,9 @@ def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples
 
 @lru_cache(maxsize=8)
 def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
-    """Half the excesses of all groups of `n_tiles` tiles, 2 or 3, one group behind the other."""
+    """Return half the excesses of all groups of `n_tiles` tiles, 2 or 3, group by group."""
     n_cells = size.n_cells
     pairs = group_excesses(size, goal, 2) if n_tiles == 3 else np.zeros(0, dtype=np.uint8)
-    neighbours = np.full((n_cells, 4), -1, dtype=np.int64)
-    for cell, near in enumerate(size.neighbours):
-        neighbours[cell, : len(near)] = near
     strides = n_cells ** np.arange(n_tiles - 1, -1, -1, dtype=np.int64)
     regions = np.empty(n_cells**n_tiles * n_cells, dtype=np.uint8)
     fill_regions(n_cells, size.width, n_tiles, regions)
@@ -75,14 +73,14 @@ def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
     for group, row in zip(groups, excesses, strict=True):
         tiles = np.array(group, dtype=np.int64)
         goal_cells = np.array([goal.index(tile) for tile in group], dtype=np.int64)
-        search_group(regions, neighbours, strides, goal_cells, goal.index(BLANK), seen, queue, distances)
+        search_group(regions, neighbours_by_move(size), strides, goal_cells, goal.index(BLANK), seen, queue, distances)
         fill_excesses(single, pairs, tiles, strides, n_cells, distances, row)
     return excesses.reshape(-1)
 
 
 @lru_cache(maxsize=8)
 def third_tiles(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
-    """Which tiles make a pair a triple with an excess, and where: see `GroupTables.thirds`."""
+    """Return `GroupTables.thirds`: the tiles and cells that make a pair a triple with an excess."""
     n_cells = size.n_cells
     n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)
     triples = list(itertools.combinations(range(1, n_cells), 3))

@@ -21,7 +21,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, board: Any) -> int:
-    """Manhattan distance and the most that disjoint groups of tiles add to it; board: uint8[n_cells].
+    """Return Manhattan distance plus the most that disjoint groups of tiles add to it; board: uint8[n_cells].
 
     manhattan_tables, groups  `ManhattanTables`, `GroupTables`
     with_triples              whether triples are chosen from besides pairs
@@ -82,7 +82,7 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
 
 @borrowing_kernel
 def third_bit(third: int, cell: int, n_cells: int) -> int:
-    """The place of (tile, cell) in a set of them, for tiles that can be the last of three."""
+    """Return the index of (tile, cell) in a set of them, for tiles that can be the last of three."""
     return (third - 3) * n_cells + cell
 
 
@@ -101,7 +101,7 @@ def fill_thirds(excesses: Any, third: int, n_cells: int, n_words: int, thirds: A
 
 @borrowing_kernel
 def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
-    """The largest sum of weights of groups no two of which share a tile, by branch and bound.
+    """Return the largest sum of weights of groups no two of which share a tile, by branch and bound.
 
     masks    int64[m]       the tiles of each of the first `n_groups` groups, one to three of them, tile t as bit t;
                             sorted on return, the heaviest first
@@ -149,7 +149,7 @@ def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
 def _best_of_component(
     masks: Any, weights: Any, n_groups: int, component: int, shares: Any, free: Any, sums: Any, places: Any
 ) -> int:
-    """Depth-first: the lowest free tile goes into each group it can, or into none.
+    """Search depth first: the lowest free tile goes into each group it can, or into none.
 
     At each depth `free` holds the tiles not decided upon, `sums` the weight so far, `places` the next group to try.
     """
@@ -221,7 +221,7 @@ def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Any) -> None:
 def search_group(
     regions: Any, neighbours: Any, strides: Any, goal_cells: Any, blank: int, seen: Any, queue: Any, distances: Any
 ) -> None:
-    """Moves of a group's tiles from each of its placements to the goal, by breadth-first search from there.
+    """Write the moves of a group's tiles from each of its placements to the goal, by breadth-first search from there.
 
     The blank goes about its region at no cost, and the least over its regions counts (Korf and Felner 2002).
 
@@ -268,7 +268,7 @@ def search_group(
 def fill_excesses(
     manhattan_tables: Any, pairs: Any, tiles: Any, strides: Any, n_cells: int, distances: Any, excesses: Any
 ) -> None:
-    """Half of what each placement needs above its tiles' Manhattan distances; 0 where a pair within needs as much.
+    """Write half of the moves each placement needs above Manhattan distance; 0 if a pair of it needs as many.
 
     The whole is even, as each move changes Manhattan distance by one.
 

@@ -31,7 +31,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class WalkingTable(NamedTuple):
-    """The distances of all counts, for lines of one length and the goal's blank in one of them.
+    """Distances of all counts, for lines of one length and the goal's blank in one of them.
 
     radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
     keys        int64[n_ids]               every line as a number, a digit a goal line; full ones first, then those with
@@ -63,7 +63,7 @@ class WalkingTables(NamedTuple):
 
 
 def walking_tables(size: BoardSize, goal: Board) -> WalkingTables:
-    """The tables of a goal; kept in memory, and in the cache folder, once made.
+    """Return the tables of a goal. They are kept in memory and in the cache folder.
 
     Raises `InputError` for a size whose counts are too many: 4x6, 5x6, 6x6 and 6x4, 6x5 have hundreds of millions and
     more.
@@ -85,7 +85,7 @@ def walking_tables(size: BoardSize, goal: Board) -> WalkingTables:
 
 
 def no_walking_tables() -> WalkingTables:
-    """Tables of the same types with nothing in them, for when the heuristic was not chosen."""
+    """Return empty tables of the same types, if the heuristic is not chosen."""
     empty = np.zeros(0, dtype=np.int64)
     ids, offsets, distances = empty.astype(np.int32), empty.astype(np.uint32), empty.astype(np.uint8)
     table = _read_only(WalkingTable(0, 0, 0, 0, empty, empty.copy(), ids, offsets, distances))
@@ -94,7 +94,7 @@ def no_walking_tables() -> WalkingTables:
 
 @lru_cache(maxsize=8)
 def walking_table(n_lines: int, n_in_line: int, blank_line: int) -> WalkingTable:
-    """The table for `n_lines` lines of `n_in_line` cells, the goal's blank in `blank_line`."""
+    """Return the table for `n_lines` lines of `n_in_line` cells, the goal's blank in `blank_line`."""
     table, n_states = _index_function(n_lines, n_in_line, blank_line)
     sources = [Path(__file__), Path(__file__).with_name("walking_distance_kernels.py")]
     path = cache_path("walking", f"{n_lines}-{n_in_line}-{blank_line}", sources)
@@ -116,7 +116,7 @@ def _read_only(table: WalkingTable) -> WalkingTable:
 
 
 def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[WalkingTable, int]:
-    """The table without its distances, and the number of its states.
+    """Return the table without its distances, and the number of its states.
 
     Whether the blank's line is still to come shows in the sum of `rest`: it is one below a multiple of the length.
     """
@@ -163,7 +163,7 @@ def _goal_rank(table: WalkingTable, n_lines: int, blank_line: int) -> int:
 
 
 def _search(table: WalkingTable, n_lines: int, n_states: int, goal: int) -> npt.NDArray[np.uint8]:
-    """Breadth-first search over all counts, level by level."""
+    """Search all counts breadth first, level by level."""
     distances = np.full(n_states, UNREACHED, dtype=np.uint8)
     distances[goal] = 0
     keys, rests = np.zeros((2, n_lines), dtype=np.int64)

@@ -13,7 +13,7 @@ _at = np.uint64
 
 @kernel
 def walking_distance(tables: Any, board: Any, width: int, height: int) -> int:
-    """Moves that the rows need, and those that the columns need; board: uint8[n_cells], tables: `WalkingTables`."""
+    """Return the moves that rows and columns need; board: uint8[n_cells], tables: `WalkingTables`."""
     vertical = walking_rank(tables.vertical, tables.row_keys, board, height, width, width, 1)
     horizontal = walking_rank(tables.horizontal, tables.column_keys, board, width, height, 1, width)
     h = 0
@@ -26,7 +26,7 @@ def walking_distance(tables: Any, board: Any, width: int, height: int) -> int:
 def walking_rank(
     table: Any, tile_keys: Any, board: Any, n_lines: int, n_in_line: int, line_step: int, cell_step: int
 ) -> int:
-    """The index of a board's counts in `distances`.
+    """Return the index of a board's counts in `distances`.
 
     table      `WalkingTable`
     tile_keys  int64[n_cells]  what each tile adds to the key of its line: the radix of its goal line; 0 for the blank
@@ -74,7 +74,7 @@ def unrank_lines(table: Any, n_lines: int, rank: int, keys: Any, rests: Any) -> 
 
 @kernel
 def rank_change(table: Any, keys: Any, rests: Any, blank_line: int, line: int, radix: int) -> int:
-    """How the rank changes when a tile whose key is `radix` goes from `line` to the blank's line beside it.
+    """Return the change of the rank when a tile whose key is `radix` goes from `line` to the blank's line beside it.
 
     What is left before the upper line and after the lower one stays as it is, so only these two change.
     """

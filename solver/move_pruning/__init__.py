@@ -1,1 +1,1 @@
-"""The machine that refuses moves by which a board would be reached twice."""
+"""Operator pruning FSM: it prunes moves by which a board would be reached twice."""

@@ -1,25 +1,25 @@
-"""Pruning duplicate moves with a finite-state machine (Taylor and Korf 1993).
+"""Pruning of duplicate operator sequences with a finite-state machine, an FSM (Taylor and Korf 1993).
 
-Two sequences of moves that have the same effect lead to the same board; a search needs but one of them. A sequence is a
-*duplicate* where another one has the same effect, is not longer, comes first (shorter, or as long and lexicographically
-smaller), and stays inside the rectangle that the blank visits, so that it can be played wherever the duplicate can,
-also at the borders of any board.
+Two sequences of moves that have the same effect lead to the same board; a search needs only one of them. A sequence is
+a *duplicate* if another one has the same effect, comes first (shorter, or as long and lexicographically smaller), and
+stays inside the rectangle that the blank visits. Then the other one can be played wherever the duplicate can, also at
+the borders of any board.
 
-Why no shortest solution is lost: of all shortest solutions of a board take the first in lexicographic order. If it held
-a duplicate, the sequence that comes before it could be played in its stead, and would give a solution that is shorter,
-or as long and smaller. So it holds none. And as the heuristic is admissible, it prunes none of its nodes either.
+Why no optimal solution is lost: take the lexicographically first of all optimal solutions of a board. If it contained a
+duplicate, the sequence that comes before it could be played instead, and would give a solution that is shorter, or as
+long and smaller. So it contains none. The heuristic is admissible, so it prunes none of its nodes either.
 
-Where all shortest solutions are wanted, a duplicate is only what a *shorter* sequence replaces: no shortest solution
-holds one, since it could be made shorter.
+If all optimal solutions are wanted, a duplicate is only a sequence that a *shorter* one replaces. No optimal solution
+contains one, since it could be made shorter.
 
-The machine reads moves and refuses one that completes a duplicate. It is the automaton of Aho and Corasick (1975) for
-the duplicates up to a length, minimised. Undoing the last move is the shortest of them. Neither the duplicates nor the
-argument know the size of the board, the goal, or where the blank begins: a machine serves them all. The argument holds
-for any subset of the duplicates, too.
+The FSM reads moves and prunes one that completes a duplicate. It is the automaton of Aho and Corasick (1975) for the
+duplicates up to a length, minimised. The shortest duplicate undoes the last move. Duplicates do not depend on the size
+of the board, the goal, or the blank's position, so one FSM serves all boards. The argument holds for any subset of the
+duplicates, too.
 
-How duplicates are found, length by length: play all sequences that hold no shorter duplicate, depth first, and hash
-their effects. Sort the hashes. Only few occur more than once: play all sequences again, and list those with such a
-hash. Compare the effects and boxes of the sequences in each group.
+Duplicates are found length by length: play all sequences that contain no shorter duplicate, depth first, and hash their
+effects. Sort the hashes. Only few occur more than once: play all sequences again, and list those with such a hash.
+Compare the effects and boxes of the sequences in each group.
 """
 
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize
+from solver.board_arrays import Int64s
 from solver.cache_file import cache_path, load_cached, save_cached
 from solver.move_pruning.move_pruning_kernels import (
     GRID,
@@ -44,30 +45,28 @@ from solver.move_pruning.move_pruning_kernels import (
     merge_states,
 )
 
-UP, LEFT, RIGHT, DOWN = range(4)
-REFUSED = -1
+PRUNED = -1
 START = 0
 
-# Longer duplicates prune ever less, and the machine outgrows the caches: see docs/decisions. On larger boards a node
-# costs more, and the searches are deeper.
+# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/decisions. On larger boards a node costs
+# more, and the searches are deeper.
 DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 17, 18
 MOST_CELLS_OF_DEFAULT = 16
-# Only that the last move is not undone: the search of the textbook.
+# Prunes only moves that undo the last one, as the textbook does.
 UNDO_LENGTH = 2
 
 # All duplicates of up to 12 moves, and all on boards of 5x5, stay inside a box of 5x5 cells.
 LONGEST_SIDE = 5
 
-Codes = npt.NDArray[np.int64]
 States = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class MoveMachine:
-    """Finite-state machine that refuses sequences of moves.
+class PruningFsm:
+    """Finite-state machine that prunes operator sequences.
 
     max_length  the longest duplicates
-    successors  int32[n, 4]: the state after each state and move of the blank, or REFUSED; START is the first state
+    successors  int32[n, 4]: the state after each state and move of the blank, or PRUNED; START is the first state
     """
 
     max_length: int
@@ -83,22 +82,22 @@ class MoveMachine:
         return len(self.successors)
 
 
-def machine_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False) -> MoveMachine:
-    """Return the machine for searches of boards of a size; with `plain` it only refuses to undo the last move.
+def fsm_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False) -> PruningFsm:
+    """Return the FSM for searches of boards of a size; with `plain` it prunes only moves that undo the last one.
 
-    `keeps_equals` as in `move_machine`.
+    `keeps_equals` as in `pruning_fsm`.
     """
     if plain:
-        return move_machine(UNDO_LENGTH, keeps_equals=keeps_equals)
+        return pruning_fsm(UNDO_LENGTH, keeps_equals=keeps_equals)
     is_large = size.n_cells > MOST_CELLS_OF_DEFAULT and not keeps_equals
-    return move_machine(LARGE_BOARD_LENGTH if is_large else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    return pruning_fsm(LARGE_BOARD_LENGTH if is_large else DEFAULT_LENGTH, keeps_equals=keeps_equals)
 
 
 @lru_cache(maxsize=4)
-def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> MoveMachine:
-    """Return the machine that refuses all duplicates of up to `max_length` moves, 2 to 18, inside a box of 5x5 cells.
+def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> PruningFsm:
+    """Return the FSM that prunes all duplicates of up to `max_length` moves, 2 to 18, inside a box of 5x5 cells.
 
-    It is kept in the cache folder once made. With `keeps_equals` it refuses only what a shorter sequence replaces.
+    It is kept in the cache folder. With `keeps_equals` it prunes only sequences that a shorter one replaces.
 
     Raises `ValueError` for another length.
     """
@@ -115,19 +114,19 @@ def move_machine(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False
     else:
         successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals)))
         save_cached(path, successors.tobytes())
-    successors.flags.writeable = False  # loaded and computed machines are then of one type to the compiler
-    return MoveMachine(max_length, successors)
+    successors.flags.writeable = False  # then the compiler gives loaded and computed FSMs the same type
+    return PruningFsm(max_length, successors)
 
 
-def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Codes]:
-    """Return the duplicates of each length that hold no shorter one, in at most LONGEST_SIDE rows and columns.
+def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int, Int64s]:
+    """Return the duplicates of each length that contain no shorter one, in at most LONGEST_SIDE rows and columns.
 
     They are codes of two bits a move, the first move highest, in ascending order.
     """
-    duplicates: dict[int, Codes] = {}
+    duplicates: dict[int, Int64s] = {}
     n_sequences = 1
     for length in range(1, max_length + 1):
-        # No sequence of the machine so far holds a shorter duplicate.
+        # No sequence that the FSM so far accepts contains a shorter duplicate.
         hashes, codes, lengths, n_sequences = _sequences_that_meet(_automaton(duplicates), length, n_sequences)
         order = np.lexsort((codes, lengths, hashes))
         hashes, codes, lengths = hashes[order], codes[order], lengths[order]
@@ -138,10 +137,10 @@ def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int,
     return duplicates
 
 
-def _sequences_that_meet(successors: States, length: int, n_before: int) -> tuple[Codes, Codes, Codes, int]:
-    """Return the sequences of up to `length` moves whose effect another one has: hashes of effects, codes, lengths.
+def _sequences_that_meet(successors: States, length: int, n_before: int) -> tuple[Int64s, Int64s, Int64s, int]:
+    """Return the sequences of up to `length` moves that share their effect: hashes of effects, codes, lengths.
 
-    The last value is the number of all sequences of which they were chosen; `n_before` is that of the length before.
+    The last value is the number of all sequences that were played; `n_before` is that of the length before.
     """
     keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
     # A sequence has at most four continuations. Memory that is not written is not taken.
@@ -156,7 +155,7 @@ def _sequences_that_meet(successors: States, length: int, n_before: int) -> tupl
     return hashes, codes, lengths, n_sequences
 
 
-def _repeated(hashes: Codes) -> tuple[Codes, int]:
+def _repeated(hashes: Int64s) -> tuple[Int64s, int]:
     """Return the hashes that occur more than once, and how often all of them occur together. Sorts `hashes`."""
     hashes.sort()
     is_repeated = hashes[1:] == hashes[:-1]
@@ -164,7 +163,7 @@ def _repeated(hashes: Codes) -> tuple[Codes, int]:
     return repeated, int(is_repeated.sum()) + len(repeated)
 
 
-def _table_of(hashes: Codes) -> tuple[npt.NDArray[np.uint8], Codes]:
+def _table_of(hashes: Int64s) -> tuple[npt.NDArray[np.uint8], Int64s]:
     """Return the filter and the table of hashes that `list_sequences` reads."""
     filter_bits = np.zeros(N_FILTER_BITS // 8, dtype=np.uint8)
     table = np.full(_table_size(len(hashes)), NO_ENTRY, dtype=np.int64)
@@ -177,7 +176,7 @@ def _table_size(n_entries: int) -> int:
     return 1 << (2 * n_entries + 1).bit_length()
 
 
-def _automaton(duplicates: dict[int, Codes]) -> States:
+def _automaton(duplicates: dict[int, Int64s]) -> States:
     """Return the automaton of Aho and Corasick. Its state is the longest proper prefix of a duplicate just read.
 
     States are numbered breadth first, so that those visited most are near each other.
@@ -194,7 +193,7 @@ def _automaton(duplicates: dict[int, Codes]) -> States:
 
 
 def _minimised(successors: States) -> States:
-    """Return the smallest machine that refuses the same sequences."""
+    """Return the smallest FSM that prunes the same sequences."""
     classes = np.arange(len(successors), dtype=np.int32)
     table = np.empty(_table_size(len(successors)), dtype=np.int32)
     while merge_states(successors, classes, table):
@@ -204,4 +203,4 @@ def _minimised(successors: States) -> States:
     number = np.empty(len(first), dtype=np.int32)
     number[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     representatives = successors[np.sort(first)]
-    return np.where(representatives < 0, REFUSED, number[merged][representatives]).astype(np.int32)
+    return np.where(representatives < 0, PRUNED, number[merged][representatives]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Kernels that find duplicate sequences of moves, and that make the finite-state machine that refuses them.
+"""Kernels that find duplicate sequences of moves, and that make the finite-state machine (FSM) that prunes them.
 
 A sequence is a code: two bits a move of the blank, the first move highest; 0 up, 1 left, 2 right, 3 down. Sequences are
 played on a grid without borders. The *effect* of a sequence is which piece ends where, the blank among them. Its hash
@@ -49,9 +49,9 @@ def list_sequences(
     codes: Any,
     lengths: Any,
 ) -> int:
-    """List the sequences that a machine accepts, of `length` moves and of 2, 4, ... fewer. Returns how many.
+    """List the sequences that an FSM accepts, of `length` moves and of 2, 4, ... fewer. Returns how many.
 
-    successors    int32[n_states, 4]  the machine; a negative entry refuses the move
+    successors    int32[n_states, 4]  the FSM; a negative entry prunes the move
     longest_side  most rows and most columns that the blank may visit
     keys          int64[2 * GRID * GRID]  random numbers of 31 bits, for the cell a piece came from and the one it is on
     filter_bits, table  as `fill_table` makes them, to list only sequences with the hashes there; empty to list all
@@ -77,7 +77,7 @@ def list_sequences(
             if depth >= 0:
                 grid[blank], grid[cells[depth]] = grid[cells[depth]], MIDDLE
             continue
-        # Step 2. Try a move: whether the machine and the box allow it, and its effect.
+        # Step 2. Try a move: whether the FSM and the box allow it, and its effect.
         next_moves[depth] += 1
         state = successors[states[depth], move]
         target = _target(blank, move)

@@ -48,6 +48,7 @@ from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
+from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.catalogue_round_kernels import CatalogueStages
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
 from solver.engine.frontier import FrontierLimits
@@ -55,8 +56,7 @@ from solver.engine.ida_star import IdaStar
 from solver.engine.subtrees import search_subtrees, upper_tree
 from solver.engine.unit_tables import Heuristic, UnitTables
 from solver.engine.wide_round_kernels import WideStages
-from solver.graph_search.graph_search import A_STAR, GREEDY, WEIGHTED_A_STAR
-from solver.move_pruning.move_pruning import move_machine
+from solver.move_pruning.move_pruning import pruning_fsm
 from tests.faults.watched import Case, watched
 from tests.naive.boards_and_tables import naive_moves
 from tests.tables import table_file
@@ -210,7 +210,7 @@ def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
     heuristic = Heuristic(database.lookup_tables, database.views(database.goal))
     for kind, stages in KINDS.items():
         engine = database_engine(
-            database.size, [heuristic], move_machine(8), source=str(database.path), rounds=(kind, SCALAR)
+            database.size, [heuristic], pruning_fsm(8), source=str(database.path), rounds=(kind, SCALAR)
         )
         if isinstance(engine.stages, stages):
             yield kind, engine
@@ -327,7 +327,7 @@ def _searched_as_subtrees(trial: Trial) -> str:
     threshold = max(1, database.probe(board).maximum)
     for _ in range(4):
         upper = upper_tree(
-            board, database.goal, database.size, threshold, ida_star.engine.machine, lower_bounds_by([database]),
+            board, database.goal, database.size, threshold, ida_star.engine.fsm, lower_bounds_by([database]),
             lambda _depth, h: np.full(len(h), len(h) < 30),
         )  # fmt: skip
         if upper.tiles is not None:

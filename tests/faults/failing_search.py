@@ -27,7 +27,7 @@ from solver import solve as solver_module
 from solver.engine import ida_star as ida_star_module
 from solver.engine import search_result as result_module
 from solver.engine import stack as stack_module
-from solver.engine import subtree_list as division_module
+from solver.engine import subtree_list
 from solver.engine import work as work_module
 from solver.engine import worker_pool as worker_pool_module
 from solver.engine.engine import Engine
@@ -132,7 +132,7 @@ class Faults:
                 (ida_star_module, "_SMALL_NODES", 1),
                 (stack_module, "_SLICE_NODES", 100),
                 (checkpoint_module, "DIVIDE_ABOVE", 5),
-                (division_module, "_NODES_PER_UPPER", 20),
+                (subtree_list, "_NODES_PER_UPPER", 20),
             ):
                 stack.enter_context(mock.patch.object(module, name, value))
             yield

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from pdb_core.puzzle import Board
 from pdb_query import Database
-from solver.move_pruning.move_pruning import START, MoveMachine
+from solver.move_pruning.move_pruning import START, PruningFsm
 
 
 def naive_prefixes(
@@ -12,7 +12,7 @@ def naive_prefixes(
     threshold: int,
     is_upper: Callable[[int, int], bool],
     database: Database,
-    machine: MoveMachine,
+    machine: PruningFsm,
 ) -> tuple[int, int, list[bytes]]:
     """Return the generated and expanded nodes for which `is_upper(depth, h)`, and the paths of the nodes below them."""
     paths: list[bytes] = []

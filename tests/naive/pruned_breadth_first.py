@@ -18,11 +18,11 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.puzzle import BoardSize
-from solver.move_pruning.move_pruning import START, MoveMachine
+from solver.move_pruning.move_pruning import START, PruningFsm
 from tests.naive.pruned_breadth_first_kernels import advance_plain, advance_with_machine
 
 
-def machine_depth_counts(machine: MoveMachine, size: BoardSize, start_cell: int) -> list[int]:
+def machine_depth_counts(machine: PruningFsm, size: BoardSize, start_cell: int) -> list[int]:
     """How many boards the machine lets a breadth-first search find at each depth; the blank of the start on a cell."""
     n_boards = math.factorial(size.n_cells) // 2
     boards, states = np.array([start_cell], dtype=np.int32), np.array([START], dtype=np.int32)

@@ -20,7 +20,7 @@ from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
 from solver.engine.subtrees import upper_tree
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, move_machine
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
 from tests.naive.prefixes import naive_prefixes
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
@@ -111,7 +111,7 @@ def test_boards_that_need_no_search_are_answered() -> None:
 
 @pytest.mark.tiny
 def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
-    machine = move_machine(DEFAULT_LENGTH)
+    machine = pruning_fsm(DEFAULT_LENGTH)
     with database_for("3,5/2,4/1", "3x2") as database:
         for board in solvable_boards(database.size, database.goal, 10, 2):
             threshold = database.probe(board).maximum + 4

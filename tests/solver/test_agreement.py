@@ -11,8 +11,9 @@ import pytest
 
 from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver import GRAPH_SEARCHES, GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool
+from solver import GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool
 from solver.engine.worker_pool import in_parallel
+from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests.solving import S4
 from tests.tables import table_file
 
@@ -187,19 +188,3 @@ def test_lengths_of_some_of_random1000_are_those_of_the_file(partition: str, enc
 def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: str) -> None:
     database = open_database(table_file(partition, "4x4", encoding=encoding))  # type: ignore[arg-type]
     check_random1000(database, Solver(database, plain=encoding == "bytes" and partition == "663"), range(1, 1001))
-
-
-@pytest.mark.slow
-def test_lengths_of_random1000_are_found_by_a_star_too() -> None:
-    database = open_database(table_file("78", "4x4", encoding="bits"))
-    solver = GraphSolver(S4, blank_last(S4), search="a-star", databases=[database])
-    check_random1000(database, solver, range(1, 1001))
-
-
-@pytest.mark.slow
-def test_shallow_boards_of_random1000_have_their_lengths_without_tables() -> None:
-    solver = GraphSolver(S4, blank_last(S4), search="bidirectional", memory_limit_bytes=4_000_000_000)
-    near = [instance for instance in read_instances("random1000", None) if (instance.optimal_length or 99) <= 38]
-    assert len(near) == 8
-    for instance in near:
-        assert solver.solve(instance.board).length == instance.optimal_length

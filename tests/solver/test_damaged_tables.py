@@ -14,11 +14,11 @@ from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board
 from pdb_query import Database, open_database
 from solver import Checkpoint, GraphSolver, Iteration, Limits
-from solver.engine import subtree_list as division
+from solver.engine import subtree_list
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import Heuristic
-from solver.move_pruning.move_pruning import move_machine
+from solver.move_pruning.move_pruning import pruning_fsm
 from tests import ROOT
 from tests.faults.damaged_tables import OUTCOMES, READERS
 from tests.pdb_query.test_descent import with_table_bytes
@@ -83,7 +83,7 @@ def test_distance_of_the_wrong_parity_is_refused() -> None:
             with pytest.raises(TableFileDamagedError, match="no distance"):
                 database.probe(board)
             ida_star = IdaStar(
-                database_engine(S3, [Heuristic(database.lookup_tables, database.views())], move_machine(8))
+                database_engine(S3, [Heuristic(database.lookup_tables, database.views())], pruning_fsm(8))
             )
             with pytest.raises(TableFileDamagedError, match="contradicts"):
                 ida_star.search(board, Limits(nodes=100_000))
@@ -101,7 +101,7 @@ def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
 def test_threshold_below_a_sum_is_refused() -> None:
     """Such a node would have a negative slack, which would overwrite its moves."""
     with database_for(PARTITION, "3x3") as database:
-        ida_star = IdaStar(database_engine(S3, [Heuristic(database.lookup_tables, database.views())], move_machine(8)))
+        ida_star = IdaStar(database_engine(S3, [Heuristic(database.lookup_tables, database.views())], pruning_fsm(8)))
         roots = ida_star.engine.roots(solvable_boards(S3, database.goal, 1, 5))
         with ida_star.stacks.borrowed() as stack, pytest.raises(TableFileDamagedError, match="contradicts"):
             stack.begin(roots, 0, int(roots.h[0]) - 2)
@@ -110,24 +110,24 @@ def test_threshold_below_a_sum_is_refused() -> None:
 def test_shares_of_subtrees_are_finite() -> None:
     """In damaged tables a threshold may have any number of times the nodes of the one before."""
     moves_left, h = np.array([600, 590, 90]), np.array([90, 90, 90])
-    shares = division.shares_of(moves_left, h, 1e8)
+    shares = subtree_list.shares_of(moves_left, h, 1e8)
     assert np.isfinite(shares).all()
     assert shares.sum() == pytest.approx(1)
     assert list(shares) == sorted(shares, reverse=True)
-    small = division.shares_of(np.array([14, 12, 10]), np.array([10, 10, 8]), 6.0)
+    small = subtree_list.shares_of(np.array([14, 12, 10]), np.array([10, 10, 8]), 6.0)
     weights = np.array([6.0**2, 6.0**1, 6.0**1 * np.exp(0.05 * 1 * -2)])
     assert small == pytest.approx(weights / weights.sum())
 
 
 def test_upper_part_of_a_threshold_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """The nodes counted before may be wrong in damaged tables."""
-    monkeypatch.setattr(division, "_MOST_UPPER", 1000)
+    monkeypatch.setattr(subtree_list, "_MOST_UPPER", 1000)
     with database_for("555", "4x4", encoding="bits") as database:
         board = solvable_boards(S4, database.goal, 1, 5)[0]
         h = database.probe(board).maximum
-        ida_star = IdaStar(database_engine(S4, [Heuristic(database.lookup_tables, database.views())], move_machine(8)))
+        ida_star = IdaStar(database_engine(S4, [Heuristic(database.lookup_tables, database.views())], pruning_fsm(8)))
         checkpoint = Checkpoint()
         checkpoint.finished = (Iteration(h + 12, 100, 40, 0.1), Iteration(h + 14, 60_000_000, 30_000_000, 1.0))
-        divided = division.divide(ida_star.stacks, board, h + 16, checkpoint)
+        divided = subtree_list.divide(ida_star.stacks, board, h + 16, checkpoint)
         assert divided is not None
         assert divided.known.expanded <= 3000

@@ -1,6 +1,5 @@
 """Thresholds searched breadth first near the root: the same lengths as IDA*, whatever is kept in memory."""
 
-import threading
 
 import pytest
 
@@ -14,9 +13,8 @@ from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.subtree_list import SubtreeWork
 from solver.engine.unit_tables import Heuristic
-from solver.move_pruning.move_pruning import move_machine
+from solver.move_pruning.move_pruning import pruning_fsm
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, hard_board, node_counts, share, solvable_boards
 
@@ -35,7 +33,7 @@ def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def engine_for(database: Database, kind: str = VECTOR, batch: int = 64, max_duplicate: int = 12) -> Engine:
     heuristics = [Heuristic(database.lookup_tables, database.views(database.goal))]
-    return database_engine(database.size, heuristics, move_machine(max_duplicate), rounds=(kind, SCALAR), batch=batch)
+    return database_engine(database.size, heuristics, pruning_fsm(max_duplicate), rounds=(kind, SCALAR), batch=batch)
 
 
 def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
@@ -103,16 +101,6 @@ def test_lengths_of_8_puzzle_boards_are_optimal(n_nodes: int, encoding: Encoding
                 assert checked_length(ida_star, board) == distances[board]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("small_thresholds")
-def test_lengths_of_all_8_puzzle_boards_are_optimal() -> None:
-    with database_for(*PARTITIONS[S3], encoding="bits") as database:
-        engine = engine_for(database)
-        ida_star = IdaStar(engine, frontier_limits=keeping(engine, 60))
-        for board, distance in naive_distances(S3, blank_last(S3)).items():
-            assert checked_length(ida_star, board) == distance
-
-
 @pytest.mark.usefixtures("small_thresholds")
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(("size", "n_boards"), [(S43, 12), (S4, 12)])
@@ -133,7 +121,7 @@ def test_lengths_of_larger_boards_are_those_of_ida_star(
 @pytest.mark.usefixtures("small_thresholds")
 @pytest.mark.parametrize("names", [["manhattan"], ["linear-conflict"], ["walking-distance"], ["misplaced"]])
 def test_heuristics_without_tables_have_frontiers(names: list[str]) -> None:
-    engine = heuristic_engine(S3, blank_last(S3), names, move_machine())
+    engine = heuristic_engine(S3, blank_last(S3), names, pruning_fsm())
     ida_star = IdaStar(engine, frontier_limits=keeping(engine, 500))
     distances = naive_distances(S3, blank_last(S3))
     for board in sorted(distances)[::9973]:
@@ -204,24 +192,6 @@ def test_a_checkpoint_keeps_what_is_searched_below_the_frontier(monkeypatch: pyt
         last = result.iterations[-1]
         assert checkpoint.finished[-1].threshold == last.threshold - 2
         assert sum(at.generated for at in checkpoint.finished) == whole.generated - whole.iterations[-1].generated
-
-
-@pytest.mark.usefixtures("small_thresholds")
-def test_workers_search_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = set()
-    real = SubtreeWork.search
-
-    def noting(part: SubtreeWork, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        threads.add(threading.get_ident())
-        return real(part, pause_at, max_nodes, at_goal)
-
-    monkeypatch.setattr(SubtreeWork, "search", noting)
-    with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(2) as pool:
-        engine = engine_for(database)
-        IdaStar(engine, frontier_limits=keeping(engine, 20_000)).search(
-            hard_board(), Limits(nodes=3_000_000), pool=pool
-        )
-    assert len(threads) == 3
 
 
 def test_frontier_limits_choose_what_fits() -> None:

@@ -11,19 +11,19 @@ import pytest
 from pdb_core.errors import GoalError, InputError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
 from pdb_query import read_instances
-from solver import HeuristicSolver, Iteration, Limits, WorkerPool, replay
+from solver import HeuristicSolver, Limits, WorkerPool, replay
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, move_machine
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, pruning_fsm
 from solver.textbook import UNDOING
 from solver.textbook import ida_star as textbook_ida_star
 from tests import ROOT
-from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_shortest_solutions
-from tests.solving import S3, S4, hard_board, node_counts, share, solvable_boards
+from tests.naive.boards_and_tables import naive_distances, naive_manhattan
+from tests.solving import S3, S4, node_counts, share
 
 GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
@@ -35,7 +35,7 @@ CHOSEN = [*((name,) for name in NAMES), tuple(NAMES)]
 def ida_star_for(
     size: BoardSize, goal: Board, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
 ) -> IdaStar:
-    machine = move_machine(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    machine = pruning_fsm(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
     return IdaStar(heuristic_engine(size, goal, names, machine), operator_order=plain)
 
 
@@ -56,24 +56,6 @@ def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[
     boards = list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]
     for board, distance in share(boards, 8):
         assert len(solved(searcher, board, goal, size).tiles or ()) == distance
-
-
-@pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.parametrize("names", CHOSEN)
-@pytest.mark.parametrize(
-    ("size", "goal"),
-    [
-        (S3, blank_last(S3)),
-        (S3, CENTRE),
-        (BoardSize(2, 4), (1, 2, 3, 0, 4, 5, 6, 7)),
-        (BoardSize(4, 2), tuple(range(8))),
-    ],
-)
-def test_lengths_of_samples_are_shortest(size: BoardSize, goal: Board, names: tuple[str, ...], plain: bool) -> None:
-    searcher = ida_star_for(size, goal, names, plain=plain)
-    distances = naive_distances(size, goal)
-    for board in solvable_boards(size, goal, 25, 5):
-        assert len(solved(searcher, board, goal, size).tiles or ()) == distances[board]
 
 
 def moved_at_random(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
@@ -150,37 +132,7 @@ def test_boards_larger_than_6x6_are_refused() -> None:
         ida_star_for(size, blank_last(size), ["manhattan"])
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
-def test_all_shortest_solutions_are_counted(name: str) -> None:
-    size = BoardSize(3, 2)
-    goal = blank_last(size)
-    searcher = ida_star_for(size, goal, [name], keeps_equals=True)
-    for board, n_solutions in share(list(naive_shortest_solutions(size, goal).items())[::9], 4):
-        listed: list[tuple[int, ...]] = []
-        result = searcher.search(board, finds_all=True, listed=listed.append)
-        assert result.n_solutions == n_solutions == len(set(listed)) == len(listed)
-        assert result.is_complete
-
-
 # Limits
-
-
-@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
-def test_limits_of_nodes_are_kept(name: str) -> None:
-    searcher = ida_star_for(S4, blank_last(S4), [name])
-    result = searcher.search(hard_board(), Limits(nodes=100_000))
-    assert result.tiles is None
-    assert 100_000 <= result.generated < 100_004
-    assert result.h <= result.iterations[-1].threshold <= 80
-
-
-@pytest.mark.parametrize("name", ["manhattan", "linear-conflict"])
-def test_limits_of_seconds_are_kept(name: str) -> None:
-    searcher = ida_star_for(S4, blank_last(S4), [name])
-    start = time.perf_counter()
-    assert searcher.search(hard_board(), Limits(seconds=0.2)).tiles is None
-    assert time.perf_counter() - start < 1.5
 
 
 def test_slices_of_a_slow_heuristic_are_short() -> None:
@@ -193,23 +145,6 @@ def test_slices_of_a_slow_heuristic_are_short() -> None:
     searcher.search(board, Limits(seconds=1), report=lambda _iteration: told.append(time.perf_counter()))
     # Some 60 ms each on a machine that is not busy: half a million nodes, as of other heuristics, take seconds.
     assert len(told) > 5
-
-
-@pytest.mark.parametrize("name", ["manhattan", "misplaced"])
-def test_report_is_told_and_ctrl_c_ends_the_search(name: str) -> None:
-    told: list[Iteration] = []
-
-    def report(iteration: Iteration) -> None:
-        told.append(iteration)
-        if len(told) == 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ida_star_for(S4, blank_last(S4), [name]).search(hard_board(), report=report)
-    thresholds = [iteration.threshold for iteration in told]
-    assert thresholds == sorted(thresholds)
-    assert len(told) == 5
-    assert told[-1].generated > 0
 
 
 # Threads
@@ -230,15 +165,6 @@ def test_helpers_change_neither_lengths_nor_finished_thresholds(n_workers: int, 
         replay(board, shared.tiles, goal, S4)
         assert len(shared.tiles) == len(alone.tiles or ())
         assert node_counts(shared.iterations[:-1]) == node_counts(alone.iterations[:-1])
-
-
-@pytest.mark.usefixtures("tiny_slices")
-def test_limits_end_a_shared_search() -> None:
-    searcher = ida_star_for(S4, blank_last(S4), ["manhattan"])
-    with WorkerPool(2) as pool:
-        result = searcher.search(hard_board(), Limits(nodes=500_000), pool=pool)
-    assert result.tiles is None
-    assert result.generated < 600_000
 
 
 # Published boards

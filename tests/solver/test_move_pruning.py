@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
-from solver.engine.layout import MACHINE_MASK
+from pdb_core.puzzle import BoardSize, parse_size
+from solver.engine.layout import FSM_STATE_MASK
 from solver.move_pruning import move_pruning
 from solver.move_pruning.move_pruning import (
     DEFAULT_LENGTH,
     LARGE_BOARD_LENGTH,
     LONGEST_SIDE,
-    REFUSED,
+    PRUNED,
     START,
     find_duplicates,
-    machine_for,
-    move_machine,
+    fsm_for,
+    pruning_fsm,
 )
 from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from tests.naive import boards_and_tables as naive
@@ -40,11 +40,11 @@ def words_of(duplicates: dict[int, np.ndarray]) -> list[str]:
     ]
 
 
-def accepts(machine: move_pruning.MoveMachine, word: str) -> bool:
+def accepts(machine: move_pruning.PruningFsm, word: str) -> bool:
     state = START
     for letter in word:
         state = int(machine.successors[state, LETTERS.index(letter)])
-        if state == REFUSED:
+        if state == PRUNED:
             return False
     return True
 
@@ -102,7 +102,7 @@ def test_long_duplicates_have_an_earlier_sequence_inside_their_boxes(n_words: in
 @pytest.mark.parametrize("n_words", [60, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> None:
     """They begin as a duplicate does, and end with another move."""
-    machine = move_machine(LARGE_BOARD_LENGTH)
+    machine = pruning_fsm(LARGE_BOARD_LENGTH)
     n_tested = 0
     for duplicate in sample(duplicates_of(LARGE_BOARD_LENGTH), n_words):
         for letter in LETTERS:
@@ -116,7 +116,7 @@ def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> N
 
 @pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
 def test_each_duplicate_is_refused_at_its_last_move(max_length: int) -> None:
-    machine = move_machine(max_length)
+    machine = pruning_fsm(max_length)
     for word in duplicates_of(max_length):
         assert accepts(machine, word[:-1])
         assert not accepts(machine, word)
@@ -124,15 +124,15 @@ def test_each_duplicate_is_refused_at_its_last_move(max_length: int) -> None:
 
 def test_large_boards_have_longer_duplicates_unless_all_solutions_are_wanted() -> None:
     size, large = parse_size("4x4"), parse_size("5x5")
-    assert machine_for(size).max_length == machine_for(large, keeps_equals=True).max_length == DEFAULT_LENGTH
-    assert machine_for(large).max_length == LARGE_BOARD_LENGTH
-    assert machine_for(large, plain=True).n_states == machine_for(size, plain=True).n_states == 5
+    assert fsm_for(size).max_length == fsm_for(large, keeps_equals=True).max_length == DEFAULT_LENGTH
+    assert fsm_for(large).max_length == LARGE_BOARD_LENGTH
+    assert fsm_for(large, plain=True).n_states == fsm_for(size, plain=True).n_states == 5
 
 
 def test_numbers_of_states_fit_their_bits() -> None:
     # 18 moves have 1,794,200.
-    assert move_machine(LARGE_BOARD_LENGTH).n_states == 570_886
-    assert MACHINE_MASK > 1_794_200
+    assert pruning_fsm(LARGE_BOARD_LENGTH).n_states == 570_886
+    assert FSM_STATE_MASK > 1_794_200
 
 
 def is_inside(inner: tuple[int, int, int, int], outer: tuple[int, int, int, int]) -> bool:
@@ -146,7 +146,7 @@ def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(m
     def place(word: str) -> tuple[int, list[int]]:
         return len(word), [LETTERS.index(letter) for letter in word]
 
-    machine = move_machine(max_length)
+    machine = pruning_fsm(max_length)
     duplicates = {word: naive.naive_effect(word) for word in words_of(find_duplicates(max_length))}
     effects = {effect for effect, _box in duplicates.values()}
     accepted: dict[naive.Effect, list[tuple[str, tuple[int, int, int, int]]]] = {(): [("", (0, 0, 0, 0))]}
@@ -161,40 +161,10 @@ def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(m
         assert any(place(other) < place(word) and is_inside(inner, box) for other, inner in accepted[effect]), word
 
 
-@pytest.mark.tiny
-def test_every_refused_sequence_has_an_accepted_replacement() -> None:
-    """Of all sequences of up to 8 moves: as long or shorter, with the same effect, and playable at the same borders."""
-    machine = move_machine()
-    accepted: dict[naive.Effect, list[tuple[int, int, int, int]]] = {}
-    for length in range(9):
-        refused = []
-        for letters in itertools.product(LETTERS, repeat=length):
-            word = "".join(letters)
-            effect, box = naive.naive_effect(word)
-            if accepts(machine, word):
-                accepted.setdefault(effect, []).append(box)
-            else:
-                refused.append((word, effect, box))
-        for word, effect, box in refused:
-            assert any(is_inside(inner, box) for inner in accepted.get(effect, [])), word
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("max_length", [2, 6, 7, 8, 12])
-def test_machine_refuses_exactly_the_sequences_that_hold_a_duplicate(max_length: int) -> None:
-    """Of up to 8 moves, which hold none of the longer duplicates."""
-    machine = move_machine(max_length)
-    duplicates = naive.naive_duplicates(min(max_length, 8))
-    for length in range(9):
-        for letters in itertools.product(LETTERS, repeat=length):
-            word = "".join(letters)
-            assert accepts(machine, word) == (not any(duplicate in word for duplicate in duplicates)), word
-
-
 @pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12, pytest.param(14, marks=pytest.mark.slow)])
 def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
     """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`."""
-    machine = move_machine(max_length)
+    machine = pruning_fsm(max_length)
     duplicates = find_duplicates(max_length)
     codes, states = np.zeros(1, dtype=np.int64), np.array([START])
     for n_moves in range(1, max_length + 1):
@@ -204,7 +174,7 @@ def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -
         for length, words in duplicates.items():
             if length <= n_moves:
                 ends_in_duplicate |= np.isin(codes & ((1 << 2 * length) - 1), words)
-        assert ((states == REFUSED) == ends_in_duplicate).all()
+        assert ((states == PRUNED) == ends_in_duplicate).all()
         codes, states = codes[~ends_in_duplicate], states[~ends_in_duplicate]
     all_but_first = np.searchsorted(codes_before, codes & ((1 << 2 * (max_length - 1)) - 1))
     assert (states == states_before[all_but_first]).all()
@@ -219,10 +189,10 @@ def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -
 )
 def test_machine_is_minimal(max_length: int) -> None:
     """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
-    rows = [tuple(row) for row in move_machine(max_length).successors.tolist()]
+    rows = [tuple(row) for row in pruning_fsm(max_length).successors.tolist()]
     reached, to_do = {START}, [START]
     while to_do:
-        new = set(rows[to_do.pop()]) - reached - {REFUSED}
+        new = set(rows[to_do.pop()]) - reached - {PRUNED}
         reached |= new
         to_do += new
     assert len(reached) == len(rows)
@@ -230,38 +200,10 @@ def test_machine_is_minimal(max_length: int) -> None:
     # What tells states apart tells them apart within the length of a duplicate, at most.
     kinds = [0] * len(rows)
     for _length in range(max_length):
-        looks = [tuple(REFUSED if state == REFUSED else kinds[state] for state in row) for row in rows]
+        looks = [tuple(PRUNED if state == PRUNED else kinds[state] for state in row) for row in rows]
         numbers = {look: number for number, look in enumerate(sorted(set(looks)))}
         kinds = [numbers[look] for look in looks]
     assert len(set(kinds)) == len(rows)
-
-
-def boards_reached(size: BoardSize, max_length: int) -> dict[Board, int]:
-    """Depths at which a breadth-first search that moves only as the machine allows comes to each board first.
-
-    A board is entered with every state of the machine that a shortest way to it ends in, where `machine_bfs` keeps one.
-    """
-    successors = move_machine(max_length).successors.tolist()
-    depths = {blank_last(size): 0}
-    layer = {(blank_last(size), START)}
-    for depth in itertools.count(1):
-        following = set()
-        for board, state in layer:
-            for _tile, near in naive.naive_moves(board, size):
-                new = successors[state][LETTERS.index(naive.naive_letter(board, near))]
-                if new != REFUSED and depths.setdefault(near, depth) == depth:
-                    following.add((near, new))
-        if not following:
-            return depths
-        layer = following
-    raise AssertionError
-
-
-@pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
-@pytest.mark.parametrize("size", ["2x2", "2x3", "3x2", "3x3", "2x4", "4x2"])
-def test_no_board_is_lost_and_none_is_found_later(size: str, max_length: int) -> None:
-    board_size = parse_size(size)
-    assert boards_reached(board_size, max_length) == naive.naive_distances(board_size, blank_last(board_size))
 
 
 def starts(size: str) -> list[tuple[BoardSize, int]]:
@@ -283,7 +225,7 @@ def test_plain_search_counts_the_boards_that_the_naive_one_finds(size: str) -> N
 @pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
 @pytest.mark.parametrize("max_length", [2, 8, 12])
 def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: int) -> None:
-    machine = move_machine(max_length)
+    machine = pruning_fsm(max_length)
     for board_size, cell in starts(size):
         assert machine_depth_counts(machine, board_size, cell) == plain_depth_counts(board_size, cell), cell
 
@@ -292,7 +234,7 @@ def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: in
 @pytest.mark.parametrize(("size", "longest"), [("2x4", 36), ("4x2", 36), ("3x3", 31), ("2x5", 55), ("5x2", 55)])
 def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: int) -> None:
     for board_size, cell in starts(size):
-        counts = machine_depth_counts(move_machine(max_length), board_size, cell)
+        counts = machine_depth_counts(pruning_fsm(max_length), board_size, cell)
         assert counts == plain_depth_counts(board_size, cell), cell
         assert sum(counts) == math.factorial(board_size.n_cells) // 2
         if cell == 0:
@@ -313,7 +255,7 @@ def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: in
 )
 def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: int, max_length: int) -> None:
     def counts_of_both(start: tuple[BoardSize, int]) -> tuple[list[int], list[int]]:
-        return machine_depth_counts(move_machine(max_length), *start), plain_depth_counts(*start)
+        return machine_depth_counts(pruning_fsm(max_length), *start), plain_depth_counts(*start)
 
     # The kernels release the GIL; each more thread would take another 0.5 GB.
     with ThreadPoolExecutor(2) as pool:
@@ -330,47 +272,33 @@ def test_search_notices_a_machine_that_refuses_both_ways_round_two_by_two() -> N
     duplicates = find_duplicates(8)
     effects = [naive.naive_effect(word)[0] for word in words_of({6: duplicates[6]})]
     words = ["".join(letters) for letters in itertools.product(LETTERS, repeat=6)]
-    others = [word for word in words if accepts(move_machine(8), word) and naive.naive_effect(word)[0] in effects]
+    others = [word for word in words if accepts(pruning_fsm(8), word) and naive.naive_effect(word)[0] in effects]
     assert len(others) == len(effects) == 4
     for word in others:
         too_many = {**duplicates, 6: np.append(duplicates[6], code_of(word))}
         successors = move_pruning._minimised(move_pruning._automaton(too_many))
-        machine = move_pruning.MoveMachine(8, successors)
+        machine = move_pruning.PruningFsm(8, successors)
         for size in ("2x2", "2x3", "3x2"):
             assert any(machine_depth_counts(machine, *start) != plain_depth_counts(*start) for start in starts(size))
 
 
-def test_machine_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
-    move_machine.cache_clear()
-    first = move_machine(8)
-    monkeypatch.setattr(move_pruning, "find_duplicates", None)
-    assert move_machine(8) is first
-    move_machine.cache_clear()
-    loaded = move_machine(8)
-    assert (loaded.successors == first.successors).all()
-    # Of one type to the compiler: else the second run would compile all kernels once more.
-    assert loaded.successors.flags.writeable == first.successors.flags.writeable
-    move_machine.cache_clear()
-
-
 def test_machine_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
-    move_machine.cache_clear()
-    first = move_machine(8)
+    pruning_fsm.cache_clear()
+    first = pruning_fsm(8)
     (kept,) = (tmp_path / "machines").iterdir()
     content = kept.read_bytes()
     kept.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    move_machine.cache_clear()
-    assert (move_machine(8).successors == first.successors).all()
+    pruning_fsm.cache_clear()
+    assert (pruning_fsm(8).successors == first.successors).all()
     assert kept.read_bytes() == content
-    move_machine.cache_clear()
-    assert (move_machine(8).successors == first.successors).all()
-    move_machine.cache_clear()
+    pruning_fsm.cache_clear()
+    assert (pruning_fsm(8).successors == first.successors).all()
+    pruning_fsm.cache_clear()
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("length", [-1, 0, 1, 19])
 def test_other_lengths_are_refused(length: int) -> None:
     with pytest.raises(ValueError, match="2 to 18"):
-        move_machine(length)
+        pruning_fsm(length)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
-from solver.engine.unit_tables import N_MOVES
+from solver.board_arrays import N_MOVES
 from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
 from tests.naive.boards_and_tables import naive_moves

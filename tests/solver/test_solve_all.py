@@ -26,11 +26,6 @@ def test_all_shortest_solutions_of_the_8_puzzle_are_listed(partition: str) -> No
     assert_all_solutions(partition, "3x3", "bits", step=97)
 
 
-def test_all_shortest_solutions_of_oblong_boards_are_listed() -> None:
-    assert_all_solutions("1,2,3,4,5/6,7", "4x2", "bits", step=11)
-    assert_all_solutions("1,2,3,4/5,6,7", "2x4", "bytes", step=11)
-
-
 def assert_all_solutions(partition: str, size: str, encoding: Encoding, step: int) -> None:
     board_size = parse_size(size)
     goal = blank_last(board_size)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from pdb_core.puzzle import blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import blank_last, parse_size, random_boards
 from pdb_query import Database, open_database
-from solver import GraphSolver, Solver, WorkerPool
+from solver import GraphSolver, Solver
 from solver.engine.unit_tables import Heuristic
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
@@ -75,35 +75,6 @@ def test_pattern_in_its_place_is_not_taken_for_the_goal() -> None:
         solution = Solver(database).solve(board)
     assert solution.h == 0
     assert solution.length == naive.naive_solution_length(board, blank_last(S4), S4)
-
-
-def test_all_solutions_are_counted() -> None:
-    goal = blank_last(S3)
-    numbers = naive.naive_shortest_solutions(S3, goal)
-    with every_move("1,4,7/2,3", "3x3") as database:
-        solver = Solver(database)
-        for board in solvable_boards(S3, goal, 15, seed=6):
-            found: list[tuple[int, ...]] = []
-            assert solver.solve_all(board, listed=found.append).n_solutions == numbers[board]
-            assert len(set(found)) == numbers[board]
-
-
-@pytest.mark.usefixtures("tiny_slices")
-def test_workers_find_the_same_lengths() -> None:
-    with every_move("1,2/3,6", "3x3") as database, WorkerPool(2) as pool:
-        solver = Solver(database)
-        for board in solvable_boards(S3, blank_last(S3), 10, seed=8):
-            assert solver.solve(board, pool=pool).length == solver.solve(board).length
-
-
-def test_other_goals_are_served() -> None:
-    goal = parse_goal("blank-first", S4)
-    board = goal
-    for step in range(14):
-        moves = naive.naive_moves(board, S4)
-        board = moves[step * 7 % len(moves)][1]
-    with every_move("1,2,3,4", "4x4") as database:
-        assert Solver(database).solve(board, goal).length == naive.naive_solution_length(board, goal, S4)
 
 
 def test_reflection_of_a_pattern_that_is_its_own_is_not_asked() -> None:

@@ -72,20 +72,6 @@ def test_report_is_told_rising_thresholds_and_can_end_the_search() -> None:
     assert len(set(thresholds)) > 2
 
 
-@pytest.mark.usefixtures("tiny_slices")
-def test_what_a_report_raises_ends_a_shared_search() -> None:
-    def report(iteration: Iteration) -> None:
-        if iteration.generated > 20_000:
-            raise KeyboardInterrupt
-
-    board = hard_board()
-    with database_for("663", "4x4") as database, WorkerPool(2) as pool:
-        with pytest.raises(KeyboardInterrupt):
-            Solver(database).solve(board, report=report, pool=pool)
-        # The pool is there for the next board.
-        assert Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15), pool=pool).length == 1
-
-
 @pytest.mark.tiny
 def test_thresholds_far_above_h_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.boards_search._MOST_THRESHOLDS", 2)

@@ -1,17 +1,201 @@
-"""A threshold in parts: what a paused search leaves, searched later, comes to the same nodes and the same answer."""
+"""Subtrees: divided, interrupted and paused searches have the nodes and answers of whole ones."""
 
+import random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import blank_last
-from solver import Limits, Solver
-from solver.engine.subtrees import search_subtrees
-from solver.solution import replay
+from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_query.lookup import Int64s
+from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, Subtrees, WorkerPool, replay
+from solver import checkpoint as checkpoint_module
+from solver.engine import subtree_list
+from solver.engine.subtrees import search_subtrees, upper_tree
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
+from tests.naive.prefixes import naive_prefixes
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
-pytestmark = pytest.mark.patient
-
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S4: ("555", "4x4")}
+
+
+@pytest.fixture
+def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Divide thresholds of some nodes into some subtrees."""
+    monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 5)
+    monkeypatch.setattr(subtree_list, "_NODES_PER_UPPER", 2)
+
+
+class CountedCheckpoint(Checkpoint):
+    """A checkpoint that counts the finished subtrees."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.n_subtrees = 0
+        self.shares: list[float] = []
+
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
+        super().finish_subtrees(threshold, division, more)
+        self.n_subtrees += len(more.numbers)
+        assert self.share is not None
+        self.shares.append(self.share)
+
+
+class StoppedError(Exception):
+    """The search was stopped by its report."""
+
+
+def same_search(solver: Any, board: Board, pool: WorkerPool | None, checkpoint: Checkpoint) -> None:
+    """Compare the search with a checkpoint with one without."""
+    alone = solver.solve(board)
+    found = solver.solve(board, pool=pool, checkpoint=checkpoint)
+    assert found.length == alone.length
+    assert node_counts(found.iterations[:-1]) == node_counts(alone.iterations[:-1])
+    assert found.iterations[-1].threshold == alone.iterations[-1].threshold
+
+
+@pytest.mark.usefixtures("divided_early")
+@pytest.mark.parametrize("n_workers", [0, 3])
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding, plain: bool, n_workers: int) -> None:
+    n_subtrees = 0
+    with database_for(*PARTITIONS[S3], encoding=encoding) as database, WorkerPool(n_workers) as pool:
+        solver = Solver(database, plain=plain)
+        # Small boards are solved before Python looks at a threshold.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
+            for board in solvable_boards(S3, blank_last(S3), 8, 3):
+                checkpoint = CountedCheckpoint()
+                same_search(solver, board, pool if n_workers else None, checkpoint)
+                n_subtrees += checkpoint.n_subtrees
+                assert all(0 <= share <= 1 for share in checkpoint.shares)
+    assert n_subtrees > 100
+
+
+@pytest.mark.usefixtures("divided_early")
+def test_other_heuristics_and_15_puzzle_boards_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
+    checkpoint = CountedCheckpoint()
+    same_search(HeuristicSolver(S3, blank_last(S3), ["linear-conflict"]), (8, 6, 7, 2, 5, 4, 3, 0, 1), None, checkpoint)
+    assert checkpoint.n_subtrees > 100
+    monkeypatch.setattr(subtree_list, "_NODES_PER_UPPER", 1000)
+    with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(1) as pool:
+        for board in solvable_boards(S4, blank_last(S4), 3, 11):
+            same_search(Solver(database), board, pool, CountedCheckpoint())
+
+
+@pytest.mark.usefixtures("divided_early")
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_interrupted_search_continues_with_the_same_nodes(monkeypatch: pytest.MonkeyPatch, n_workers: int) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 5000)
+    monkeypatch.setattr(subtree_list, "_NODES_PER_UPPER", 500)
+    draw = random.Random(5)
+    n_stops = 0
+    with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(n_workers) as pool:
+        solver = Solver(database)
+        for board in solvable_boards(S4, blank_last(S4), 4, 5):
+            checkpoint, alone = CountedCheckpoint(), solver.solve(board)
+            for n_reports in range(2, 1000):
+                left = draw.randrange(1, n_reports)
+
+                def stop(_iteration: Iteration) -> None:
+                    nonlocal left
+                    left -= 1
+                    if left == 0:
+                        raise StoppedError
+
+                try:
+                    found = solver.solve(board, report=stop, pool=pool if n_workers else None, checkpoint=checkpoint)
+                    break
+                except StoppedError:
+                    n_stops += 1
+            replay(board, found.tiles or (), database.goal, S4)
+            assert found.length == alone.length
+            assert node_counts(found.iterations[:-1]) == node_counts(alone.iterations[:-1])
+    assert n_stops > 20
+
+
+@pytest.mark.usefixtures("divided_early")
+def test_limits_are_on_the_nodes_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
+    with database_for(*PARTITIONS[S3]) as database:
+        solver, board = Solver(database), (8, 6, 7, 2, 5, 4, 3, 0, 1)
+        alone, checkpoint = solver.solve(board), Checkpoint()
+        for nodes in range(20, alone.generated, 40):
+            found = solver.solve(board, limits=Limits(nodes=nodes), checkpoint=checkpoint)
+            if found.length is not None:
+                break
+            assert found.lower_bound <= (alone.length or 0)
+            assert found.generated >= nodes
+        assert solver.solve(board, checkpoint=checkpoint).length == alone.length
+
+
+@pytest.mark.usefixtures("divided_early")
+def test_all_solutions_are_counted_from_a_checkpoint_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
+    with database_for(*PARTITIONS[S3]) as database:
+        solver, board = Solver(database), (8, 6, 7, 2, 5, 4, 3, 0, 1)
+        alone, checkpoint = solver.solve_all(board), CountedCheckpoint()
+        for _ in range(2):
+            found = solver.solve_all(board, checkpoint=checkpoint)
+            assert (found.n_solutions, found.is_complete) == (alone.n_solutions, True)
+            assert node_counts(found.iterations) == node_counts(alone.iterations)
+        assert checkpoint.finished == found.iterations[:-1]
+        assert checkpoint.n_subtrees == 0
+
+
+def test_checkpoint_of_other_thresholds_is_ignored() -> None:
+    iterations = tuple(Iteration(threshold, 10, 5, 0.1) for threshold in (20, 22, 24))
+    for kept in (iterations[1:], iterations[::2], (iterations[0], iterations[0], iterations[0])):
+        checkpoint = Checkpoint()
+        checkpoint.finished = kept
+        assert checkpoint.resume(iterations[:1], 20) == iterations[:1]
+    checkpoint.finished = iterations
+    assert checkpoint.resume(iterations[:1], 20) == iterations
+    assert checkpoint.resume((), 21) == ()
+
+
+@pytest.mark.tiny
+def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
+    machine = pruning_fsm(DEFAULT_LENGTH)
+    with database_for("3,5/2,4/1", "3x2") as database:
+
+        def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
+            h = [database.probe(tuple(board)).maximum for board in boards.tolist()]
+            return np.array(h, dtype=np.int64), np.zeros(len(h), dtype=np.int64)
+
+        n_paths = 0
+        for board in solvable_boards(BoardSize(3, 2), database.goal, 10, 2):
+            h = database.probe(board).maximum
+            for inner, threshold in ((h - 2, h), (h, h + 2), (h, h + 4), (h + 2, h + 4)):
+                found = upper_tree(
+                    board,
+                    database.goal,
+                    database.size,
+                    threshold,
+                    machine,
+                    lower_bounds,
+                    lambda depth, h, inner=inner: h + depth <= inner,
+                )
+                generated, expanded, paths = naive_prefixes(
+                    board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, machine
+                )
+                if found.tiles is None:
+                    assert (found.generated, found.expanded, sorted(found.rest)) == (
+                        generated,
+                        expanded,
+                        sorted(paths),
+                    )
+                    n_paths += len(paths)
+        assert n_paths > 20
+
+
+# Subtrees of a paused search
 
 
 def solved_in_parts(solver: Solver, board: tuple[int, ...], first_nodes: int, nodes: int) -> tuple[int, list, int]:
@@ -52,14 +236,3 @@ def test_nodes_of_all_parts_of_8_puzzle_boards_add_up(nodes: int, encoding: Enco
             assert length == alone.length
             assert counts == node_counts(alone.iterations[:-1])
             assert n_parts > 1
-
-
-@pytest.mark.parametrize("nodes", [1000, 20_000])
-def test_nodes_of_all_parts_of_15_puzzle_boards_add_up(nodes: int) -> None:
-    with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        solver = Solver(database)
-        for board in solvable_boards(S4, blank_last(S4), 4, 11):
-            alone = solver.solve(board)
-            length, counts, _ = solved_in_parts(solver, board, 60_000, nodes)
-            assert length == alone.length
-            assert counts == node_counts(alone.iterations[:-1])

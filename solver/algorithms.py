@@ -1,0 +1,29 @@
+"""Search algorithms by name, with what each of them needs. Importing this module does not import numba."""
+
+from typing import NamedTuple
+
+IDA_STAR, A_STAR, WEIGHTED_A_STAR, GREEDY = "ida-star", "a-star", "weighted-a-star", "greedy"
+BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
+
+
+class Algorithm(NamedTuple):
+    """Search algorithm.
+
+    finds           the solution that it returns
+    uses_heuristic  whether it evaluates a heuristic or databases
+    stores_nodes    whether it keeps the nodes that it generates, up to a limit of memory
+    """
+
+    finds: str
+    uses_heuristic: bool = True
+    stores_nodes: bool = True
+
+
+ALGORITHMS = {
+    IDA_STAR: Algorithm("an optimal solution", stores_nodes=False),
+    A_STAR: Algorithm("an optimal solution"),
+    WEIGHTED_A_STAR: Algorithm("a solution of at most W times the optimal length"),
+    GREEDY: Algorithm("any solution"),
+    BREADTH_FIRST: Algorithm("an optimal solution", uses_heuristic=False),
+    BIDIRECTIONAL: Algorithm("an optimal solution", uses_heuristic=False),
+}

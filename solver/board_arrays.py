@@ -1,0 +1,36 @@
+"""Arrays about a board of some size: the moves of the blank by cell, and distances of cells."""
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import BoardSize
+
+Int64s = npt.NDArray[np.int64]
+
+# The blank moves up, left, right or down. An *edge* is blank * N_MOVES + move.
+N_MOVES = 4
+UP, LEFT, RIGHT, DOWN = range(N_MOVES)
+
+
+def neighbours_by_move(size: BoardSize) -> Int64s:
+    """Return the cell that each move takes the blank to, int64[n_cells, N_MOVES]; -1 if the board ends there."""
+    cells = np.arange(size.n_cells, dtype=np.int64).reshape(size.height, size.width)
+    result = np.full((size.height, size.width, N_MOVES), -1, dtype=np.int64)
+    result[1:, :, UP], result[:-1, :, DOWN] = cells[:-1], cells[1:]
+    result[:, 1:, LEFT], result[:, :-1, RIGHT] = cells[:, :-1], cells[:, 1:]
+    return result.reshape(-1, N_MOVES)
+
+
+def blank_moves(size: BoardSize) -> tuple[Int64s, Int64s]:
+    """Return the cell that each move takes the blank to, int64[n_cells, N_MOVES], 0 if there is none, and the mask of
+    legal moves, int64[n_cells].
+    """
+    cells = neighbours_by_move(size)
+    return np.maximum(cells, 0), ((cells >= 0) << np.arange(N_MOVES)).sum(axis=1)
+
+
+def cell_distances(size: BoardSize) -> Int64s:
+    """Return the Manhattan distance of each two cells, int64[n_cells, n_cells]."""
+    rows, columns = np.divmod(np.arange(size.n_cells), size.width)
+    distances: Int64s = np.abs(rows[:, None] - rows) + np.abs(columns[:, None] - columns)
+    return distances
