@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from threading import local
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy.typing as npt
 
 from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
-from pdb_build.words import word_layout
-from pdb_core.encoding import UNREACHED, block_bytes
+from pdb_build.words import WordLayout, word_layout
+from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.layout import pattern_layout
 from pdb_core.table_spec import TableSpec
 
@@ -23,37 +24,72 @@ Arrays = dict[str, npt.NDArray[Any]]
 _SLAB_STATES = 5_000_000
 
 
+@dataclass(frozen=True, eq=False)
+class SearchPart:
+    """Blocks that one frontier holds: all blocks of a pattern, or those of a shard. Blocks and sets count from 0 here.
+
+    first_block       int32[n_sets + 1]      the blocks of each cell set
+    first_transition  int64[n_blocks + 1]    the transitions into each block
+    sources           int32[n_transitions]   row that a transition reads: a block, or from n_blocks on a row of the halo
+    jumps             int16[n_transitions]   as in `PatternLayout`
+    groups            uint8|int64[n_blocks]  blocks that are advanced together: 2 * round + parity of the level
+    n_groups          number of groups, two for each round
+    n_halo            rows behind those of the blocks, for rows of other shards
+    goal              (cell set, block, rank) of the goal, None if another shard has it
+    """
+
+    words: WordLayout
+    n_orders: int
+    first_block: npt.NDArray[np.int32]
+    first_transition: npt.NDArray[np.int64]
+    sources: npt.NDArray[np.int32]
+    jumps: npt.NDArray[np.int16]
+    groups: npt.NDArray[Any]
+    n_groups: int
+    n_halo: int
+    goal: tuple[int, int, int] | None
+
+
+def whole_pattern(spec: TableSpec) -> SearchPart:
+    """Return all blocks of a pattern, in one round."""
+    layout = pattern_layout(spec.size, spec.n_tiles, spec.cost)
+    blocks = layout.blocks
+    block, rank = blocks.state_of(spec.goal, spec.pattern.tiles)
+    goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
+    parities = blocks.parities()
+    return SearchPart(
+        word_layout(blocks.n_tiles, blocks.size.width), blocks.n_orders, blocks.first_block,
+        layout.first_transition, layout.sources, layout.jumps,
+        groups=parities ^ parities[block], n_groups=2, n_halo=0, goal=(goal_set, block, rank),
+    )  # fmt: skip
+
+
 class Frontier(ABC):
-    """A search of one pattern between two slabs of a level."""
+    """Search of one pattern between two slabs of a level. `rows` has a row of bits per block, then the halo.
 
-    def __init__(self, spec: TableSpec) -> None:
-        layout = pattern_layout(spec.size, spec.n_tiles, spec.cost)
-        blocks = layout.blocks
-        words = word_layout(blocks.n_tiles, blocks.size.width)
-        n_row = words.row_bytes // 8
-        self._layout = layout
-        self._blocks = blocks
-        self._words = words
-        self._frontier = np.zeros((blocks.n_blocks, n_row), dtype=np.uint64)
-        self._n_active = np.zeros(blocks.n_blocks, dtype=np.int32)
+    `n_active` has the number of bits in each row.
+    """
+
+    def __init__(self, part: SearchPart) -> None:
+        self._part = part
+        n_blocks, n_row = len(part.groups), part.words.row_bytes // 8
+        self.rows = np.zeros((n_blocks + part.n_halo, n_row), dtype=np.uint64)
+        self.n_active = np.zeros(len(self.rows), dtype=np.int32)
         self._scratch = local()
-
-        block, self._goal_rank = blocks.state_of(spec.goal, spec.pattern.tiles)
-        self._goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
-        self._goal_slot = slot = int(words.slot_of_rank[self._goal_rank])
-        self._frontier[block, slot // 64] = np.uint64(1 << (slot % 64))
-        self._n_active[block] = 1
-
-        parities = self._own_parities(blocks.parities() ^ blocks.parities()[block])
-        n_per_slab = max(1, _SLAB_STATES * len(parities) // (blocks.n_blocks * blocks.n_orders))
+        if part.goal is not None:
+            _goal_set, block, rank = part.goal
+            self._set_bit(self.rows, block, rank)
+            self.n_active[block] = 1
+        groups = self._own_groups(part.groups)
+        n_per_slab = max(1, _SLAB_STATES * len(groups) // max(1, n_blocks * part.n_orders))
         self._slabs = [
             [items[start : start + n_per_slab] for start in range(0, len(items), n_per_slab)]
-            for items in (np.flatnonzero(parities == 0), np.flatnonzero(parities == 1))
+            for items in (np.flatnonzero(groups == group) for group in range(part.n_groups))
         ]
 
-    def slabs(self, level: int) -> list[npt.NDArray[np.int64]]:
-        """What `level` is made of: blocks or cell sets, shared out in slabs that may be advanced in any order."""
-        return self._slabs[level % 2]
+    def slabs(self, level: int, of_round: int = 0) -> list[npt.NDArray[np.int64]]:
+        """Return what a round of `level` advances: blocks or cell sets, in slabs that may be advanced in any order."""
+        return self._slabs[2 * of_round + level % 2]
 
     @abstractmethod
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
@@ -63,7 +99,7 @@ class Frontier(ABC):
         """All that the search has found out, between two slabs, by name. Filled with what they held at such a moment,
         the search goes on from there.
         """
-        shared: Arrays = {"frontier": self._frontier, "active": self._n_active}
+        shared: Arrays = {"frontier": self.rows, "active": self.n_active}
         return shared | self._own_arrays()
 
     @abstractmethod
@@ -75,13 +111,18 @@ class Frontier(ABC):
         """The table, after the last level; `is_complete`: whether every entry was reached."""
 
     @abstractmethod
-    def _own_parities(self, of_blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        """The parities of the levels of what the threads share out among them: blocks, or cell sets."""
+    def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the groups of what threads advance: blocks, or cell sets."""
+
+    def _set_bit(self, rows: npt.NDArray[np.uint64], row: int, rank: int) -> None:
+        """Set the bit of an arrangement rank in an empty row."""
+        slot = int(self._part.words.slot_of_rank[rank])
+        rows[row, slot // 64] = np.uint64(1 << (slot % 64))
 
     def _received(self) -> npt.NDArray[np.uint64]:
         """This thread's scratch row."""
         if not hasattr(self._scratch, "received"):
-            self._scratch.received = np.empty(self._frontier.shape[1], dtype=np.uint64)
+            self._scratch.received = np.empty(self.rows.shape[1], dtype=np.uint64)
         received: npt.NDArray[np.uint64] = self._scratch.received
         return received
 
@@ -89,33 +130,35 @@ class Frontier(ABC):
 class BytesFrontier(Frontier):
     """Writes the additive minimum as it searches. Threads take whole cell sets, to find the least of their regions."""
 
-    def __init__(self, spec: TableSpec) -> None:
-        super().__init__(spec)
-        blocks = self._blocks
-        self._seen = np.zeros((blocks.n_sets, self._frontier.shape[1]), dtype=np.uint64)
+    def __init__(self, part: SearchPart) -> None:
+        super().__init__(part)
+        n_sets = len(part.first_block) - 1
+        self._seen = np.zeros((n_sets, self.rows.shape[1]), dtype=np.uint64)
         # Not filled: the threads touch its pages first, in parallel, which takes half the time.
-        self._table = np.empty((blocks.n_sets, blocks.n_orders), dtype=np.uint8)
-        self._seen[self._goal_set, self._goal_slot // 64] = np.uint64(1 << (self._goal_slot % 64))
-        self._table[self._goal_set, self._goal_rank] = 0
+        self._table = np.empty((n_sets, part.n_orders), dtype=np.uint8)
+        if part.goal is not None:
+            goal_set, _block, rank = part.goal
+            self._set_bit(self._seen, goal_set, rank)
+            self._table[goal_set, rank] = 0
 
     def _own_arrays(self) -> Arrays:
         return {"seen": self._seen, "table": self._table}
 
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
         if not is_complete:
-            fill_unreached(self._seen, self._words.slot_of_rank, UNREACHED, self._table)
+            fill_unreached(self._seen, self._part.words.slot_of_rank, UNREACHED, self._table)
         return self._table.reshape(-1)
 
-    def _own_parities(self, of_blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        return of_blocks[self._blocks.first_block[:-1]]
+    def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return of_blocks[self._part.first_block[:-1]]
 
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
-        layout, words, received = self._layout, self._words, self._received()
+        part, words, received = self._part, self._part.words, self._received()
         counts = np.zeros(2, dtype=np.int64)
         advance_minimum(
-            slab, level, self._blocks.first_block, layout.first_transition, layout.sources, layout.jumps,
+            slab, level, part.first_block, part.first_transition, part.sources, part.jumps,
             words.jumps, words.first_jumps, words.targets, words.rank_of_slot,
-            self._frontier, self._frontier.view(words.dtype), self._n_active, self._seen, self._table,
+            self.rows, self.rows.view(words.dtype), self.n_active, self._seen, self._table,
             received, received.view(words.dtype), counts,
         )  # fmt: skip
         return counts
@@ -127,38 +170,43 @@ class BitsFrontier(Frontier):
     `spill` has some of the bits kept in a file. Raises `DiskFullError` and `OutputError` if that cannot be made.
     """
 
-    def __init__(self, spec: TableSpec, spill: Spill | None = None) -> None:
-        super().__init__(spec)
-        self._bits = BitRows(self._slabs, self._frontier.shape[1], spill)
+    def __init__(self, part: SearchPart, spill: Spill | None = None) -> None:
+        super().__init__(part)
+        self._bits = BitRows(self._slabs, self.rows.shape[1], spill)
 
     def _own_arrays(self) -> Arrays:
         return dict(self._bits.arrays())
 
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
-        blocks = self._blocks
-        n_bytes = block_bytes(blocks.n_tiles)
+        n_bytes = -(-self._part.n_orders // 8)
+        n_blocks, slot_of_rank = len(self._part.groups), self._part.words.slot_of_rank
         # The frontier is over: its memory becomes the table's.
-        table = self._frontier.view(np.uint8).reshape(-1)[: blocks.n_blocks * n_bytes].reshape(-1, n_bytes)
+        table = self.rows.view(np.uint8).reshape(-1)[: n_blocks * n_bytes].reshape(-1, n_bytes)
 
         def sort(slab: npt.NDArray[np.int64]) -> None:
-            sort_bits(slab, self._bits.read(slab), self._words.slot_of_rank, table)
+            sort_bits(slab, self._bits.read(slab), slot_of_rank, table)
 
         for task in as_completed([pool.submit(sort, slab) for slab in self._bits.slabs]):
             task.result()
         return table.reshape(-1)
 
-    def _own_parities(self, of_blocks: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return of_blocks
 
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
-        layout, words, received = self._layout, self._words, self._received()
+        part, words, received = self._part, self._part.words, self._received()
         n_reached = advance_blocks(
-            slab, layout.first_transition, layout.sources, layout.jumps,
+            slab, part.first_transition, part.sources, part.jumps,
             words.jumps, words.first_jumps, words.targets,
-            self._frontier, self._frontier.view(words.dtype), self._n_active, received, received.view(words.dtype),
+            self.rows, self.rows.view(words.dtype), self.n_active, received, received.view(words.dtype),
         )  # fmt: skip
         if level & 2 and n_reached:
             rows = self._bits.read(slab)
-            add_bits(slab, self._n_active, self._frontier, rows)
+            add_bits(slab, self.n_active, self.rows, rows)
             self._bits.write(slab, rows)
         return np.array([n_reached, n_reached], dtype=np.int64)
+
+
+def search_frontier(part: SearchPart, encoding: Encoding, spill: Spill | None = None) -> Frontier:
+    """Return the frontier of a search in `encoding`, at level 0. Raises as `BitsFrontier`."""
+    return BitsFrontier(part, spill) if encoding == "bits" else BytesFrontier(part)

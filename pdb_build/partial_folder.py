@@ -4,7 +4,7 @@ table.h5          the table file in the making
 layout.h5         the same without tables, while a build goes on from a checkpoint
 checkpoint-N...   checkpoints, see `checkpoint_files`
 lock              held by the builder; says who that is
-TOKEN.*           parts of tables, where the build is on a cluster
+token             where the build is on a cluster: a random text, by which workers recognise the folder
 without a name    bits of a search that do not fit into the memory, see `bit_rows`
 
 The lock is one of the system's (flock): it ends with the process that holds it, however that ends.
@@ -22,7 +22,7 @@ from types import TracebackType
 from pdb_build.durable import writing_errors
 from pdb_core.errors import BuildRunningError, OutputError
 
-_TABLE, _LAYOUT, _LOCK = "table.h5", "layout.h5", "lock"
+_TABLE, _LAYOUT, _LOCK, _TOKEN = "table.h5", "layout.h5", "lock", "token"
 CHECKPOINT_PREFIX = "checkpoint-"
 MANIFEST_SUFFIX = ".json"
 # What file systems without locks answer.
@@ -41,6 +41,7 @@ class PartialFolder:
         self.path = partial_path(out)
         self.table = self.path / _TABLE
         self.layout = self.path / _LAYOUT
+        self.token = self.path / _TOKEN
         self._lock: int | None = None
 
     def __enter__(self) -> "PartialFolder":
@@ -76,7 +77,7 @@ class PartialFolder:
 
     def clear(self) -> None:
         """Remove what builds left here, checkpoints too. What cannot be removed stays."""
-        files = [self.table, self.layout]
+        files = [self.table, self.layout, self.token]
         with suppress(OSError):
             files += self.checkpoint_files()
         for path in files:

@@ -9,11 +9,10 @@ from typing import Protocol
 import numpy as np
 
 from pdb_build.bit_rows import Spill
-from pdb_build.frontier import Arrays, BitsFrontier, BytesFrontier, Frontier, Table
+from pdb_build.frontier import Arrays, Frontier, Table, search_frontier, whole_pattern
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.pattern import Pattern
-from pdb_core.sent_size import ReportsSize
 from pdb_core.table_spec import TableSpec
 
 # Called from the main thread with (depth, states reached so far, states in all).
@@ -21,7 +20,7 @@ Progress = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
-class PatternTable(ReportsSize):
+class PatternTable:
     """The distances of one pattern.
 
     table             uint8[n_bytes] in the encoding of `spec`; empty once it is written
@@ -54,10 +53,6 @@ class PatternTable(ReportsSize):
     def without_entries(self) -> "PatternTable":
         """All but the table itself, which takes the memory."""
         return replace(self, table=np.empty(0, dtype=np.uint8))
-
-    def with_entries(self, table: Table) -> "PatternTable":
-        """The same with its table."""
-        return replace(self, table=table)
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,7 @@ def search_pattern(
     file of `spill` cannot be written or read; and what `keeper` raises.
     """
     start = time.perf_counter()
-    frontier = BitsFrontier(spec, spill) if spec.encoding == "bits" else BytesFrontier(spec)
+    frontier = search_frontier(whole_pattern(spec), spec.encoding, spill)
     begin = SearchPosition() if keeper is None else keeper.restore(frontier.arrays())
     levels = _Levels(frontier, begin, start, keeper)
     with ThreadPoolExecutor(n_threads) as pool:

@@ -93,6 +93,14 @@ class TableFileWriter:
             # The table itself is not kept: the next search needs its memory.
             self._written[index] = WrittenTable(table.without_entries(), offset, sha256)
 
+    def offset(self, index: int) -> int:
+        """Return the offset of a table in the file, for processes that write it there themselves."""
+        return self._offsets[index]
+
+    def add(self, index: int, table: PatternTable, sha256: str) -> None:
+        """Record a table that other processes wrote and synced at its offset. `table` is without entries."""
+        self._written[index] = WrittenTable(table, self._offsets[index], sha256)
+
     def cancel(self) -> None:
         """Let a `write` in another thread end soon, because the file is not wanted any more."""
         self._cancelled.set()

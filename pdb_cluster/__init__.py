@@ -1,6 +1,6 @@
-"""Building and solving on a Dask cluster. Start reading in `build` and in `solve_boards`.
+"""Builds and solves on a Dask cluster. Start reading in `build` and in `solve_boards`. Needs the extra `dask`.
 
-No other package but the command line knows of Dask.
+No other package except the command line uses Dask.
 """
 
 from pdb_cluster.build import build_on_cluster, check_cluster_plan

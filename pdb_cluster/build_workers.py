@@ -1,64 +1,49 @@
-"""What the workers of a cluster have to offer: memory, threads, and on which machine."""
+"""Memory and threads of the workers of a cluster."""
 
 import platform
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pdb_cluster.build_failures import while_reachable
+from distributed import Client
+
+from pdb_cluster.failures import while_reachable
 from pdb_core.errors import ClusterError
 from pdb_core.resources import available_memory
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker. `memory_bytes`: what a task may take there, its share of the machine, within the limit set to it."""
+    """A worker. `memory_bytes` is what a task may take: its share of the machine, within the worker's own limit."""
 
     address: str
-    host: str
-    n_threads: int
     memory_bytes: int
 
 
-def ask_workers(client: "Client") -> tuple[Worker, ...]:
-    """All workers, in the order of their addresses. Raises `ClusterError` where there is none."""
-    # One that is just going fails: what comes back in place of its answer is left out.
-    with while_reachable():
-        answers = client.run(_offer, on_error="return")
-    found = {address: answer for address, answer in answers.items() if isinstance(answer, _Offer)}
+def workers_of(client: Client) -> tuple[Worker, ...]:
+    """Return all workers, ordered by address. Raises `ClusterError` if there is none."""
+    # A worker that is about to end returns an error, and is left out.
+    with while_reachable("start it again, and build again"):
+        answers = client.run(_memory_of, on_error="return")
+    found = {address: answer for address, answer in answers.items() if isinstance(answer, tuple)}
     if not found:
         raise ClusterError("the cluster has no workers; start some with dask worker, and build again")
-    machines = [offer.machine for offer in found.values()]
-    workers = []
-    for address, offer in sorted(found.items()):
-        share = offer.available_bytes // machines.count(offer.machine)
-        memory = share if offer.within_limit_bytes is None else min(share, offer.within_limit_bytes)
-        workers.append(Worker(address, offer.host, offer.n_threads, max(0, memory)))
-    return tuple(workers)
+    machines = [machine for machine, _available, _limit in found.values()]
+    return tuple(
+        Worker(address, max(0, min(available // machines.count(machine), limit)))
+        for address, (machine, available, limit) in sorted(found.items())
+    )
 
 
-@dataclass(frozen=True)
-class _Offer:
-    host: str
-    machine: str
-    n_threads: int
-    available_bytes: int
-    within_limit_bytes: int | None
-
-
-def _offer(dask_worker: Any) -> _Offer:
-    """Runs on a worker, which Dask passes."""
+def _memory_of(dask_worker: Any) -> tuple[str, int, int]:
+    """Return the machine, its available bytes and the bytes within the worker's limit. Runs on a worker."""
     manager = dask_worker.memory_manager
-    within = None
+    available = limit = available_memory()
     if manager.memory_limit:
-        # A worker with more than the one gets no tasks until it has less: a search would wait forever. A result larger
-        # than the other is written to the disk at once, and a shard, which stays in memory, fails.
+        # Above the pause fraction a worker starts no task. A result above the target fraction is written to the disk
+        # at once; a shard cannot be.
         fractions = (manager.memory_pause_fraction, manager.memory_target_fraction, 0.95)
         usable = manager.memory_limit * min(fraction for fraction in fractions if fraction)
-        within = int(usable) - dask_worker.monitor.get_process_memory()
-    # Containers of one machine may have the name of each other, but not its address.
-    machine = f"{platform.node()} {uuid.getnode()}"
-    return _Offer(platform.node(), machine, dask_worker.state.nthreads, available_memory(), within)
+        limit = int(usable) - dask_worker.monitor.get_process_memory()
+    # Containers on one machine may share a name, but not an address.
+    return f"{platform.node()} {uuid.getnode()}", available, limit

@@ -1,32 +1,43 @@
-"""What goes wrong on a Dask cluster, as errors of our own; without Dask, which is optional."""
+"""Errors of Dask and of tasks on workers, turned into errors of the project."""
 
 import asyncio
 import concurrent.futures
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from distributed import KilledWorker
+
 from pdb_core.errors import ClusterError, PdbError
 
 
-def unreachable(advice: str) -> ClusterError:
-    """What to raise where the scheduler has gone, or has forgotten what it was to do."""
-    return ClusterError(f"the scheduler has dropped our tasks or cannot be reached any more; {advice}")
+class LostError(Exception):
+    """A table or a shard was lost with its worker."""
 
 
 @contextmanager
 def while_reachable(advice: str) -> Iterator[None]:
-    """What Dask raises where the scheduler goes away, as `ClusterError`; what is said of files is ours already."""
+    """Raise `ClusterError`, which ends with `advice`, when the scheduler is lost or has dropped the tasks."""
     try:
         yield
-    except BrokenPipeError:  # a reader of ours that has gone
+    except BrokenPipeError:  # the reader of our output has gone
         raise
     except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
         if isinstance(error, PdbError):
             raise
-        raise unreachable(advice) from error
+        raise ClusterError(f"the scheduler dropped the tasks or cannot be reached any more; {advice}") from error
 
 
-def in_one_line(error: BaseException) -> str:
-    """The kind of an error of others, and the first line of what it says."""
-    lines = str(error).splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+def failure(what: str, error: BaseException, memory_advice: str | None = None) -> PdbError:
+    """Return the error to raise when `what` failed on a worker with `error`. An error of the project stays as it is.
+
+    `memory_advice` says what to do when workers run out of memory.
+    """
+    if isinstance(error, PdbError):
+        return error
+    if isinstance(error, KilledWorker):
+        advice = memory_advice or "see their logs"
+        return ClusterError(f"{what}: several workers died, most often because they ran out of memory; {advice}")
+    if isinstance(error, MemoryError) and memory_advice:
+        return ClusterError(f"{what}: a worker ran out of memory; {memory_advice}")
+    why = "".join(f": {line}" for line in str(error).splitlines()[:1])
+    return ClusterError(f"{what} ({type(error).__name__}{why}); the logs of the workers may say more")

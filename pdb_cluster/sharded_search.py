@@ -1,11 +1,10 @@
-"""The search of one pattern by many workers, level by level.
+"""Search of one pattern in shards on many workers, level by level.
 
-Each shard is the result of a task on its worker, and stays there; what is done to it are tasks that depend on it. At a
-level every shard packs for every other one, and then advances with what the others packed for it: Dask carries packs
-from worker to worker. The client sees counts alone.
+Each shard is the result of a task and stays on its worker. Further tasks, which depend on it, work on it. At a level
+every shard packs rows for every other one, and then advances with what the others packed for it. Dask carries packs
+from worker to worker; the client sees only counts.
 
-A worker that is lost takes its shards along. The search is then begun again on those that are left. A task that Dask
-runs anew on a shard that has been made anew notices that it is at another level.
+A lost worker takes its shards along. The search then begins again on the workers that are left.
 """
 
 import time
@@ -13,38 +12,36 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from distributed import Client, Future, KilledWorker
 
 from pdb_build.search import PatternTable, Progress
 from pdb_cluster import build_tasks as tasks
-from pdb_cluster.build_failures import failed
+from pdb_cluster.build_plan import layout_bytes
 from pdb_cluster.build_workers import Worker
-from pdb_cluster.fetch import WorkerGoneError, fetch_part
-from pdb_cluster.shard import Advance, ShardedPattern, ShardLostError, ShardSize
-from pdb_cluster.shard_plan import layout_bytes
-from pdb_cluster.table_parts import Part, PartsFolder
+from pdb_cluster.failures import LostError, failure
+from pdb_cluster.shard import Advance, ShardedPattern, ShardSize
+from pdb_cluster.table_parts import Part
 from pdb_core.encoding import UNREACHED
-from pdb_core.errors import ClusterError, LimitReachedError, MemoryLimitError, PdbError
+from pdb_core.errors import ClusterError, LimitReachedError, MemoryLimitError
 from pdb_core.messages import format_bytes
 
-if TYPE_CHECKING:
-    from distributed import Client, Future
-
 _ATTEMPTS = 5
-# How long until a worker that died in silence is missed.
+# Interval at which workers that ended silently are noticed.
 _POLL_S = 0.5
-# Rounds under way at a time: while one is advanced, the next one is packed.
+# Rounds under way at a time: one is advanced while the next is packed.
 _ROUNDS_AHEAD = 2
 _MAX_ROUNDS = 4096
+SHARDS_ADVICE = "give --shards a larger number, or start larger workers"
 
 
 @dataclass(frozen=True)
 class ShardedTable:
-    """A pattern's table, in parts, and who built them.
+    """Table of a pattern that was searched in shards. All parts are in the file.
 
-    sent_bytes  what went from shard to shard at each depth from 1
+    sent_bytes  bytes sent between shards at each depth from 1
     """
 
     table: PatternTable
@@ -54,57 +51,47 @@ class ShardedTable:
     builders: tuple[tasks.Builder, ...]
 
 
-class _WorkersLostError(Exception):
-    """Workers that hold shards are gone."""
-
-
 def search_on_shards(
-    client: "Client",
+    client: Client,
     prepare: Callable[[], tuple[ShardedPattern, tuple[Worker, ...], int]],
-    folder: PartsFolder,
+    place: Part,
     *,
     say: Callable[[str], None],
     progress: Progress | None = None,
 ) -> ShardedTable:
     """Search a pattern with the memory of all workers. The table does not depend on their number.
 
-    `prepare` is asked before each attempt how to share out the pattern, among which workers, and with how large a halo;
-    or it raises.
+    `prepare` is called before each attempt. It returns the shards, the workers and the most bytes of the halo, or
+    raises. `place` is that of the table in the file.
 
-    Raises `MemoryLimitError` where a shard does not fit its worker, `LimitReachedError` as `search_pattern`,
-    `ClusterError` where workers are lost again and again.
+    Raises `MemoryLimitError` if a shard does not fit its worker, `LimitReachedError` as `search_pattern` does, and
+    `ClusterError` if workers are lost in every attempt.
     """
     for _attempt in range(_ATTEMPTS):
         pattern, workers, halo_bytes = prepare()
-        search = _Attempt(client, pattern, workers, folder, progress, halo_bytes)
+        search = _Attempt(client, pattern, workers, place, progress, halo_bytes)
         try:
             return search.run()
-        except _WorkersLostError as lost:
+        except LostError as lost:
             say(
-                f"pattern {pattern.spec.pattern}: at depth {search.depth} {lost}, and its part of the search with it; "
-                "the search of this pattern begins again"
+                f"pattern {pattern.spec.pattern}: at depth {search.depth} {lost}; the search of this pattern begins again"
             )
         finally:
             search.close()
     raise ClusterError(
-        f"workers were lost {_ATTEMPTS} times while pattern {pattern.spec.pattern} was searched; see their logs, "
-        "most often they ran out of memory: give --shards a larger number"
+        f"workers were lost {_ATTEMPTS} times during the search of pattern {pattern.spec.pattern}; see their logs; "
+        f"most often they ran out of memory: {SHARDS_ADVICE}"
     )
 
 
 class _Attempt:
-    """One attempt: its shards, and the futures it waits for."""
+    """One attempt: its shards, and the futures that it waits for."""
 
     def __init__(
-        self,
-        client: "Client",
-        pattern: ShardedPattern,
-        workers: tuple[Worker, ...],
-        folder: PartsFolder,
-        progress: Progress | None,
-        halo_bytes: int,
-    ) -> None:
-        self._client, self._pattern, self._folder = client, pattern, folder
+        self, client: Client, pattern: ShardedPattern, workers: tuple[Worker, ...], place: Part,
+        progress: Progress | None, halo_bytes: int,
+    ) -> None:  # fmt: skip
+        self._client, self._pattern, self._place = client, pattern, place
         self._progress, self._halo_bytes = progress, halo_bytes
         self._workers = [workers[number % len(workers)] for number in range(pattern.n_shards)]
         self._shards: list[Future] = []
@@ -113,11 +100,12 @@ class _Attempt:
         self.depth = 0
 
     def close(self) -> None:
-        """Drop the shards, and what is still under way."""
+        """Let the workers free the shards."""
         futures = [*self._shards, *(future for futures in self._waiting for future in futures)]
-        self._shards, self._waiting = [], deque()
-        # Released, not cancelled: the scheduler trips over a cancelled task that others, which nobody waits for, need
-        # (seen with distributed 2026.8), and drops the client.
+        self._shards.clear()
+        self._waiting.clear()
+        # Not cancelled: then the scheduler stumbles over tasks that no client waits for, but others need (seen with
+        # distributed 2026.8), and drops the client.
         for future in futures:
             future.release()
         self._gatherer.shutdown(wait=False)
@@ -125,43 +113,41 @@ class _Attempt:
     def run(self) -> ShardedTable:
         """Lay out, search, finish."""
         begun = time.perf_counter()
-        pattern, n_shards = self._pattern, self._pattern.n_shards
-        self._shards = [self._submit(n, tasks.lay_out, pattern, n) for n in range(n_shards)]
+        pattern, spec = self._pattern, self._pattern.spec
+        self._shards = [self._submit(n, tasks.lay_out, pattern, n) for n in range(pattern.n_shards)]
         sizes = self._choose_rounds()
-        n_rounds = len(sizes[0].n_given)
-        reached = self._results([self._on_shard(n, tasks.start) for n in range(n_shards)])
-        states, entries, sent = [1], [1], list[int]()
-        spec = pattern.spec
-        for level in range(1, UNREACHED):
-            self.depth = level
-            reached = self._advance(level, sizes, [shard.n_reached > 0 for shard in reached])
-            if not any(shard.n_reached for shard in reached):
-                break
-            states.append(sum(shard.n_reached for shard in reached))
-            entries.append(sum(shard.n_written for shard in reached))
-            sent.append(sum(shard.n_bytes for shard in reached))
-            if self._progress is not None:
-                self._progress(level, sum(states), spec.n_states)
-        else:
-            raise LimitReachedError(
-                f"pattern {pattern.spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
-            )
-        found = self._finish(self.depth, sum(entries) == spec.n_entries)
+        levels = self._search(sizes)
+        states, entries, sent = ([getattr(level, name) for level in levels] for name in Advance.__annotations__)
+        found = self._finish(sum(entries) == spec.n_entries)
         while entries[-1] == 0:  # as in `search_pattern`
             entries.pop()
-        table = PatternTable(
-            spec, np.empty(0, dtype=np.uint8), tuple(entries), tuple(states), time.perf_counter() - begun
-        )
-        return ShardedTable(
-            table, tuple(part for part, _ in found), tuple(sent), n_rounds, tuple(builder for _, builder in found)
+        parts, builders = zip(*found, strict=True)
+        no_entries, seconds = np.empty(0, dtype=np.uint8), time.perf_counter() - begun
+        table = PatternTable(spec, no_entries, tuple(entries), tuple(states), seconds)
+        return ShardedTable(table, parts, tuple(sent[1:]), len(sizes[0].n_given), builders)
+
+    def _search(self, sizes: list[ShardSize]) -> list[Advance]:
+        """Advance level by level until nothing is reached. Return the sum over all shards for each level."""
+        reached = self._results([self._on_shard(n, tasks.start) for n in range(len(self._shards))])
+        levels = [_sum(reached)]
+        for self.depth in range(1, UNREACHED):
+            reached = self._advance(self.depth, sizes, [shard.n_reached > 0 for shard in reached])
+            level = _sum(reached)
+            if not level.n_reached:
+                return levels
+            levels.append(level)
+            if self._progress is not None:
+                self._progress(self.depth, sum(level.n_reached for level in levels), self._pattern.spec.n_states)
+        raise LimitReachedError(
+            f"pattern {self._pattern.spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
         )
 
     def _choose_rounds(self) -> list[ShardSize]:
-        """As many rounds as keep the halo small, and a check of the memory that the shards then take."""
+        """Choose enough rounds for a small halo, and check that the shards then fit their workers."""
         n_rounds = 1
         while True:
             sizes = self._results([self._on_shard(n, tasks.set_rounds, n_rounds) for n in range(len(self._shards))])
-            largest = max(int(size.n_taken.sum(axis=2).max(initial=0)) * size.row_bytes for size in sizes)
+            largest = max(size.halo_bytes for size in sizes)
             if largest <= self._halo_bytes or n_rounds >= _MAX_ROUNDS:
                 break
             n_rounds = min(_MAX_ROUNDS, max(n_rounds + 1, round(1.2 * n_rounds * largest / self._halo_bytes)))
@@ -177,69 +163,48 @@ class _Attempt:
             if needed > worker.memory_bytes:
                 raise MemoryLimitError(
                     f"pattern {spec.pattern} in {len(sizes)} shards needs {format_bytes(needed)} of memory of the "
-                    f"worker at {worker.address}, {format_bytes(worker.memory_bytes)} are available; more workers or "
-                    "larger ones would do"
+                    f"worker at {worker.address}, {format_bytes(worker.memory_bytes)} are available; start more or "
+                    "larger workers"
                 )
 
     def _advance(self, level: int, sizes: list[ShardSize], gives: list[bool]) -> list[Advance]:
-        """One level: of each shard, what all its rounds did."""
-        numbers = range(len(self._shards))
+        """Do all rounds of a level. Return the sum over the rounds for each shard. `gives`: shards with states."""
+        n_rounds = len(sizes[0].n_given)
         done: list[list[Advance]] = []
-        for of_round in range(len(sizes[0].n_given)):
-            futures = []
-            for target in numbers:
-                n_taken = sizes[target].n_taken[of_round, level % 2]
-                packs = [
+        for of_round in range(n_rounds):
+            self._waiting.append([
+                self._on_shard(target, tasks.advance, level, of_round, [
                     self._on_shard(source, tasks.pack, level, target, of_round)
-                    for source in numbers
-                    if gives[source] and n_taken[source] > 0
-                ]
-                futures.append(self._on_shard(target, tasks.advance, level, of_round, packs))
-            self._waiting.append(futures)
-            if len(self._waiting) == _ROUNDS_AHEAD:
+                    for source, n_rows in enumerate(sizes[target].n_taken[of_round, level % 2])
+                    if gives[source] and n_rows > 0
+                ])
+                for target in range(len(self._shards))
+            ])  # fmt: skip
+            while len(self._waiting) >= (_ROUNDS_AHEAD if of_round < n_rounds - 1 else 1):
                 done.append(self._results(self._waiting[0]))
                 self._waiting.popleft()
-        while self._waiting:
-            done.append(self._results(self._waiting[0]))
-            self._waiting.popleft()
+        return [_sum(of_shard) for of_shard in zip(*done, strict=True)]
+
+    def _finish(self, is_complete: bool) -> list[tuple[Part, tasks.Builder]]:
+        """Write the parts of the table that the workers cannot write. Return all parts in order."""
+        found = self._results(
+            [self._on_shard(n, tasks.finish, self.depth, is_complete, self._place) for n in range(len(self._shards))]
+        )
         return [
-            Advance(
-                sum(advance.n_reached for advance in of_shard),
-                sum(advance.n_written for advance in of_shard),
-                sum(advance.n_bytes for advance in of_shard),
-            )
-            for of_shard in zip(*done, strict=True)
+            (part if part.sha256 else part.fetch(self._client, worker.address, shard.key), builder)
+            for shard, worker, (part, builder) in zip(self._shards, self._workers, found, strict=True)
         ]
 
-    def _finish(self, level: int, is_complete: bool) -> list[tuple[Part, tasks.Builder]]:
-        """The parts of the table, in order."""
-        token = self._folder.token
-        finished: list[tasks.FoundPart] = self._results(
-            [self._on_shard(n, tasks.finish, level, is_complete, token) for n in range(len(self._shards))]
-        )
-        parts = []
-        for shard, worker, found in zip(self._shards, self._workers, finished, strict=True):
-            part = found.part
-            if part is None:
-                try:
-                    part = fetch_part(self._client, shard, worker.address, found.n_bytes, self._folder)
-                except (WorkerGoneError, ShardLostError) as error:
-                    raise _WorkersLostError(str(error)) from error
-            parts.append((part, found.builder))
-        return parts
-
-    def _on_shard(self, number: int, task: Any, *arguments: Any) -> "Future":
+    def _on_shard(self, number: int, task: Any, *arguments: Any) -> Future:
         return self._submit(number, task, self._shards[number], *arguments)
 
-    def _submit(self, number: int, task: Any, *arguments: Any) -> "Future":
-        """A task on the worker of a shard, and nowhere else."""
+    def _submit(self, number: int, task: Any, *arguments: Any) -> Future:
+        """Submit a task to the worker of a shard, and to no other."""
         address = self._workers[number].address
         return self._client.submit(task, *arguments, workers=[address], allow_other_workers=False, pure=False)
 
-    def _results(self, futures: "list[Future]") -> list[Any]:
-        """The results of tasks, in order. Raises `_WorkersLostError` where a worker with a shard is gone."""
-        from distributed import KilledWorker
-
+    def _results(self, futures: list[Future]) -> list[Any]:
+        """Return the results of tasks, in order. Raises `LostError` if a worker with a shard is gone."""
         gathering = self._gatherer.submit(self._client.gather, futures)
         while True:
             try:
@@ -247,18 +212,24 @@ class _Attempt:
                 return results
             except TimeoutError:
                 self._check_workers()
-            except (ShardLostError, KilledWorker, CancelledError) as error:
+            except (LostError, KilledWorker, CancelledError) as error:
                 self._check_workers()
-                raise _WorkersLostError(str(error)) from error
-            except PdbError:
-                raise
+                raise LostError(str(error)) from error
             except Exception as error:
                 self._check_workers()
                 what = f"the search of pattern {self._pattern.spec.pattern} failed in a shard at depth {self.depth}"
-                raise failed(what, error) from error
+                raise failure(what, error, SHARDS_ADVICE) from error
 
     def _check_workers(self) -> None:
-        present = self._client.nthreads()
-        gone = sorted({worker.address for worker in self._workers} - set(present))
+        gone = sorted({worker.address for worker in self._workers} - set(self._client.nthreads()))
         if gone:
-            raise _WorkersLostError(f"the worker at {gone[0]} is gone")
+            raise LostError(f"the worker at {gone[0]} is gone, and its shards with it")
+
+
+def _sum(advances: "list[Advance] | tuple[Advance, ...]") -> Advance:
+    """Add up counts."""
+    return Advance(
+        sum(advance.n_reached for advance in advances),
+        sum(advance.n_written for advance in advances),
+        sum(advance.n_bytes for advance in advances),
+    )

@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster, and what is to be done with their results."""
+"""Tasks on a Dask cluster whose results are handled as they come, in one thread."""
 
 import concurrent.futures
 import contextlib
@@ -7,25 +7,24 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from pdb_cluster.failures import in_one_line, unreachable, while_reachable
+from pdb_cluster.failures import failure, while_reachable
 from pdb_core.errors import ClusterError, PdbError
 
-# How long the number of threads that the cluster has is believed, in seconds: workers come and go; and where it has
-# none.
+# How long the number of threads of the cluster is taken as known, in seconds; and if it has none.
 _THREADS_S, _NO_THREADS_S = 5.0, 0.5
+_ADVICE = "start the command again"
+
+Handle = Callable[[str, Any], None]
 
 
 class Tasks:
-    """Sends tasks to a cluster and hands their results over, in one thread. Dask balances and repeats them.
-
-    A result is handed over once, however often its task ran.
-    """
+    """Tasks that were sent to a cluster. Each result is handled once, even if Dask runs the task again."""
 
     def __init__(self, client: Any) -> None:
         """`client` is a `distributed.Client`."""
         self._client = client
         self._done: SimpleQueue[Any] = SimpleQueue()
-        self._pending: dict[str, tuple[Any, Callable[[str, Any], None]]] = {}
+        self._pending: dict[str, tuple[Any, Handle]] = {}
         self._n_threads = 0
         self._counted_at = -_THREADS_S
 
@@ -34,31 +33,32 @@ class Tasks:
         return len(self._pending)
 
     def n_present(self) -> int:
-        """The threads of all workers, as it was some seconds ago."""
+        """Return the threads of all workers some seconds ago."""
         if time.monotonic() - self._counted_at > (_THREADS_S if self._n_threads else _NO_THREADS_S):
-            with _while_reachable():
+            with while_reachable(_ADVICE):
                 self._n_threads = sum(self._client.nthreads().values())
             self._counted_at = time.monotonic()
         return self._n_threads
 
     def n_threads(self) -> int:
-        """What to plan with: the threads of all workers, at least 1, since those that died are replaced."""
+        """Return the threads to plan with: at least 1, since workers that ended are replaced."""
         return max(1, self.n_present())
 
     def submit(
         self,
         function: Callable[..., Any],
         arguments: Sequence[Any],
-        handle: Callable[[str, Any], None],
+        handle: Handle,
         *,
         priority: int = 0,
         **same: object,
     ) -> list[str]:
-        """Send a task for each of the `arguments`, with the `same` for all; returns their keys. `handle` is called with
-        the key and the result of each, by `work`. Tasks of higher priority are done first, of equal those sent first.
+        """Submit one task for each of `arguments`, with the arguments `same` for all. Return the keys of the tasks.
+
+        `work` calls `handle` with the key and the result of each. Tasks of higher priority run first.
         """
-        # Never taken for a task that was done before: what is returned depends on the time it had.
-        with _while_reachable():
+        # Not pure: a result depends on the time that the task had.
+        with while_reachable(_ADVICE):
             futures = self._client.map(function, arguments, pure=False, priority=priority, **same)
         for future in futures:
             self._pending[future.key] = future, handle
@@ -66,64 +66,38 @@ class Tasks:
         return [future.key for future in futures]
 
     def cancel(self, keys: Sequence[str]) -> None:
-        """Take tasks back; those that run come to their end, and nobody hears of it."""
+        """Cancel tasks. Those that run go on to their end; their results are not handled."""
         futures = [self._pending.pop(key)[0] for key in keys if key in self._pending]
         if futures:
-            with _while_reachable():
+            with while_reachable(_ADVICE):
                 self._client.cancel(futures, force=True)
 
     def cancel_all(self) -> None:
-        """Take all tasks back, as the last thing to be done: a scheduler that is gone has none of them."""
+        """Cancel all tasks, also if the scheduler is gone."""
         with contextlib.suppress(ClusterError):
             self.cancel(list(self._pending))
 
     def work(self, timeout_s: float) -> None:
-        """Wait for results, at most so long, 0 for not at all, and hand over those that are there.
+        """Handle the results that are there, or wait at most `timeout_s` for one. With 0, do not wait.
 
-        Raises `ClusterError` where a task could not be done, and what else `PdbError` a task raises.
+        Raises `ClusterError` if a task failed, and any `PdbError` that a task raised.
         """
         futures = []
-        try:
+        with contextlib.suppress(Empty):
             if timeout_s > 0:
                 futures.append(self._done.get(timeout=timeout_s))
             while True:
                 futures.append(self._done.get_nowait())
-        except Empty:
-            pass
         futures = [future for future in futures if future.key in self._pending]
-        for future in futures:
-            if future.status in ("error", "cancelled"):
-                raise _error_of(future)
-        # Those of a worker that has died since, or dies now, are done again meanwhile.
-        with _while_reachable():
+        # Dask runs a task again if its result was lost with a worker; this waits for it.
+        with while_reachable(_ADVICE):
             try:
                 results = self._client.gather(futures)
             except (PdbError, OSError, concurrent.futures.CancelledError):
                 raise
             except Exception as error:
-                raise _failed(error) from error
+                raise failure("a task failed on the cluster", error) from error
         for future, result in zip(futures, results, strict=True):
-            # What was handled before may have cancelled this one.
+            # A handler before may have cancelled this one.
             if future.key in self._pending:
                 self._pending.pop(future.key)[1](future.key, result)
-
-
-_ADVICE = "start the command again"
-
-
-def _while_reachable() -> contextlib.AbstractContextManager[None]:
-    return while_reachable(_ADVICE)
-
-
-def _error_of(future: Any) -> PdbError:
-    """Why a task has no result."""
-    if future.status == "error":
-        error = future.exception()
-        if isinstance(error, PdbError):
-            return error
-        return _failed(error)
-    return unreachable(_ADVICE)
-
-
-def _failed(error: BaseException) -> ClusterError:
-    return ClusterError(f"a task failed on the cluster ({in_one_line(error)}); the workers' logs may tell more")

@@ -16,7 +16,6 @@ from typing import Literal
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board
-from pdb_core.sent_size import ReportsSize
 from pdb_query import open_database
 from solver.engine.search_result import SearchResult
 from solver.engine.subtrees import search_subtrees
@@ -25,7 +24,7 @@ from solver.solve import Solver
 
 
 @dataclass(frozen=True)
-class WorkerTables(ReportsSize):
+class WorkerTables:
     """The tables that workers are to use, and how.
 
     paths     of the files, as the worker sees them

@@ -1,193 +1,142 @@
-"""The folder `OUT.partial`: where the tables of the workers lie until they are merged into the one file.
+"""Parts of tables: written by workers at their place in the table file, or fetched from workers.
 
-A worker that sees the folder, and in it the token that the client put there, writes its part there. The parts of the
-others are fetched, piece by piece, and written there by the client. So neither holds a table twice, and the client
-none.
+A worker that sees the folder of the build writes its part itself. It recognises the folder by a token, a file with a
+random text. From other workers the client fetches the part in pieces. Neither keeps a second copy on the disk.
 """
 
-import fcntl
 import hashlib
 import os
-import platform
-import re
 import secrets
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import Any
 
-import numpy as np
+from distributed import Client
 
-from pdb_build.durable import writing_errors
+from pdb_build.durable import write_all, write_and_sync, writing_errors
 from pdb_build.frontier import Table
-from pdb_build.partial_folder import partial_path
+from pdb_build.partial_folder import PartialFolder
+from pdb_cluster.failures import LostError, failure
 from pdb_core.errors import OutputError
-from pdb_core.sent_size import ReportsSize
 
-# Written, read or sent at a time.
+# Fetched, or read to be checked, at a time.
 PIECE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Token(ReportsSize):
-    """What tells the folder of this build from one of the same name on another machine."""
+class Part:
+    """Part of a table and its place in the table file. `sha256` is empty until the part is written.
 
-    folder: str
-    text: str
-
-    def path(self, name: str) -> Path:
-        """The place of a file of this build."""
-        return Path(self.folder) / f"{self.text[:16]}.{name}"
-
-    def is_seen(self) -> bool:
-        """Whether the folder is here, and can be written to."""
-        try:
-            here = self.path("token").read_text(encoding="ascii") == self.text
-        except OSError:
-            return False
-        return here and os.access(self.folder, os.W_OK | os.X_OK)
-
-
-@dataclass(frozen=True)
-class Part(ReportsSize):
-    """A part of a table, written to a file of the folder."""
-
-    name: str
-    n_bytes: int
-    sha256: str
-
-
-class PartsFolder:
-    """The folder of a build. Leaving the context removes what is this build's, and the folder if nothing else is in
-    it. What a build left there that was killed is removed before.
-
-    The token's file is locked for as long as the build runs: a token that is not, of a build on this machine, is of one
-    that was killed.
+    file, token  paths as the client sees them
+    text         content of the token's file
     """
 
-    def __init__(self, out: Path, say: Callable[[str], None] | None = None) -> None:
-        """`say` is called with a sentence about what was found there."""
-        self._out, self._say = out, say or (lambda _: None)
-        self._folder = partial_path(out)
-        self.token = Token(str(self._folder), f"{secrets.token_hex(16)} {_machine()} {os.getpid()}")
-        self._locked: IO[str] | None = None
+    file: str
+    token: str
+    text: str
+    offset: int
+    n_bytes: int
+    sha256: str = ""
 
-    def __enter__(self) -> "PartsFolder":
-        with writing_errors(self._out):
-            self._folder.mkdir(exist_ok=True)
-            self._locked = self._lock_token()
-        self._remove_dead()
-        return self
+    @staticmethod
+    def of_table(folder: PartialFolder, text: str, offset: int, n_bytes: int) -> "Part":
+        """Return the whole table at `offset` as a part."""
+        return Part(str(folder.table.absolute()), str(folder.token.absolute()), text, offset, n_bytes)
 
-    def __exit__(self, *_: object) -> None:
-        # Twice, as a worker that has not heard of the end yet may just have begun a file.
-        for _attempt in range(2):
-            with suppress(OSError):
-                self._remove(self.token.text)
-                self._folder.rmdir()
-        if self._locked is not None:
-            self._locked.close()
+    def part(self, first: int, n_bytes: int) -> "Part":
+        """Return the place of `n_bytes` entries from entry byte `first` on."""
+        return replace(self, offset=self.offset + first, n_bytes=n_bytes)
 
-    def _lock_token(self) -> IO[str]:
-        file = self.token.path("token").open("w", encoding="ascii")
-        # Locked before it says whose it is. Without locks nobody can take this build for a dead one.
-        with suppress(OSError):
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        file.write(self.token.text)
-        file.flush()
-        return file
+    def write(self, table: Table) -> "Part":
+        """Write the entries if this process sees the folder of the build. Return the part with its digest.
 
-    def _remove(self, text: str) -> None:
-        """Remove what is of the build with that token."""
-        for path in self._folder.glob(f"{text[:16]}.*"):
-            path.unlink(missing_ok=True)
-
-    def _remove_dead(self) -> None:
-        """Remove what builds left that were killed; say so, and what is left of others."""
-        n_removed = n_left = 0
-        for path in self._folder.glob("*.token"):
-            if path == self.token.path("token"):
-                continue
-            dead = _dead_build(path)
-            if dead is None:
-                n_left += 1
-                continue
-            with suppress(OSError):
-                self._remove(dead)
-                n_removed += 1
-        if n_removed:
-            self._say(f"removed what a build of {self._out} had left that was killed")
-        if n_left:
-            self._say(
-                f"another build of {self._out} is under way, or was killed on another machine; if it was, "
-                f"{self._folder} can be removed after this build"
-            )
-
-    def join(self, parts: list[Part]) -> Table:
-        """Map the parts, in that order, as one table; their files are no longer needed.
-
-        Raises `OutputError` where a part is not as it was written, `DiskFullError`.
+        Return the part as it is when the folder is not seen. Raises `DiskFullError`, `OutputError`.
         """
-        with writing_errors(self._out):
-            for part in parts:
-                self._check(part)
-            whole = self._folder / parts[0].name
-            with whole.open("r+b") as file:
-                file.seek(0, os.SEEK_END)
-                for part in parts[1:]:
-                    with (self._folder / part.name).open("rb") as more:
-                        shutil.copyfileobj(more, file, PIECE_BYTES)
-                    (self._folder / part.name).unlink()
-            table = np.memmap(whole, dtype=np.uint8, mode="r") if whole.stat().st_size else np.empty(0, np.uint8)
-            # What is mapped stays until nobody uses it any more.
-            whole.unlink()
-        return table
+        try:
+            # Only written, never read: NFS then sends just these bytes of a page that two parts share.
+            descriptor = os.open(self.file, os.O_WRONLY)
+        except OSError:
+            return self
+        try:
+            # The token is read after the file was opened. A later build has another token, and this file has no name
+            # by then.
+            if not self._is_seen():
+                return self
+            with writing_errors(Path(self.file)):
+                sha256 = write_and_sync(descriptor, table, self.offset, cancelled=lambda: False)
+            return replace(self, sha256=sha256 or "")
+        finally:
+            os.close(descriptor)
 
-    def _check(self, part: Part) -> None:
+    def _is_seen(self) -> bool:
+        try:
+            return Path(self.token).read_text(encoding="ascii") == self.text
+        except OSError:
+            return False
+
+    def fetch(self, client: Client, address: str, key: str) -> "Part":
+        """Fetch the entries that task `key` left on the worker at `address`, and write them.
+
+        Raises `LostError`, `DiskFullError`, `OutputError`.
+        """
         digest = hashlib.sha256()
-        with (self._folder / part.name).open("rb") as file:
-            while piece := file.read(PIECE_BYTES):
+        with writing_errors(Path(self.file)):
+            descriptor = os.open(self.file, os.O_WRONLY)
+        try:
+            for first in range(0, self.n_bytes, PIECE_BYTES):
+                piece = run_on(client, address, _piece, key, first, min(first + PIECE_BYTES, self.n_bytes))
+                with writing_errors(Path(self.file)):
+                    write_all(descriptor, piece.data, self.offset + first)
+                digest.update(piece.data)
+            with writing_errors(Path(self.file)):
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return replace(self, sha256=digest.hexdigest())
+
+
+def write_token(folder: PartialFolder) -> str:
+    """Write the token of a new build into its folder, and return its text. Raises `DiskFullError`, `OutputError`."""
+    text = secrets.token_hex(16)
+    with writing_errors(folder.out):
+        folder.token.write_text(text, encoding="ascii")
+    return text
+
+
+def digest_of_parts(parts: Sequence[Part]) -> str:
+    """Return the SHA-256 of the table that consecutive `parts` form, after a check of each part.
+
+    Raises `OutputError` if a part is not as it was written.
+    """
+    whole = hashlib.sha256()
+    for part in parts:
+        digest = hashlib.sha256()
+        with writing_errors(Path(part.file)), Path(part.file).open("rb") as file:
+            file.seek(part.offset)
+            for first in range(0, part.n_bytes, PIECE_BYTES):
+                piece = file.read(min(PIECE_BYTES, part.n_bytes - first))
                 digest.update(piece)
+                whole.update(piece)
         if digest.hexdigest() != part.sha256:
             raise OutputError(
-                f"what was read of {self._folder / part.name} is not what a worker wrote: the shared storage or its "
-                "cache is faulty; build again at another place"
+                f"{part.file} does not hold what a worker wrote: the shared storage or its cache is faulty; build "
+                "again at another place"
             )
+    return whole.hexdigest()
 
 
-def _dead_build(token_file: Path) -> str | None:
-    """The text of a token whose build was on this machine and no longer runs."""
+def run_on(client: Client, address: str, function: Any, *arguments: Any) -> Any:
+    """Call a function in the process of a worker, beside its tasks. Raises `LostError` if the worker is gone."""
     try:
-        with token_file.open("r+", encoding="ascii") as file:
-            words = file.read(1000).split(" ")
-            if len(words) != 3 or words[1] != _machine() or not words[2].isdigit():
-                return None
-            fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (OSError, ValueError):
-        return None
-    return " ".join(words)
+        return client.run(function, *arguments, workers=[address])[address]
+    except Exception as error:
+        if address in client.nthreads() and not isinstance(error, KeyError | OSError | LostError):
+            raise failure(f"the worker at {address} could not send its table", error) from error
+        raise LostError(f"the worker at {address} is gone: {error}") from error
 
 
-def _machine() -> str:
-    return re.sub(r"[^A-Za-z0-9.-]", "_", platform.node())
-
-
-def write_part(token: Token, pieces: Iterator[Table], n_bytes: int) -> Part:
-    """Write a part of a table into the folder, which is there. Raises `DiskFullError`, `OutputError`."""
-    path = token.path(secrets.token_hex(16))
-    digest = hashlib.sha256()
-    with writing_errors(path), path.open("xb") as file:
-        for piece in pieces:
-            file.write(piece.data)
-            digest.update(piece.data)
-        file.flush()
-        os.fsync(file.fileno())
-    return Part(path.name, n_bytes, digest.hexdigest())
-
-
-def pieces_of(table: Table) -> Iterator[Table]:
-    """A table, a piece at a time."""
-    for start in range(0, table.size, PIECE_BYTES):
-        yield table[start : start + PIECE_BYTES]
+def _piece(key: str, first: int, last: int, dask_worker: Any) -> Table:
+    """Return some entries of the table that task `key` left. Runs on a worker."""
+    entries: Table = dask_worker.data[key].entries
+    return entries[first:last]

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 from distributed import Client
 
-from pdb_cli.cluster import start_local_cluster
+from pdb_cluster.connect import connected
 from pdb_cluster.solve_boards import ClusterBatch, ClusterProgress, Request
 from pdb_core.puzzle import Board, format_board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
@@ -86,7 +86,7 @@ def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: i
     requests = [Request(board, database.goal, (database,)) for board in boards]
     solver = Solver(database)
     rounds: dict[str, list[dict[str, float]]] = {"threads": [], "cluster": []}
-    with start_local_cluster(n_workers) as cluster, Client(cluster, set_as_default=False) as client:
+    with connected(None, n_workers, print) as client:
         client.wait_for_workers(n_workers)
         first = measured_on_cluster(client, requests)
         on_threads(solver, boards, n_workers)
@@ -138,7 +138,7 @@ def measure_split(
     rounds: dict[str, list[dict[str, float]]] = {str(n): [] for n in counts}
     for _ in range(n_rounds):
         for n_workers in counts:
-            with start_local_cluster(n_workers) as cluster, Client(cluster, set_as_default=False) as client:
+            with connected(None, n_workers, print) as client:
                 client.wait_for_workers(n_workers)
                 warm = [
                     Request(tuple(row.tolist()), database.goal, (database,)) for row in _easy(database, 4 * n_workers)

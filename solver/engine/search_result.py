@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 from pdb_core.puzzle import Board, BoardSize
-from pdb_core.sent_size import ReportsSize
 from solver.progress import Iteration
 from solver.solution import Solution, check_solution
 
 
 @dataclass(frozen=True)
-class SearchResult(ReportsSize):
+class SearchResult:
     """Result of a run of the engine, in the terms of the tables.
 
     tiles        the tiles moved, in order; None if no solution was found

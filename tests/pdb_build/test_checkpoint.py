@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, checkpoint_files, keeper, plan_build
 from pdb_build.checkpoint_files import refuse_checkpoints
-from pdb_build.frontier import BitsFrontier, BytesFrontier
+from pdb_build.frontier import search_frontier, whole_pattern
 from pdb_build.partial_folder import PartialFolder
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
@@ -515,8 +515,7 @@ def test_plan_counts_the_room_of_two_checkpoints(
     partition = "/".join(",".join(map(str, tiles)) for tiles in (first, [rest[0]], rest[1:]))
     plan = plan_for(tmp_path / "a.h5", partition, size, encoding, cost)
     spec = max((entry.spec for entry in plan.patterns), key=lambda spec: spec.n_tiles)
-    kind = BitsFrontier if encoding == "bits" else BytesFrontier
-    arrays = kind(spec).arrays()
+    arrays = search_frontier(whole_pattern(spec), encoding).arrays()
     assert plan.checkpoint_bytes == 2 * sum(array.nbytes for array in arrays.values())
 
 

@@ -13,7 +13,7 @@ from distributed import Client
 
 from pdb_build import BuildPlan, BuildProgress, plan_build
 from pdb_cluster import build_on_cluster
-from pdb_cluster.build import _Build
+from pdb_cluster.table_parts import Part
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError, DiskFullError
 from pdb_core.pattern import parse_partition
@@ -49,63 +49,48 @@ def _n_held(dask_worker: Any) -> int:
 
 
 @contextmanager
-def on_workers(client: Client, change: Callable[[], Any], undo: Callable[[], Any]) -> Iterator[None]:
-    """Change something in the processes of the workers."""
-    client.run(change)
+def replaced_on_workers(client: Client, name: str, replacement: Callable[..., Any] | None) -> Iterator[None]:
+    """Replace a method of `Part` or a function of `build_tasks` in the processes of the workers; None: do not."""
+
+    def swap(function: Callable[..., Any]) -> Callable[..., Any]:
+        from pdb_cluster import build_tasks, table_parts
+
+        holder = table_parts.Part if hasattr(table_parts.Part, name) else build_tasks
+        before = getattr(holder, name)
+        setattr(holder, name, function)
+        return before  # type: ignore[no-any-return]
+
+    if replacement is None:
+        yield
+        return
+    before = client.run(swap, replacement)
     try:
         yield
     finally:
-        client.run(undo)
+        for address in set(before) & set(client.nthreads()):
+            client.run(swap, before[address], workers=[address])
 
 
-def _see_nothing() -> None:
-    from pdb_cluster.table_parts import Token
-
-    Token.seen = Token.is_seen  # type: ignore[attr-defined]
-    Token.is_seen = lambda _self: False  # type: ignore[method-assign]
+def see_nothing(_part: Any) -> bool:
+    return False
 
 
-def _see_again() -> None:
-    from pdb_cluster.table_parts import Token
+def search_slowly(*arguments: Any, progress: Callable[[int, int, int], None], **options: Any) -> Any:
+    from pdb_build.search import search_pattern
 
-    Token.is_seen = Token.seen  # type: ignore[attr-defined, method-assign]
+    def wait(*at: int) -> None:
+        progress(*at)
+        time.sleep(0.2)
 
-
-def _search_slowly() -> None:
-    from pdb_cluster import build_tasks as tasks
-
-    fast = tasks.search_pattern
-
-    def slow(*arguments: Any, progress: Callable[[int, int, int], None], **options: Any) -> Any:
-        def wait(*at: int) -> None:
-            progress(*at)
-            time.sleep(0.2)
-
-        return fast(*arguments, progress=wait, **options)
-
-    tasks.fast, tasks.search_pattern = fast, slow  # type: ignore[attr-defined, assignment]
+    return search_pattern(*arguments, progress=wait, **options)
 
 
-def _search_fast() -> None:
-    from pdb_cluster import build_tasks as tasks
-
-    tasks.search_pattern = getattr(tasks, "fast", tasks.search_pattern)
+def fill_the_disk(*_arguments: Any) -> None:
+    raise DiskFullError("the disk is full")
 
 
-def _fill_the_disk() -> None:
-    from pdb_cluster import build_tasks as tasks
-    from pdb_core.errors import DiskFullError
-
-    def refuse(*_arguments: Any) -> None:
-        raise DiskFullError("the disk is full")
-
-    tasks.real, tasks.write_part = tasks.write_part, refuse  # type: ignore[attr-defined, assignment]
-
-
-def _empty_the_disk() -> None:
-    from pdb_cluster import build_tasks as tasks
-
-    tasks.write_part = tasks.real  # type: ignore[attr-defined]
+def fail(*_arguments: Any) -> None:
+    raise RuntimeError("unknown\nand more")
 
 
 SMALL = "1,2,5/3,4,6/7,8"
@@ -118,7 +103,7 @@ def test_patterns_as_tasks_make_the_file_of_a_local_build(
 ) -> None:
     out = tmp_path / "small.h5"
     plan = plan_of(out, SMALL, "3x3", encoding)
-    with on_workers(client, _see_nothing if not shared else int, _see_again if not shared else int):
+    with replaced_on_workers(client, "_is_seen", None if shared else see_nothing):
         result = build_on_cluster(plan, client)
     same_as_local(out, SMALL, "3x3", encoding)
     assert [search.pattern for search in result.searches] == list(plan.partition.patterns)
@@ -145,7 +130,7 @@ def test_shards_make_the_file_of_a_local_build(
 ) -> None:
     out = tmp_path / "small.h5"
     seen: list[BuildProgress] = []
-    with on_workers(client, _see_nothing if not shared else int, _see_again if not shared else int):
+    with replaced_on_workers(client, "_is_seen", None if shared else see_nothing):
         result = build_on_cluster(
             plan_of(out, "1,2,3,4,5/6,7,8", "3x3", encoding),
             client,
@@ -173,32 +158,31 @@ def test_worker_killed_in_a_task_is_made_good(client: Client, tmp_path: Path) ->
                 kill(pid)
 
     out = tmp_path / "killed.h5"
-    with on_workers(client, _search_slowly, _search_fast):
+    with replaced_on_workers(client, "search_pattern", search_slowly):
         build_on_cluster(plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, progress=kill_all)
     assert len(killed) == N_WORKERS
     same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
 
 
-class LostFuture:
-    """A search that was done when last looked at, and was lost with its worker since."""
-
-    key, status = "lost", "lost"
-
-
-class ForgetfulClient:
-    def who_has(self, _futures: list[Any]) -> dict[str, tuple[str, ...]]:
-        return {"lost": ()}
-
-
-def test_table_lost_before_it_is_fetched_is_searched_again(tmp_path: Path) -> None:
+def test_table_lost_before_it_is_fetched_is_searched_again(client: Client, tmp_path: Path) -> None:
+    """The worker ends after the search, before the client has fetched its table."""
+    killed: list[int] = []
     said: list[str] = []
-    plan: Any = plan_of(tmp_path / "never.h5", SMALL, "3x3")
-    unused: Any = None
-    forgetful: Any = ForgetfulClient()
-    lost: Any = LostFuture()
-    build = _Build(plan, forgetful, unused, unused, unused, said.append)
-    assert not build._merge(0, lost)
-    assert "is searched again" in said[0]
+
+    def fetch(part: Part, *arguments: Any) -> Part:
+        if not killed:
+            killed.extend(worker_pids(client))
+            for pid in killed:
+                kill(pid)
+        return real(part, *arguments)
+
+    real, out = Part.fetch, tmp_path / "small.h5"
+    with pytest.MonkeyPatch.context() as patch, replaced_on_workers(client, "_is_seen", see_nothing):
+        patch.setattr(Part, "fetch", fetch)
+        build_on_cluster(plan_of(out, "8", "3x3"), client, say=said.append)
+    assert killed
+    assert "pattern 1,2,3,4,5,6,7,8: the worker that held its table is gone; it is searched again" in said
+    same_as_local(out, "8", "3x3")
 
 
 def test_worker_killed_in_a_search_of_shards_is_made_good(client: Client, tmp_path: Path) -> None:
@@ -216,7 +200,7 @@ def test_worker_killed_in_a_search_of_shards_is_made_good(client: Client, tmp_pa
     build_on_cluster(plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, n_shards=3, progress=kill_one, say=said.append)
     assert len(killed) == 1
     assert len(said) == 1, said
-    assert "is gone, and its part of the search with it; the search of this pattern begins again" in said[0]
+    assert "is gone, and its shards with it; the search of this pattern begins again" in said[0]
     assert depths[7] == 1
     same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
 
@@ -227,7 +211,7 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
         if progress.depth >= 3:
             raise KeyboardInterrupt
 
-    with on_workers(client, _search_slowly, _search_fast):
+    with replaced_on_workers(client, "search_pattern", search_slowly):
         with pytest.raises(KeyboardInterrupt):
             build_on_cluster(
                 plan_of(tmp_path / "never.h5", "1,2,3,4,5/6,7,8", "3x3"),
@@ -245,27 +229,18 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
 @pytest.mark.parametrize("n_shards", [None, 2])
 def test_full_disk_of_a_worker_ends_the_build(client: Client, tmp_path: Path, n_shards: int | None) -> None:
     with (
-        on_workers(client, _fill_the_disk, _empty_the_disk),
+        replaced_on_workers(client, "write", fill_the_disk),
         pytest.raises(DiskFullError, match="the disk is full"),
     ):
         build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=n_shards)
     assert list(tmp_path.iterdir()) == []
 
 
-def _fail() -> None:
-    from pdb_cluster import build_tasks as tasks
-
-    def fail(*_arguments: Any) -> None:
-        raise RuntimeError("nobody knows why\nand more")
-
-    tasks.real, tasks.write_part = tasks.write_part, fail  # type: ignore[attr-defined, assignment]
-
-
 @pytest.mark.parametrize("n_shards", [None, 2])
 def test_unknown_error_of_a_worker_is_told(client: Client, tmp_path: Path, n_shards: int | None) -> None:
     with (
-        on_workers(client, _fail, _empty_the_disk),
-        pytest.raises(ClusterError, match=r"the search of pattern .*\(RuntimeError: nobody knows why\); the workers'"),
+        replaced_on_workers(client, "write", fail),
+        pytest.raises(ClusterError, match=r"the search of pattern .*\(RuntimeError: unknown\); the logs of"),
     ):
         build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=n_shards)
     assert list(tmp_path.iterdir()) == []
@@ -273,7 +248,7 @@ def test_unknown_error_of_a_worker_is_told(client: Client, tmp_path: Path, n_sha
 
 def test_folder_that_is_no_longer_seen_is_done_without(client: Client, tmp_path: Path) -> None:
     def remove(_progress: BuildProgress) -> None:
-        for path in tmp_path.glob("*.partial/*.token"):
+        for path in tmp_path.glob("*.partial/token"):
             path.unlink()
 
     out = tmp_path / "small.h5"

@@ -1,18 +1,18 @@
 """What a build on a cluster takes: which patterns are shared out, what is refused."""
 
-import os
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pdb_build import BuildPlan, plan_build
-from pdb_build.search import search_pattern
-from pdb_cluster.build_plan import check_disk, plan_tasks
+from pdb_build.partial_folder import PartialFolder
+from pdb_cluster.build_plan import check_disk, divide, layout_bytes, plan_tasks, shard_bytes
 from pdb_cluster.build_workers import Worker
 from pdb_cluster.shard import Shard
-from pdb_cluster.shard_plan import layout_bytes, plan_shards, share_out
-from pdb_cluster.table_parts import PartsFolder, pieces_of, write_part
+from pdb_cluster.table_parts import Part, digest_of_parts, write_token
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.pattern import Pattern, parse_partition
@@ -23,7 +23,7 @@ GB = 10**9
 
 
 def workers(*memory: float) -> tuple[Worker, ...]:
-    return tuple(Worker(f"tcp://{n}", "host", 1, int(gb * GB)) for n, gb in enumerate(memory))
+    return tuple(Worker(f"tcp://{n}", int(gb * GB)) for n, gb in enumerate(memory))
 
 
 def plan(partition: str, size: BoardSize, encoding: Encoding = "bits") -> BuildPlan:
@@ -56,80 +56,46 @@ def test_pattern_that_fits_not_even_all_workers_is_refused() -> None:
         plan_tasks(plan("78", BoardSize(4, 4)), workers(0.1, 0.1))
 
 
-def test_disk_for_the_parts_is_planned() -> None:
+def test_disk_for_the_file_is_planned() -> None:
     small = plan("663", BoardSize(4, 4))
-    check_disk(replace(small, available_disk=2 * small.disk_bytes))
-    with pytest.raises(DiskFullError, match="while it is built on a cluster"):
-        check_disk(replace(small, available_disk=2 * small.disk_bytes - 1))
+    check_disk(replace(small, available_disk=small.disk_bytes))
+    with pytest.raises(DiskFullError, match="are free there; make room"):
+        check_disk(replace(small, available_disk=small.disk_bytes - 1))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
 def test_planned_memory_covers_what_shards_tell(encoding: Encoding, n_shards: int) -> None:
     spec = TableSpec(BoardSize(4, 4), blank_last(BoardSize(4, 4)), Pattern((1, 2, 3, 4, 5, 6)), encoding)
-    planned = plan_shards(spec, n_shards, halo_bytes=200_000).memory_bytes
-    shared = share_out(spec, n_shards)
+    planned = shard_bytes(spec, n_shards, halo_bytes=200_000)
+    shared = divide(spec, n_shards)
     layout = layout_bytes(spec, -(-16_412 // n_shards))
     for number in range(n_shards):
         shard = Shard(shared, number)
-        told = next(
-            found for n in range(1, 50) if (found := shard.set_rounds(n)).n_taken.sum(axis=2).max() * 96 <= 200_000
-        )
+        told = next(found for n in range(1, 50) if (found := shard.set_rounds(n)).halo_bytes <= 200_000)
         assert told.row_bytes == 96
         assert layout + told.rows_bytes + told.exchange_bytes <= 1.05 * planned
 
 
 def test_part_that_changed_on_the_way_is_refused(tmp_path: Path) -> None:
-    out = tmp_path / "x.h5"
-    table = search_pattern(
-        TableSpec(BoardSize(3, 3), blank_last(BoardSize(3, 3)), Pattern((1, 2)), "bytes"), n_threads=1
-    ).table
-    with PartsFolder(out) as folder:
-        parts = [write_part(folder.token, pieces_of(table), table.size) for _ in range(2)]
-        assert folder.join(parts).tobytes() == table.tobytes() * 2
-        part = write_part(folder.token, pieces_of(table), table.size)
-        folder.token.path(part.name.partition(".")[2]).write_bytes(b"\0" * table.size)
-        with pytest.raises(OutputError, match="is not what a worker wrote"):
-            folder.join([part])
+    table = np.arange(200, dtype=np.uint8)
+    with PartialFolder(tmp_path / "x.h5") as folder:
+        folder.table.write_bytes(bytes(1000))
+        whole = Part.of_table(folder, write_token(folder), 100, 200)
+        parts = [whole.part(first, 100).write(table[first : first + 100]) for first in (0, 100)]
+        assert folder.table.read_bytes()[100:300] == table.tobytes()
+        assert digest_of_parts(parts) == hashlib.sha256(table.tobytes()).hexdigest()
+        folder.table.write_bytes(bytes(1000))
+        with pytest.raises(OutputError, match="does not hold what a worker wrote"):
+            digest_of_parts(parts)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folders_of_two_builds_do_not_disturb_each_other(tmp_path: Path) -> None:
-    with PartsFolder(tmp_path / "x.h5") as one:
-        with PartsFolder(tmp_path / "x.h5") as other:
-            assert one.token.is_seen()
-            assert other.token.is_seen()
-        assert one.token.is_seen()
-        assert not other.token.is_seen()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_killed_build_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    out, folder = tmp_path / "x.h5", tmp_path / "x.h5.partial"
-    said: list[str] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: 8)
-        dead = PartsFolder(out)
-        dead.__enter__()
-        patch.setattr("platform.node", lambda: "elsewhere")
-        elsewhere = PartsFolder(out)
-        elsewhere.__enter__()
-    with PartsFolder(out, said.append) as alive:
-        alive.token.path("part").touch()
-        assert len(said) == 1
-        assert "another build of" in said[0]
-        for left in (dead, elsewhere):
-            left.token.path("part").touch()
-            assert left._locked is not None
-            left._locked.close()  # as the system does for a process that is killed
-        (folder / "checkpoint").touch()
-        with PartsFolder(out, said.append) as now:
-            assert sorted(folder.iterdir()) == sorted(
-                [
-                    folder / "checkpoint",
-                    now.token.path("token"),
-                    *(of.token.path(name) for of in (alive, elsewhere) for name in ("token", "part")),
-                ]
-            )
-        assert "removed what a build of" in said[1]
-        assert "killed on another machine" in said[2]
+def test_folder_of_another_build_is_not_written_to(tmp_path: Path) -> None:
+    """A worker still has a part of a build that was killed; the same file is built again."""
+    with PartialFolder(tmp_path / "x.h5") as folder:
+        folder.table.write_bytes(bytes(1000))
+        late = Part.of_table(folder, write_token(folder), 100, 200)
+        write_token(folder)
+        assert late.write(np.ones(200, dtype=np.uint8)) == late
+        assert folder.table.read_bytes() == bytes(1000)

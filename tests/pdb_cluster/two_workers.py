@@ -1,27 +1,27 @@
-"""A Dask cluster of two processes for the tests, and what is done to it."""
+"""Dask clusters for the tests, and functions that watch and kill their workers."""
 
 import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from contextlib import contextmanager
 
 import pytest
 from distributed import Client, LocalCluster
 
-from pdb_cli.cluster import start_local_cluster
+from pdb_cluster.connect import event_loop, local_cluster
 
 N_WORKERS = 2
 _WAIT_S = 60
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A `LocalCluster` of two processes, for all tests of a module. Import it by its name.
+def cluster() -> Iterator[LocalCluster]:
+    """Two worker processes, for all tests of a module. Import it by its name.
 
     Commands that the module starts find its certificates in their environment.
     """
-    with start_local_cluster(N_WORKERS) as started:
+    with local_cluster(N_WORKERS) as started:
         prefix = "DASK_DISTRIBUTED__COMM__TLS__"
         os.environ[f"{prefix}CA_FILE"] = started.security.tls_ca_file
         for name in ("cert", "key"):
@@ -30,38 +30,41 @@ def cluster() -> Iterator[Any]:
 
 
 @pytest.fixture
-def client(cluster: Any) -> Iterator[Client]:
-    """A client of it, both workers there."""
+def client(cluster: LocalCluster) -> Iterator[Client]:
+    """A client of `cluster` with both workers."""
     with Client(cluster, set_as_default=False, timeout=_WAIT_S) as connected:
         connected.wait_for_workers(N_WORKERS, timeout=_WAIT_S)
         yield connected
 
 
-def one_worker(*, memory_limit: int = 0) -> LocalCluster:
-    """A cluster of one worker in a thread of this process, which starts sooner."""
-    return LocalCluster(
+@contextmanager
+def one_worker(*, memory_limit: int = 0) -> Iterator[LocalCluster]:
+    """Start a cluster of one worker in a thread of this process, which is faster."""
+    with LocalCluster(
         n_workers=1,
         threads_per_worker=1,
         processes=False,
         memory_limit=memory_limit,
         dashboard_address="127.0.0.1:0",
-    )
+        loop=event_loop(),
+    ) as started:
+        yield started
 
 
 def worker_pids(client: Client) -> list[int]:
-    """The processes of the workers."""
-    found = client.run(os.getpid, on_error="ignore")  # one may just be going
+    """Return the processes of the workers."""
+    found = client.run(os.getpid, on_error="ignore")  # a worker may be about to end
     return sorted(pid for pid in found.values() if isinstance(pid, int))
 
 
 def kill(pid: int) -> None:
-    """Kill a worker process as the kernel does that is out of memory; its nanny starts another."""
+    """Kill a worker process, as the system does if memory runs out. Its nanny starts another."""
     os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(is_so: Callable[[], bool], what: str, timeout_s: float = _WAIT_S) -> None:
-    """Wait, not forever."""
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = _WAIT_S) -> None:
+    """Wait until a condition holds, for a limited time."""
     end = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < end, f"waited in vain for {what}"
+    while not condition():
+        assert time.monotonic() < end, f"no {what} within {timeout_s} s"
         time.sleep(0.02)

@@ -4,6 +4,7 @@
 """
 
 import ast
+import asyncio
 import inspect
 import re
 import tomllib
@@ -15,7 +16,7 @@ import distributed
 import numba
 import numpy as np
 import pytest
-from distributed.comm import get_address_host_port, parse_address
+from distributed.comm import connect
 from numba.core import cgutils, event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.options import TargetOptions
@@ -57,8 +58,7 @@ def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> N
         ("numba.core.typing.templates", "AbstractTemplate"),
         ("numba.core.typing.templates", "infer_global"),
         ("numba.core.typing.templates", "signature"),
-        ("distributed.comm", "get_address_host_port"),
-        ("distributed.comm", "parse_address"),
+        ("distributed.comm", "connect"),
     }
     assert all(hasattr(templates, name) for name in ("AbstractTemplate", "infer_global", "signature"))
     assert callable(cgutils.get_or_insert_function)
@@ -110,11 +110,9 @@ def test_choice_by_type_is_made_when_a_kernel_is_compiled() -> None:
     assert "instance_class" in inspect.getsource(numba.types.NamedTuple)
 
 
-def test_addresses_are_parsed() -> None:
-    assert parse_address("tcp://host:8786") == ("tcp", "host:8786")
-    assert get_address_host_port("tcp://host:8786") == ("host", 8786)
+def test_invalid_address_is_no_connection() -> None:
     with pytest.raises(ValueError, match="port"):
-        get_address_host_port("tcp://host")
+        asyncio.run(connect("tcp://host", timeout=1))
 
 
 def test_parts_of_a_worker() -> None:

@@ -1,0 +1,199 @@
+"""Clusters that are started, and clients that are connected to them."""
+
+import asyncio
+import contextlib
+import functools
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster, Security
+from distributed.comm import connect
+from tornado.ioloop import IOLoop
+
+from pdb_core.errors import ClusterError, InputError
+from pdb_core.jit import program_version
+
+# Seconds for a scheduler to answer, and for a local cluster to end; interval at which workers are looked for.
+_CONNECT_S = 8
+_CLOSE_S = 5
+_POLL_S = 0.2
+# Ctrl-C and the end of a terminal reach all processes. The command handles them and stops the workers.
+_WORKER_PRELOAD = """import signal
+for number in (signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+"""
+# A local cluster shares its cores with the scheduler and the command. Its data is never moved.
+_FRUGAL = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "10s",
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.scheduler.active-memory-manager.start": False,
+}
+
+
+@contextlib.contextmanager
+def connected(scheduler: str | None, n_workers: int, say: Callable[[str], None]) -> Iterator[Client]:
+    """Connect to the cluster of `scheduler`, or if that is None to a local one of `n_workers` processes.
+
+    Waits for the first worker, and checks that all workers run this version. At the end, also after an error or
+    Ctrl-C, all tasks are cancelled and a local cluster is stopped. `say` is called with sentences for the user.
+
+    Raises `ClusterError` if the scheduler does not answer or a worker runs another version; `InputError` if a package
+    is missing.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet_logs())
+        cluster: Any = scheduler
+        if scheduler is None:
+            cluster = stack.enter_context(local_cluster(n_workers))
+        try:
+            if scheduler is not None:
+                check_scheduler(scheduler, Security())
+            client = Client(
+                cluster,
+                timeout=_CONNECT_S,
+                set_as_default=False,
+                name="tile-pdb",
+                direct_to_workers=False,
+                loop=event_loop(),
+            )
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            why = str(error).partition("\n")[0] or type(error).__name__
+            raise ClusterError(
+                f"there is no Dask scheduler at {scheduler}: {why}; start one with dask scheduler, and give the "
+                "address that it shows, such as tcp://host:8786"
+            ) from None
+        stack.callback(_quietly, lambda: client.close(timeout=_CLOSE_S))
+        wait_for_workers(client, say)
+        check_workers(client)
+        yield client
+
+
+@functools.cache
+def event_loop() -> IOLoop:
+    """Return the event loop of all clusters and clients. Its thread runs until the process ends.
+
+    If Dask starts such a thread itself, it waits only 10 seconds for it, and then fails an assertion.
+    """
+
+    async def current() -> IOLoop:
+        return IOLoop.current()
+
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="Dask event loop", daemon=True).start()
+    return asyncio.run_coroutine_threadsafe(current(), loop).result()
+
+
+@contextlib.contextmanager
+def local_cluster(n_workers: int) -> Iterator[LocalCluster]:
+    """Start a cluster of processes of one thread each on this machine, and stop it at the end.
+
+    The processes have no memory limit, since Dask counts mapped tables as memory. Connections use TLS with a key that
+    only these processes have. Without it, another user of the machine could run code on the workers.
+
+    Raises `InputError` if a package is missing.
+    """
+    try:
+        security = Security.temporary()
+    except ImportError:
+        raise InputError("cryptography is not installed; run pip install 'tile-pdb[dask]'") from None
+    with dask.config.set(_FRUGAL):
+        cluster = LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+            dashboard_address="127.0.0.1:0",  # a free port; None would be 8787, with a warning if that is taken
+            preload=[_WORKER_PRELOAD],
+            security=security,
+            loop=event_loop(),
+        )
+    try:
+        yield cluster
+    finally:
+        _quietly(lambda: cluster.close(timeout=_CLOSE_S))
+
+
+def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
+    """Wait for the first worker. Raises `ClusterError` if the scheduler ends meanwhile."""
+    address = client.scheduler.address
+    try:
+        if not client.nthreads():
+            say(f"waiting for workers ... (dask worker {address} starts some)")
+        while not client.nthreads():
+            time.sleep(_POLL_S)
+    except (OSError, CancelledError):
+        raise ClusterError(f"the scheduler at {address} cannot be reached any more; start the command again") from None
+
+
+def check_workers(client: Client) -> None:
+    """Raise `ClusterError` if a worker does not run the version of this process."""
+    expected = program_version()
+    # An error on a worker is returned in place of its version.
+    for address, version in client.run(program_version, on_error="return").items():
+        if isinstance(version, ModuleNotFoundError):
+            raise ClusterError(
+                f"the worker at {address} has no tile-pdb: {version}; run pip install 'tile-pdb[dask]' there"
+            )
+        if version != expected:
+            raise ClusterError(
+                f"the worker at {address} runs tile-pdb {_shown(version)}, this command {_shown(expected)}; "
+                "install the same version on both"
+            )
+
+
+def _shown(version: object) -> str:
+    if isinstance(version, tuple):
+        return f"{version[0]} (kernels {version[1][:8]})"
+    return f"of an unknown version ({version})"
+
+
+def check_scheduler(address: str, security: Security) -> None:
+    """Raise an error, most often `OSError` or `ValueError`, if no Dask process answers at an address.
+
+    A `Client` that cannot connect would print tracebacks when it is deleted.
+    """
+    arguments = security.get_connection_args("client")
+    if address.startswith("tls:") and arguments["ssl_context"] is None:
+        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/cluster.md)")
+
+    async def check() -> None:
+        comm = await connect(address, timeout=_CONNECT_S, **arguments)
+        await comm.close()
+
+    asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def _quiet_logs() -> Iterator[None]:
+    """Silence the logs of Dask: errors are reported in one sentence instead."""
+    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(name) for name in ("distributed", *names)]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _quietly(close: Callable[[], object]) -> None:
+    """Close something, uninterrupted by another Ctrl-C and without an error if it is gone already."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
+    try:
+        with contextlib.suppress(Exception):
+            close()
+    finally:
+        if is_main:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,183 @@
+"""Clusters that are started, clients that connect to them, and what is refused."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import dask
+import pytest
+import typer
+from distributed import Client, Security
+
+from pdb_cli.cluster import check_cluster_options, cluster_client
+from pdb_cli.solve_cluster import ClusterDisplay
+from pdb_cluster import connect
+from pdb_cluster.connect import check_scheduler, check_workers, connected, local_cluster, wait_for_workers
+from pdb_cluster.solve_boards import ClusterProgress
+from pdb_core.errors import ClusterError, InputError
+from pdb_core.jit import program_version
+from solver import Iteration
+from tests.pdb_cluster.two_workers import N_WORKERS, client, cluster, worker_pids
+
+__all__ = ["client", "cluster"]
+
+
+def test_local_cluster_has_settings_of_its_own(client: Client) -> None:
+    def settings() -> list[object]:
+        return [dask.config.get(name) for name in names]
+
+    names = list(connect._FRUGAL)
+    assert list(client.run(settings).values()) == N_WORKERS * [list(connect._FRUGAL.values())]
+    assert all(mine != frugal for mine, frugal in zip(settings(), connect._FRUGAL.values(), strict=True))
+
+
+def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_workers(client)
+    real, pid = program_version(), os.getpid()
+
+    def other() -> tuple[str, str]:
+        return (real[0], "0" * 64) if os.getpid() != pid else real
+
+    monkeypatch.setattr(connect, "program_version", other)
+    with pytest.raises(ClusterError, match=r"runs tile-pdb .* \(kernels 00000000\), this command .*install the same"):
+        check_workers(client)
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "tls"])
+def test_local_cluster_accepts_only_clients_with_its_key(
+    client: Client, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    """Neither the scheduler nor a worker answers a process without the key."""
+    monkeypatch.setattr(connect, "_CONNECT_S", 1)
+    addresses = [client.scheduler.address, *client.nthreads()]
+    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+    for address in addresses:
+        check_scheduler(address, client.security)
+        other = Security.temporary() if protocol == "tls" else Security(require_encryption=False)
+        with pytest.raises(OSError, match=r"certificate does not match|[Tt]imed out|closed"):
+            check_scheduler(address.replace("tls", protocol), other)
+
+
+def test_missing_cryptography_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with (
+        pytest.raises(InputError, match=r"cryptography is not installed; run pip install 'tile-pdb\[dask\]'"),
+        cluster_client(None, 1),
+    ):
+        pass
+
+
+def test_local_cluster_waits_for_a_thread_that_starts_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a loaded machine. `LoopRunner` of Dask waits 10 s for the thread of its event loop, then fails."""
+
+    class SlowThread(threading.Thread):
+        def run(self) -> None:
+            if self.name in ("Dask event loop", "IO loop"):  # ours; Dask's own
+                time.sleep(11)
+            super().run()
+
+    monkeypatch.setattr(threading, "Thread", SlowThread)
+    connect.event_loop.cache_clear()
+    with local_cluster(0) as empty, Client(empty, set_as_default=False) as connected_client:
+        assert connected_client.nthreads() == {}
+
+
+@contextmanager
+def connection(address: str) -> Iterator[Client]:
+    with connected(address, 1, lambda _: None) as client:
+        yield client
+
+
+def test_scheduler_that_does_not_answer_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_CONNECT_S", 1)
+    with (
+        pytest.raises(ClusterError, match=r"no Dask scheduler at tcp://127\.0\.0\.1:9"),
+        connection("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["nonsense", "http://127.0.0.1:8787", "tcp://host", "tcp://host:x", "", "tcp://a..b:8786", "tls://127.0.0.1:9"],
+)
+def test_invalid_address_is_reported(address: str) -> None:
+    with pytest.raises(ClusterError, match="give the address that it shows"), connection(address):
+        pass
+
+
+def test_missing_certificates_are_reported() -> None:
+    with pytest.raises(ClusterError, match=r"names no certificates for TLS"), connection("tls://host:8786"):
+        pass
+    names = {"distributed.comm.tls.client.cert": "/no/such/file", "distributed.comm.tls.ca-file": "/no/such/file"}
+    with (
+        dask.config.set(names),
+        pytest.raises(ClusterError, match="No such file"),
+        connection("tls://host:8786"),
+    ):
+        pass
+
+
+class EmptyClient:
+    """Client of a cluster whose first worker comes after a while, or whose scheduler ends before."""
+
+    def __init__(self, *n_workers: int) -> None:
+        self._n_workers = list(n_workers)
+        self.scheduler = self
+        self.address = "tcp://here:8786"
+
+    def nthreads(self) -> dict[str, int]:
+        if not self._n_workers:
+            raise OSError("gone")
+        return dict.fromkeys(map(str, range(self._n_workers.pop(0))), 1)
+
+
+def test_first_worker_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_POLL_S", 0)
+    said: list[str] = []
+    wait_for_workers(cast(Any, EmptyClient(2, 2)), said.append)
+    assert said == []
+    wait_for_workers(cast(Any, EmptyClient(0, 0, 0, 1)), said.append)
+    with pytest.raises(ClusterError, match="the scheduler at tcp://here:8786 cannot be reached any more"):
+        wait_for_workers(cast(Any, EmptyClient(0, 0)), said.append)
+    assert said == 2 * ["waiting for workers ... (dask worker tcp://here:8786 starts some)"]
+
+
+def test_scheduler_and_local_cluster_exclude_each_other() -> None:
+    with pytest.raises(typer.BadParameter, match="goes without --scheduler"):
+        check_cluster_options("tcp://127.0.0.1:9", 2)
+
+
+def test_local_cluster_ends_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with cluster_client(None, 1) as own:
+        pids = worker_pids(own)
+    assert "1 thread on a cluster of this command's own; dashboard http" in capsys.readouterr().err
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_progress_is_logged_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ClusterDisplay(["a", "b"])
+    for seconds in (0.5, 2.0, 6.0, 7.0, 12.0):
+        at = Iteration(50, 1_000_000, 400_000, seconds)
+        display.show(ClusterProgress(1, 2, int(seconds * 3e6), seconds, seconds, 4, ((1, at),)))
+    assert capsys.readouterr().err.splitlines() == [
+        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
+        "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
+    ]
+
+
+def test_lost_workers_are_awaited_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    display = ClusterDisplay(["a"])
+    for seconds, n_threads in enumerate((2, 0, 0, 0, 0, 0, 0, 0, 1, 1)):
+        display.show(ClusterProgress(0, 1, 0, seconds, seconds, n_threads, ()))
+    assert capsys.readouterr().err.splitlines() == [
+        "pdb: all workers are gone; waiting for workers ...",
+        "pdb: 1 thread again, going on",
+        "pdb: 0 of 1 boards, 1 thread, 0.0 million/s",
+    ]
