@@ -74,7 +74,8 @@ def search_on_shards(
             return search.run()
         except LostError as lost:
             say(
-                f"pattern {pattern.spec.pattern}: at depth {search.depth} {lost}; the search of this pattern begins again"
+                f"pattern {pattern.spec.pattern}: at depth {search.depth} {lost}; the search of this pattern "
+                "begins again"
             )
         finally:
             search.close()

@@ -1,6 +1,5 @@
 """Thresholds searched breadth first near the root: the same lengths as IDA*, whatever is kept in memory."""
 
-
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
