@@ -1,4 +1,4 @@
-"""Options of the suite, what runs with the JIT off, and the fixtures that several files of tests share."""
+"""Options of the test suite, the choice of tests with the JIT off, and the fixtures that several test files share."""
 
 import os
 import signal
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pdb_core.jit import cache_home
-from tests import tables
 from tests.tables import table_file
 
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
@@ -22,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The fuzz tests try twenty times as many inputs with --slow, other ones in every run."""
+    """Register the profile of the fuzz tests. --slow tries twenty times as many inputs, different ones in each run."""
     slow = bool(config.getoption("--slow"))
     no_checks = list(HealthCheck)  # such as an input that takes long to make, on a busy machine
     n = 150 * (20 if slow else 1)
@@ -32,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what was not asked for, so that nothing shows as skipped."""
+    """Deselect slow tests without --slow and, with the JIT off, all tests that are not marked tiny."""
     without_jit = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     kept, left_out = [], []
     for item in items:
@@ -43,15 +42,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = kept
 
 
-@pytest.fixture(scope="session", autouse=True)
-def place_of_tables(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tables that several tests share are among pytest's own folders."""
-    tables.parent = tmp_path_factory.getbasetemp()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def same_environment() -> Iterator[None]:
-    """What a module leaves in the environment goes: a Dask cluster sets variables there for its workers."""
+    """Restore the environment after each module: a Dask cluster sets variables in it for its workers."""
     before = dict(os.environ)
     yield
     os.environ.clear()
@@ -60,13 +53,13 @@ def same_environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def small_table() -> str:
-    """The path of a table file of the 8-puzzle, of three patterns."""
+    """Return the path of a table file of the 8-puzzle with three patterns."""
     return str(table_file("1,2,5/3,4,6/7,8", "3x3"))
 
 
 @pytest.fixture
 def own_cache(tmp_path: Path) -> str:
-    """A cache folder with no tables in it, that shares the compiled kernels."""
+    """Return a cache folder without tables that shares the compiled kernels."""
     folder = tmp_path / "cache"
     folder.mkdir()
     (folder / "kernels").symlink_to(cache_home() / "kernels")
@@ -75,7 +68,7 @@ def own_cache(tmp_path: Path) -> str:
 
 @pytest.fixture
 def hangup_ends() -> Iterator[None]:
-    """SIGHUP ends what the test starts, also if the suite itself was started by `nohup`."""
+    """Let SIGHUP end the processes of a test, even if the suite was started by `nohup`."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -83,6 +76,6 @@ def hangup_ends() -> Iterator[None]:
 
 @pytest.fixture
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work changes hands between threads all the time."""
+    """Make slices of work so small that threads exchange work all the time."""
     monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 300)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)

@@ -1,11 +1,12 @@
-"""Table files that several tests share, built once in a session; table files with changed headers."""
+"""Table files that several tests share, each built once per run; table files with changed headers."""
 
 import atexit
+import fcntl
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,18 +19,14 @@ from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_core.schema import user_block_bytes
 from pdb_query import read_table_header
 
-# Where their folder is. The suite puts it among pytest's own, which go some day when a run was killed too.
-parent: Path | None = None
+# The first process makes the folder; the processes that it starts, such as xdist workers, inherit the variable.
+_VARIABLE = "TILE_PDB_TEST_TABLES"
+if _VARIABLE not in os.environ:
+    os.environ[_VARIABLE] = mkdtemp(prefix="tile-pdb-tests-")
+    atexit.register(shutil.rmtree, os.environ[_VARIABLE], ignore_errors=True)
+_FOLDER = Path(os.environ[_VARIABLE])
 
 
-@lru_cache(maxsize=1)
-def _folder() -> Path:
-    folder = Path(mkdtemp(prefix="tile-pdb-tests-", dir=parent))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-@lru_cache(maxsize=64)
 def table_file(
     partition: str,
     size_text: str,
@@ -37,14 +34,19 @@ def table_file(
     encoding: Encoding = "bytes",
     cost: Cost = "additive",
 ) -> Path:
-    """The table file of a partition, built at the first call."""
+    """Return the path of a partition's table file, and build the file at the first call."""
     size = parse_size(size_text)
     goal = blank_last(size) if goal_text == "blank-last" else parse_goal(goal_text, size)
     name = (
         f"{cost}-{partition}-{size_text}-{goal_text}-{encoding}".replace(",", "_").replace("/", "-").replace(" ", "_")
     )
-    path = _folder() / f"{name[:120]}.h5"
-    build_database(plan_build(size, goal, parse_partition(partition, size, goal, cost), path, encoding=encoding))
+    path = _FOLDER / f"{name[:120]}.h5"
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # closing the file releases it
+        if not path.exists():
+            build_database(
+                plan_build(size, goal, parse_partition(partition, size, goal, cost), path, encoding=encoding)
+            )
     return path
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
+from imports import direct_arrows, package_arrows  # noqa: E402
 from svg import CELL, Drawing  # noqa: E402
 
 from pdb_core.layout import NO_JUMP, PatternLayout, jump_permutation, pattern_layout  # noqa: E402
@@ -265,7 +266,28 @@ def engine_round() -> str:
     return drawing.text()
 
 
+# Column and row of each package in its drawing. No line between two packages crosses a third.
+_PACKAGE_AT = {
+    "pdb_cli": (0.9, 0), "tilepdb": (1.9, 0), "pdb_study": (0, 1), "pdb_service": (0.95, 1), "pdb_cluster": (2.6, 1),
+    "solver": (1.25, 2), "pdb_query": (1.25, 3), "pdb_build": (2.6, 3), "pdb_core": (1.9, 4),
+}  # fmt: skip
+
+
+def packages() -> str:
+    """Draw the packages, with an arrow from each to those it imports, but for arrows that follow from others."""
+    drawing = Drawing(600, 340, "Packages and their imports")
+    left_top = {name: (30 + 165 * column, 20 + 66 * row) for name, (column, row) in _PACKAGE_AT.items()}
+    for package, imported in direct_arrows(package_arrows()).items():
+        x, y = left_top[package]
+        for other in sorted(imported):
+            drawing.line(x + 52, y + 30, left_top[other][0] + 52, left_top[other][1], arrow=True)
+    for package, (x, y) in left_top.items():
+        drawing.box(x, y, 104, 30, package, kind="one" if package == "pdb_core" else "free")
+    return drawing.text()
+
+
 DRAWINGS = {
+    "packages.svg": packages,
     "round.svg": engine_round,
     "blocks.svg": blocks,
     "transitions.svg": transitions,

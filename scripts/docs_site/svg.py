@@ -1,10 +1,11 @@
 """Small drawings as SVG text: boards, lines, circles and words, legible on light and on dark pages."""
 
 from collections.abc import Mapping
+from math import hypot
 from xml.sax.saxutils import escape
 
 CELL = 22
-# The card brings its background along, so that words on it can be read wherever it is shown.
+# The card has its own background, so that the text on it is legible on every page.
 _STYLE = """
 .card{fill:#f7f8fa;stroke:#d5d9e0}.ink{fill:#22262e}.soft{fill:#616978}.line{stroke:#616978;fill:none}
 .free{fill:#ffffff;stroke:#9aa3b2}.tile{fill:#4f55d6;stroke:#4f55d6}.on{fill:#ffffff}
@@ -16,7 +17,7 @@ _STYLE = """
 
 
 class Drawing:
-    """A picture of a width and height in pixels, that grows by what is drawn into it."""
+    """SVG drawing of a width and height in pixels."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self._parts = [
@@ -28,19 +29,25 @@ class Drawing:
         ]
 
     def words(self, x: float, y: float, text: str, *, kind: str = "ink", anchor: str = "start", size: int = 13) -> None:
-        """A line of text whose baseline begins (or ends, or is centred) at x, y."""
+        """Draw a line of text; its baseline starts, ends or is centred at x, y."""
         self._parts.append(
             f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}">{escape(text)}</text>'
         )
 
     def line(self, x1: float, y1: float, x2: float, y2: float, *, arrow: bool = False) -> None:
-        """A straight line, with a head at its end where it is an arrow, which is to be level."""
+        """Draw a straight line; an arrow has a head at its end."""
         self._parts.append(f'<path class="line" d="M{x1:g} {y1:g}L{x2:g} {y2:g}"/>')
         if arrow:
-            self._parts.append(f'<path class="line" d="M{x2 - 5:g} {y2 - 4:g}L{x2:g} {y2:g}L{x2 - 5:g} {y2 + 4:g}"/>')
+            length = hypot(x2 - x1, y2 - y1)
+            along_x, along_y = (x2 - x1) / length, (y2 - y1) / length
+            left, right = (
+                f"{round(x2 - 5 * along_x + side * along_y, 1):g} {round(y2 - 5 * along_y - side * along_x, 1):g}"
+                for side in (4, -4)
+            )
+            self._parts.append(f'<path class="line" d="M{left}L{x2:g} {y2:g}L{right}"/>')
 
     def circle(self, x: float, y: float, text: str, kind: str) -> None:
-        """A node of a tree."""
+        """Draw a node of a tree."""
         self._parts.append(f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="11" stroke-width="1.5"/>')
         self.words(x, y + 4, text, kind="ink" if kind in ("cut", "free") else "on", anchor="middle", size=12)
 
@@ -56,7 +63,7 @@ class Drawing:
     def board(
         self, x: float, y: float, width: int, tiles: Mapping[int, str], regions: Mapping[int, str], n_cells: int
     ) -> None:
-        """A board: the words on the cells of tiles, and the kind of the cells of each region."""
+        """Draw a board: `tiles` has the text on each occupied cell, `regions` the colour of other cells."""
         for cell in range(n_cells):
             left, top = x + cell % width * CELL, y + cell // width * CELL
             kind = "tile" if cell in tiles else regions.get(cell, "free")
@@ -67,5 +74,5 @@ class Drawing:
                 self.words(left + CELL / 2 - 0.5, top + CELL / 2 + 4, tiles[cell], kind="on", anchor="middle")
 
     def text(self) -> str:
-        """The whole SVG file."""
+        """Return the whole SVG file."""
         return "\n".join([*self._parts, "</svg>"]) + "\n"

@@ -18,8 +18,6 @@ from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
 from tests.pdb_build.deep_check_cases import CASES, LAST_23, LAST_33, MIDDLE_33, SIZE_23, SIZE_33, Cells, changed_values
 
-pytestmark = pytest.mark.patient
-
 
 class Steps:
     """The insides of the check for one pattern, with distances that may be spoiled before they are proved."""

@@ -15,8 +15,6 @@ from pdb_core.table_spec import TableSpec
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
 
-pytestmark = pytest.mark.patient
-
 GOLDEN = ROOT / "tests" / "golden" / "histograms.csv"
 
 SMALL = [

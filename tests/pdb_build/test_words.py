@@ -7,8 +7,6 @@ from pdb_build.search_kernels import push_dense_row, push_sparse_row
 from pdb_build.words import WordLayout, word_layout
 from pdb_core.layout import jump_permutation, jump_positions
 
-pytestmark = pytest.mark.patient
-
 
 def naive_push(words: WordLayout, source: np.ndarray, before: int, after: int) -> np.ndarray:
     """Every bit of a row, one at a time, taken where its arrangement goes."""

@@ -18,8 +18,6 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 
-pytestmark = pytest.mark.patient
-
 SMALL: list[tuple[str, str, tuple[int, ...], Encoding, Cost]] = [
     ("2x2", "blank-last", (1, 2, 3), "bits", "additive"),
     ("2x3", "blank-first", (1, 2, 3, 4, 5), "bytes", "additive"),

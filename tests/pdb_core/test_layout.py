@@ -14,8 +14,6 @@ from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import PatternIndex
 from tests.naive import boards_and_tables as naive
 
-pytestmark = pytest.mark.patient
-
 TraceFunction = Callable[[FrameType, str, object], object]
 SMALL = [
     (BoardSize(2, 2), 1), (BoardSize(2, 2), 3), (BoardSize(2, 3), 2), (BoardSize(3, 2), 3), (BoardSize(3, 3), 1),

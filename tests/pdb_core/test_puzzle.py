@@ -32,7 +32,7 @@ from tests.naive import boards_and_tables as naive
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
 S3 = BoardSize(3, 3)
 sizes = st.sampled_from(SIZES)
-pytestmark = [pytest.mark.tiny, pytest.mark.patient]
+pytestmark = pytest.mark.tiny
 
 
 @st.composite

@@ -15,8 +15,6 @@ from pdb_core.ranking import PatternIndex, arrangement_ranks, lexicographic_arra
 from pdb_core.ranking_kernels import cells_mask, move_label, pack_labels
 from tests.naive import boards_and_tables as naive
 
-pytestmark = pytest.mark.patient
-
 # One board of each number of cells there is, and all numbers of tiles with up to 20,000 placements.
 SMALL = [
     (size, n_tiles)

@@ -9,7 +9,7 @@ from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards, s
 from pdb_core.symmetry import goal_symmetries, mappings_between, symmetries
 from tests.naive import boards_and_tables as naive
 
-pytestmark = [pytest.mark.tiny, pytest.mark.patient]
+pytestmark = pytest.mark.tiny
 S3 = BoardSize(3, 3)
 
 

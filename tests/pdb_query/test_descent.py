@@ -20,9 +20,6 @@ from tests.naive.standard_tables import naive_every_move_distances
 from tests.solving import share
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
-
-
 # Each of these lists all states, so keep it.
 additive_distances = lru_cache(naive.naive_pattern_distances)
 every_move_distances = lru_cache(naive_every_move_distances)

@@ -10,8 +10,6 @@ from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests.naive import boards_and_tables as naive
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
-
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 PARTITION = "1,2,5/3,4,6/7,8"

@@ -17,7 +17,6 @@ from pdb_service.settings import ServiceSettings
 from tests.pdb_service.asgi import Answer, ask
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
 ORIGIN = ("Origin", "https://example.org")
 BOARD = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
 PATHS = (

@@ -10,7 +10,6 @@ import inspect
 import re
 import tomllib
 
-import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -18,7 +17,6 @@ from uvicorn.server import ServerState
 from pdb_service import connection_limits, server
 from tests import ROOT
 
-pytestmark = pytest.mark.patient
 # Of `HttpToolsProtocol`: what uvicorn or its parser calls, and so may be overridden, with its parameters; what the
 # service calls; and what it reads or writes.
 OVERRIDDEN = {

@@ -1,17 +1,26 @@
-"""The house stays as it is drawn: arrows point down, kernels are apart from glue, errors form the tree drawn."""
+"""Structure of the code: allowed imports, kernels apart from glue, size of functions, docstrings, tree of errors."""
 
 import ast
-import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 from pdb_core import errors
-from tests import ROOT
+from scripts.docs_site.imports import (
+    PACKAGES,
+    ROOT,
+    imported_names,
+    module_name,
+    package_arrows,
+    source_files,
+    syntax_tree,
+)
 
-# Package -> the packages of the project that it may import; docs/architecture.md shows the same arrows.
+# The packages of the project that each package may import.
 ALLOWED: dict[str, set[str]] = {
     "pdb_core": set(),
     "pdb_build": {"pdb_core"},
@@ -20,42 +29,51 @@ ALLOWED: dict[str, set[str]] = {
     "pdb_study": {"pdb_core", "pdb_query", "solver"},
     "pdb_service": {"pdb_core", "pdb_query", "solver"},
     "pdb_cluster": {"pdb_core", "pdb_build", "pdb_query", "solver"},
-    "tilepdb": {"pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_service", "pdb_cluster"},
+    "tilepdb": set(PACKAGES) - {"tilepdb", "pdb_cli"},
+    "pdb_cli": set(PACKAGES) - {"pdb_cli"},
 }
-ALLOWED["pdb_cli"] = set(ALLOWED)
-PACKAGES = tuple(ALLOWED)
+# Files of pdb_core that use the machine; all others are arithmetic.
+FILES_WITH_INPUT_AND_OUTPUT = {"pdb_core/jit.py", "pdb_core/kernel_folder.py", "pdb_core/resources.py"}
+INPUT_AND_OUTPUT = {"fcntl", "mmap", "os", "pathlib", "platformdirs", "shutil", "socket", "subprocess", "tempfile"}
+MAX_LINES = 60
+# Functions that are longer and are to be divided; no other may be added.
+LONG = {
+    "pdb_build/search.py: search_pattern", "pdb_cli/build.py: build", "pdb_cli/serve.py: serve",
+    "pdb_cli/solve.py: solve", "pdb_cli/study_compare.py: compare", "pdb_cli/study_space.py: space",
+    "pdb_query/lookup.py: _with_blocks",
+    "pdb_service/solve_routes.py: solve_routes", "solver/engine/database_engine.py: database_engine",
+    "solver/engine/ida_star.py: search", "solver/engine/ida_star.py: _search_on",
+    "solver/engine/worker_pool.py: stream_in_parallel", "solver/graph_search/best_first.py: search",
+    "solver/graph_search/breadth_first.py: search_breadth_first",
+}  # fmt: skip
 
 
-def sources(*packages: str) -> list[Path]:
-    return [path for package in packages or PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-
-
-def imports(path: Path) -> Iterator[tuple[str, list[str]]]:
-    """(module, names) of each import of the project's own packages."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in PACKAGES:
-            yield node.module, [alias.name for alias in node.names]
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.split(".")[0] in PACKAGES:
-                    yield alias.name, []
-
-
-def test_every_package_is_looked_at() -> None:
-    assert all(sources(package) for package in PACKAGES)
-    assert sum(1 for path in sources() for _ in imports(path)) > 50
+def place(path: Path) -> str:
+    """Return the path relative to the repository."""
+    return path.relative_to(ROOT).as_posix()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_arrows_point_down(package: str) -> None:
-    for path in sources(package):
-        for module, _names in imports(path):
-            other = module.split(".")[0]
-            assert other == package or other in ALLOWED[package], f"{path} imports {module}"
+def test_package_imports_only_those_below_it(package: str) -> None:
+    assert package_arrows()[package] <= ALLOWED[package]
+
+
+def test_imports_between_files_have_no_cycle() -> None:
+    modules = {module_name(path): path for path in source_files()}
+    imported: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        # Imports at the top of the file; those in functions and for type checkers run later or never.
+        top = [node for node in syntax_tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        pairs = [pair for node in top for pair in imported_names(node)]
+        imported[module] = {f"{other}.{name}" if f"{other}.{name}" in modules else other for other, name in pairs}
+    done: set[str] = set()
+    while ready := {module for module in modules if module not in done and imported[module] & modules.keys() <= done}:
+        done |= ready
+    assert modules.keys() - done == set()
 
 
 def names_used(tree: ast.AST) -> set[str]:
-    """Every name, attribute and imported name of a file, whatever it is renamed to."""
+    """Return every name, attribute and imported name of a syntax tree."""
     used = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
@@ -67,123 +85,97 @@ def names_used(tree: ast.AST) -> set[str]:
     return used
 
 
-def test_kernels_live_in_files_of_their_own() -> None:
-    for path in sources():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+def test_kernels_are_in_files_of_their_own() -> None:
+    for path in source_files():
+        tree = syntax_tree(path)
         if path.stem.endswith("_kernels"):
-            calls = {
-                node.func.id
-                for node in ast.walk(tree)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            }
-            assert "print" not in calls, path
+            assert "print" not in names_used(tree), path
             assert not any(isinstance(node, ast.Raise) for node in ast.walk(tree)), path
         else:
             assert not {"kernel", "borrowing_kernel", "inlined_kernel"} & names_used(tree), path
 
 
-def test_only_kernels_call_kernels_without_a_wrapper_for_python() -> None:
-    """A call from Python would crash."""
+def test_only_kernels_call_inlined_kernels() -> None:
+    """A call from Python would crash: inlined kernels have no wrapper for Python."""
     inlined = {
-        (".".join(path.relative_to(ROOT).with_suffix("").parts), node.name)
-        for path in sources()
+        (module_name(path), node.name)
+        for path in source_files()
         if path.stem.endswith("_kernels")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(syntax_tree(path))
         if isinstance(node, ast.FunctionDef) and "inlined_kernel" in map(ast.unparse, node.decorator_list)
     }
     assert inlined
-    for path in [*sources(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]:
+    for path in [*source_files(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "scripts").rglob("*.py")]:
         if not path.stem.endswith("_kernels"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom):
-                    assert not {(node.module, alias.name) for alias in node.names} & inlined, path
+            assert not set(imported_names(syntax_tree(path))) & inlined, path
 
 
-def numba_imports(tree: ast.AST) -> set[str]:
-    """The statements that import numba or parts of it."""
-    return {
-        ast.unparse(node)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        and any(
-            name.split(".")[0] == "numba"
-            for name in (
-                [node.module or ""] if isinstance(node, ast.ImportFrom) else [item.name for item in node.names]
-            )
-        )
-    }
-
-
-def test_numba_is_configured_in_one_place() -> None:
-    # Intrinsics are made of numba's inner parts; two files name its version.
+def test_numba_is_configured_in_one_file() -> None:
+    # Intrinsics use internal parts of Numba; two files report its version.
     allowed = {
-        "pdb_core/bit_kernels.py": {
-            "from numba import types",
-            "from numba.core import cgutils",
-            "from numba.extending import intrinsic",
-        },
-        "solver/vectors/llvm_vectors.py": {
-            "from numba import config, types",
-            "from numba.core.typing.templates import AbstractTemplate, infer_global, signature",
-            "from numba.extending import intrinsic, lower_builtin, models, register_model",
-        },
-        "pdb_build/report.py": {"import numba"},
-        "pdb_cli/doctor.py": {"import numba"},
+        "pdb_core/bit_kernels.py": {"numba", "numba.core", "numba.extending"},
+        "solver/vectors/llvm_vectors.py": {"numba", "numba.core.typing.templates", "numba.extending"},
+        "pdb_build/report.py": {"numba"},
+        "pdb_cli/doctor.py": {"numba"},
     }
     compilers = {"njit", "vectorize", "guvectorize", "cfunc", "stencil", "jitclass"}
-    for path in sources():
-        place = path.relative_to(ROOT).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        if place == "pdb_core/jit.py":
-            assert "njit" in names_used(tree)
+    for path in source_files():
+        if place(path) == "pdb_core/jit.py":
             continue
-        assert numba_imports(tree) <= allowed.get(place, set()), path
+        tree = syntax_tree(path)
+        assert {name for name in modules_of(tree) if name.startswith("numba")} <= allowed.get(place(path), set()), path
         assert not names_used(tree) & compilers, path
-        attributes = {
-            node.attr
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "numba"
-        }
-        assert attributes <= {"__version__"}, path
 
 
-def test_core_opens_no_files_and_prints_nothing() -> None:
-    for path in sources("pdb_core"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                assert node.func.id not in ("open", "print"), path
+def modules_of(tree: ast.AST) -> set[str]:
+    """Return every module that a syntax tree imports, ours or not."""
+    nodes = list(ast.walk(tree))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
 
 
-def test_nothing_is_named_like_the_debugger() -> None:
-    seen = set()
-    for _folder, folders, files in os.walk(ROOT):
-        # A virtual environment holds the console script `pdb`, and git may hold a branch of that name.
-        folders[:] = [name for name in folders if name not in (".venv", ".git")]
-        seen |= {*folders, *files}
-    assert {"pdb_core", "test_architecture.py"} <= seen
-    assert not seen & {"pdb", "pdb.py"}
+def test_core_uses_neither_files_nor_the_machine() -> None:
+    using = {
+        place(path)
+        for path in source_files("pdb_core")
+        for tree in [syntax_tree(path)]
+        if modules_of(tree) & INPUT_AND_OUTPUT or names_used(tree) & {"open", "print", "input"}
+    }
+    assert using == FILES_WITH_INPUT_AND_OUTPUT
 
 
-def test_every_module_says_what_it_is_for() -> None:
-    for path in sources():
-        assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+def test_import_pdb_is_the_debugger() -> None:
+    program = "import pdb; print(pdb.__file__)"
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert Path(result.stdout.strip()).parent == Path(sysconfig.get_path("stdlib"))
 
 
-def test_every_public_function_of_the_library_has_a_docstring() -> None:
-    for path in sources(*(package for package in PACKAGES if package != "pdb_cli")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+def test_functions_outside_kernels_are_short() -> None:
+    long = {
+        f"{place(path)}: {node.name}"
+        for path in source_files()
+        if not path.stem.endswith("_kernels")
+        for node in ast.walk(syntax_tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MAX_LINES
+    }
+    assert long - LONG == set()
+
+
+def test_every_module_and_public_function_has_a_docstring() -> None:
+    for path in source_files():
+        tree = syntax_tree(path)
+        assert ast.get_docstring(tree), path
+        for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 assert ast.get_docstring(node), f"{path}: {node.name}"
 
 
-def test_exported_names_exist() -> None:
-    for package in ("pdb_build", "pdb_query", "solver"):
-        module = __import__(package)
-        assert all(hasattr(module, name) for name in module.__all__)
-
-
 def drawn_tree() -> dict[str, tuple[list[str], int]]:
-    """Class name -> (names of its bases, exit code), as in the picture; without a code of its own it has its base's."""
+    """Return class name -> (names of its bases, exit code), as drawn in the docstring of `pdb_core.errors`.
+
+    A class without an exit code in the drawing has the exit code of its base.
+    """
     drawn: dict[str, tuple[list[str], int]] = {}
     above: list[tuple[int, str]] = []
     for line in (errors.__doc__ or "").splitlines():
@@ -198,15 +190,40 @@ def drawn_tree() -> dict[str, tuple[list[str], int]]:
     return drawn
 
 
-def test_error_tree_is_the_one_in_its_picture() -> None:
+def test_error_tree_is_as_drawn() -> None:
     classes = {name: item for name, item in vars(errors).items() if isinstance(item, type)}
     assert drawn_tree() == {
         name: ([base.__name__ for base in item.__bases__], item.exit_code) for name, item in classes.items()
     }
 
 
-def test_every_error_is_caught_by_its_base() -> None:
-    for name, item in vars(errors).items():
-        if isinstance(item, type):
-            assert issubclass(item, errors.PdbError), name
-            assert item.__doc__, name
+def paths_on_page() -> dict[str, list[str]]:
+    """Return the numbered files below each heading of docs/architecture.md."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    sections = (section.partition("\n") for section in page.split("\n## ")[1:])
+    return {heading: re.findall(r"^\d+\. `([\w/.]+)`", text, re.MULTILINE) for heading, _, text in sections}
+
+
+@pytest.mark.parametrize("heading", ["Path of a board", "Path of a pattern"])
+def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str) -> None:
+    files = paths_on_page()[heading]
+    assert 5 < len(files) <= 10
+    imported = {module_name(ROOT / files[0])}
+    for file in files:
+        assert module_name(ROOT / file) in imported, f"{file} is not imported by a file before it"
+        imported |= imported_modules(ROOT / file)
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Return the modules that a file imports; an import from a package stands for all imports of its `__init__.py`."""
+    found = {module for pair in imported_names(syntax_tree(path)) for module in (pair[0], ".".join(pair))}
+    for package in found & set(PACKAGES):
+        found |= {module for module, _ in imported_names(syntax_tree(ROOT / package / "__init__.py"))}
+    return found
+
+
+def test_files_named_in_architecture_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    files = re.findall(r"`([\w/.]+/[\w.]+\.py)`", page)
+    assert files
+    assert [file for file in files if "NAME" not in file and not (ROOT / file).exists()] == []

@@ -36,7 +36,6 @@ def test_no_kill_loses_a_build() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.faults
 def test_no_kill_of_many_loses_a_build() -> None:
     nothing_is_lost(outcome("kill_build", "--kills", "200", "--seed", "2"), at_least=200)
 
@@ -55,6 +54,5 @@ def test_no_loss_of_power_loses_a_build() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.faults
 def test_no_loss_of_power_at_any_sync_loses_a_build() -> None:
     nothing_is_lost(outcome("lose_power"), at_least=500)

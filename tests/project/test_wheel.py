@@ -1,4 +1,4 @@
-"""What is installed: the packages and the sets of boards, nothing of what stands beside them, under one version."""
+"""The wheel: it contains the packages and the sets of boards, nothing else, and has the version of the code."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pdb_core import __version__
-from tests.project.test_architecture import PACKAGES, ROOT, sources
+from scripts.docs_site.imports import PACKAGES, ROOT, source_files
 
 _SETS = "pdb_query/instance_sets"  # data/instances, in a wheel
 _RELEASE = re.compile(r"## (\d+)\.(\d+)\.(\d+) \((unreleased|\d{4}-\d{2}-\d{2})\)")
@@ -19,7 +19,7 @@ _RELEASE = re.compile(r"## (\d+)\.(\d+)\.(\d+) \((unreleased|\d{4}-\d{2}-\d{2})\
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, made of the source archive as `python -m build` makes it, by the tools that are here."""
+    """Build the source archive, and from it the wheel, with the installed tools."""
     folder = tmp_path_factory.mktemp("dist")
     built("sdist", ROOT, folder)
     (archive,) = folder.glob("*.tar.gz")
@@ -36,12 +36,12 @@ def built(target: str, source: Path, folder: Path) -> None:
 
 
 def files_below(folder: Path) -> set[str]:
-    """What lies in a folder, by its place in the checkout; compiled files apart."""
+    """Return the paths of all files in a folder, relative to the repository, without compiled files."""
     paths = (path.relative_to(ROOT) for path in folder.rglob("*") if path.is_file())
     return {path.as_posix() for path in paths if "__pycache__" not in path.parts}
 
 
-def test_wheel_holds_the_packages_and_the_sets_alone(wheel: Path) -> None:
+def test_wheel_contains_the_packages_and_the_sets_of_boards_only(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     about = f"tile_pdb-{__version__}.dist-info"
@@ -49,24 +49,26 @@ def test_wheel_holds_the_packages_and_the_sets_alone(wheel: Path) -> None:
     expected |= set.union(*(files_below(ROOT / package) for package in PACKAGES))
     expected |= {name.replace("data/instances", _SETS) for name in files_below(ROOT / "data" / "instances")}
     assert sorted(names) == sorted(expected)
-    # What the checkout itself must hold, so that the comparison is not with an empty folder.
+    # Not an empty folder.
     assert {"solver/solve.py", "pdb_service/page/index.html", f"{_SETS}/hardest80.csv"} <= expected
     assert {f"{package}/py.typed" for package in PACKAGES} <= expected
-    # No code but Python's, and the page's: the C that the benchmark compares with stays in the repository.
+    # No C: the program that benchmarks compare with stays in the repository.
     kinds = {Path(name).suffix for name in names if about not in name}
     assert kinds == {".py", ".typed", ".csv", ".html", ".css", ".js", ".svg"}
 
 
-def test_version_is_written_once(wheel: Path) -> None:
+def test_version_is_written_in_one_file(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         metadata = message_from_bytes(archive.read(f"tile_pdb-{__version__}.dist-info/METADATA"))
     assert metadata["Version"] == __version__
-    quoted = {path.relative_to(ROOT).as_posix() for path in sources() if f'"{__version__}"' in path.read_text("utf-8")}
+    quoted = {
+        path.relative_to(ROOT).as_posix() for path in source_files() if f'"{__version__}"' in path.read_text("utf-8")
+    }
     assert quoted == {"pdb_core/__init__.py"}
     assert not re.search(r"^version\s*=", (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
 
 
-def test_changes_have_a_section_for_this_version() -> None:
+def test_changelog_has_a_section_for_this_version() -> None:
     headings = [line for line in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines() if line.startswith("## ")]
     releases = [match for match in map(_RELEASE.fullmatch, headings) if match]
     assert len(releases) == len(headings), "a heading is `## 1.2.3 (2030-12-31)`, or `(unreleased)`"

@@ -17,8 +17,6 @@ from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests.solving import S4
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
-
 Solve = Callable[[Board, WorkerPool | None], Solution]
 
 

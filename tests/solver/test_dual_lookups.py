@@ -16,8 +16,6 @@ from tests.naive.boards_and_tables import naive_distances, naive_dual, naive_mov
 from tests.solving import node_counts
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
-
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 PATTERNS = "1,2,3,4/5,6,7,8"

@@ -18,8 +18,6 @@ from solver.textbook import ida_star as textbook_ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, S4, database_for, node_counts, share, solvable_boards
 
-pytestmark = pytest.mark.patient
-
 
 def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
     goal = databases[0].goal

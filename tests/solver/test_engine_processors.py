@@ -14,8 +14,6 @@ from solver import HeuristicSolver, Solution, Solver
 from tests.solving import S3, S4, solvable_boards
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
-
 # The last one has wide rounds.
 TABLES = {"555": S4, "1,2,5/3,4,6/7,8": S3, "1,2,3,4,5/6,7,8,9": BoardSize(5, 2)}
 PROGRAM = "import json; from tests.solver.test_engine_processors import counts; print(json.dumps(counts()))"

@@ -17,8 +17,6 @@ from solver.move_pruning.move_pruning import pruning_fsm
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, hard_board, node_counts, share, solvable_boards
 
-pytestmark = pytest.mark.patient
-
 S43 = BoardSize(4, 3)
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S43: ("1,2,3,5/4,6,7/8,9,10,11", "4x3"), S4: ("555", "4x4")}
 

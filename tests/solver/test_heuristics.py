@@ -17,8 +17,6 @@ from tests.naive.korf_taylor import naive_corner_tiles, naive_korf_taylor, naive
 from tests.naive.mutual_cost import naive_pairs, naive_triples
 from tests.naive.walking_distance import naive_walking_distance
 
-pytestmark = pytest.mark.patient
-
 NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
     "misplaced": naive_misplaced,
     "manhattan": naive_manhattan,

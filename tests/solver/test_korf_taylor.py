@@ -15,8 +15,6 @@ from tests.naive.boards_and_tables import naive_moves
 from tests.naive.pruned_breadth_first_kernels import advance_plain
 from tests.solver.test_heuristics import NAIVE
 
-pytestmark = pytest.mark.patient
-
 NAMES = ("manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor")
 MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR = range(5)
 FOUR, FIVE = BoardSize(4, 4), BoardSize(5, 5)

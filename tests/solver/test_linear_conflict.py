@@ -16,7 +16,7 @@ from solver.heuristics.linear_conflict import line_costs, linear_conflict_tables
 from solver.heuristics.linear_conflict_kernels import conflicts
 from tests.naive.boards_and_tables import naive_linear_conflict, naive_manhattan, naive_moves
 
-pytestmark = [pytest.mark.tiny, pytest.mark.patient]
+pytestmark = pytest.mark.tiny
 
 # The inlined kernel has no wrapper for Python, so compile its function with one.
 _inlined = linear_conflict_kernels.conflicts_after_move

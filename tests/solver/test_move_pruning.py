@@ -27,8 +27,6 @@ from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from tests.naive import boards_and_tables as naive
 from tests.naive.pruned_breadth_first import machine_depth_counts, plain_depth_counts
 
-pytestmark = pytest.mark.patient
-
 LETTERS = "ULRD"
 
 

@@ -17,8 +17,6 @@ from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS, best
 from tests.naive.boards_and_tables import naive_manhattan
 from tests.naive.mutual_cost import naive_best_packing, naive_group_distances, naive_pairs, naive_triples
 
-pytestmark = pytest.mark.patient
-
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 
 

@@ -9,8 +9,6 @@ from solver import HeuristicSolver, Solver, WorkerPool, replay
 from tests.naive import boards_and_tables as naive
 from tests.solving import S4, database_for, share, solvable_boards
 
-pytestmark = pytest.mark.patient
-
 S3X2 = BoardSize(3, 2)
 
 

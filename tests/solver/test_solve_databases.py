@@ -9,8 +9,6 @@ from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, database_for, node_counts, share, solvable_boards
 
-pytestmark = pytest.mark.patient
-
 
 @pytest.mark.tiny
 def test_several_databases_prune_with_the_largest_of_their_sums() -> None:

@@ -11,8 +11,6 @@ from tests.naive import boards_and_tables as naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 from tests.tables import table_file
 
-pytestmark = pytest.mark.patient
-
 
 def every_move(partition: str, size: str, goal: str = "blank-last") -> Database:
     return open_database(table_file(partition, size, goal, "bits", "every-move"))

@@ -12,8 +12,6 @@ from solver.engine.worker_pool import in_parallel
 from tests import ROOT
 from tests.solving import S3, S4, database_for
 
-pytestmark = pytest.mark.patient
-
 GOLDEN = ROOT / "tests" / "golden" / "nodes.csv"
 
 

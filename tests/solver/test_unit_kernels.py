@@ -22,8 +22,6 @@ from solver.engine.unit_tables import (
 )
 from tests.naive import boards_and_tables as naive
 
-pytestmark = pytest.mark.patient
-
 Int64s = npt.NDArray[np.int64]
 
 

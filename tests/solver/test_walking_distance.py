@@ -13,8 +13,6 @@ from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.walking_distance import WalkingTable, walking_table
 from tests.naive.walking_distance import naive_walking_distance, naive_walking_distances
 
-pytestmark = pytest.mark.patient
-
 TINY = [(2, 2, 0), (2, 3, 1), (3, 2, 1), (3, 3, 2)]
 CASES = [*TINY, (4, 4, 3), (4, 4, 1), (5, 2, 0), (4, 3, 2)]
 
