@@ -1,11 +1,11 @@
-"""Boards at each distance from the goal, layer by layer, for spaces too large for a bit a board.
+"""Breadth-first search layer by layer, for spaces too large for one bit per board. Layers are in memory, two at a time.
 
-Each move takes the blank to a cell of the other colour and can be undone, so a neighbour of layer d is in layer d - 1
-or d + 1: of all that was reached, two layers are enough to tell what is new. A layer is, for each cell of the blank,
-the sorted orders of the tiles; `layer_search_kernels` says why no step ever sorts.
+A move takes the blank to a cell of the other colour and can be undone, so a neighbour of a board in layer d is in layer
+d - 1 or d + 1: two layers are enough to find the new boards. A layer has, for each cell of the blank, the sorted orders
+of the tiles. `layer_search_kernels` explains why they need no sorting.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from itertools import pairwise
 from threading import Lock
@@ -13,7 +13,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, Boards, BoardSize
 from pdb_study.layer_search_kernels import (
     HAS_LAST,
     N_LISTS,
@@ -25,16 +25,18 @@ from pdb_study.layer_search_kernels import (
 )
 
 Rows = npt.NDArray[np.uint64]
-# Called from the main thread with (depth, boards reached so far, boards found of the next layer), now and then.
+# The sorted orders for each cell of the blank.
+Layer = dict[int, Rows]
+# Called from the main thread several times a second: (depth, boards reached, boards found of the next layer).
 Progress = Callable[[int, int, int], None]
 
-# Rows a thread reads before it looks up: some hundredths of a second.
+# Rows that a thread reads between two checks of the memory limit: some hundredths of a second.
 _SLICE_ROWS = 100_000
 _PROGRESS_S = 0.2
 
 
-class OutOfRoomError(Exception):
-    """The memory limit; never leaves this room."""
+class MemoryLimitError(Exception):
+    """The layers need more memory than the limit; raised and caught in this file only."""
 
 
 def search_layers(
@@ -47,38 +49,58 @@ def search_layers(
     max_antipodes: int,
     progress: Progress | None = None,
 ) -> tuple[tuple[int, ...], tuple[Board, ...], bool, bool]:
-    """The number of boards at each distance up to `max_depth`, for boards of any size.
+    """Count the boards at each distance up to `max_depth`, for boards of any size.
 
-    Returns the counts; the boards at the largest distance, or the first `max_antipodes`, where the search came to its
-    end; whether it did; and whether it stopped for want of memory. The limit is on the arrays of boards. The result
-    does not depend on `n_threads`, but for the point where memory ends.
+    Returns the counts; if the search was complete, the first `max_antipodes` boards at the largest distance; whether
+    it was complete; and whether it stopped at the memory limit. The limit is on the arrays of boards. The result does
+    not depend on `n_threads`, except for the depth at which memory ends.
     """
-    orders = _PackedOrders(size)
-    budget = _Budget(memory_limit_bytes)
-    previous: dict[int, Rows] = {}
+    counts: list[int] = []
+    farthest: Layer = {}
+    try:
+        for layer in layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes, progress=progress):
+            counts.append(sum(map(len, layer.values())))
+            farthest = layer
+            if max_depth is not None and len(counts) > max_depth:
+                return tuple(counts), (), False, False
+    except (MemoryLimitError, MemoryError):
+        return tuple(counts), (), False, True
+    return tuple(counts), PackedOrders(size).first_boards(farthest, max_antipodes), True, False
+
+
+def layers(
+    size: BoardSize,
+    goal: Board,
+    *,
+    n_threads: int = 1,
+    memory_limit_bytes: int = 1 << 62,
+    progress: Progress | None = None,
+) -> Iterator[Layer]:
+    """Yield the boards at distance 0, 1, 2, ... as long as there are any.
+
+    Raises `MemoryLimitError` if two layers do not fit.
+    """
+    orders, budget = PackedOrders(size), _Budget(memory_limit_bytes)
+    previous: Layer = {}
     layer = {goal.index(BLANK): orders.pack(goal)}
-    counts = [1]
+    depth = n_reached = 0
+
+    def report() -> None:
+        if progress is not None:
+            progress(depth, n_reached, budget.n_found)
+
     with ThreadPoolExecutor(n_threads) as pool:
-        while max_depth is None or len(counts) <= max_depth:
-
-            def tell() -> None:
-                if progress is not None:
-                    progress(len(counts) - 1, sum(counts), budget.n_found)
-
-            try:
-                following = _next_layer(orders, previous, layer, budget, pool, tell)
-            except (OutOfRoomError, MemoryError):
-                return tuple(counts), (), False, True
-            if not following:
-                return tuple(counts), orders.first_boards(layer, max_antipodes), True, False
+        while layer:
+            n_reached += sum(map(len, layer.values()))
+            yield layer
+            following = _next_layer(orders, previous, layer, budget, pool, report)
             budget.give(sum(rows.nbytes for rows in previous.values()))
             previous, layer = layer, following
-            counts.append(sum(map(len, layer.values())))
-    return tuple(counts), (), False, False
+            depth += 1
 
 
-class _PackedOrders:
-    """How orders are packed, and where they go."""
+class PackedOrders:
+    """Packing of the tiles of a board, read row by row, into one or more words: the form of rows in the kernels."""
 
     def __init__(self, size: BoardSize) -> None:
         self.size = size
@@ -98,25 +120,27 @@ class _PackedOrders:
         self.none = np.empty((0, self.n_words), dtype=np.uint64)
 
     def pack(self, board: Board) -> Rows:
-        """One row."""
+        """Return a board as one row."""
         row = [0] * self.n_words
         for (word, shift), tile in zip(self.place.tolist(), (tile for tile in board if tile != BLANK), strict=True):
             row[word] |= (tile - 1) << shift
         return np.array([row], dtype=np.uint64)
 
-    def unpack(self, cell: int, row: list[int]) -> Board:
-        tiles = [(row[word] >> shift & self.mask) + 1 for word, shift in self.place.tolist()]
-        return (*tiles[:cell], BLANK, *tiles[cell:])
+    def boards(self, cell: int, rows: Rows) -> Boards:
+        """Return rows as boards with the blank on `cell`, uint8[m, n_cells]."""
+        labels = rows[:, self.place[:, 0]] >> self.place[:, 1].astype(np.uint64) & np.uint64(self.mask)
+        return np.insert(labels.astype(np.uint8) + np.uint8(1), cell, BLANK, axis=1)
 
-    def first_boards(self, layer: dict[int, Rows], n_boards: int) -> tuple[Board, ...]:
+    def first_boards(self, layer: Layer, n_boards: int) -> tuple[Board, ...]:
+        """Return the first boards of a layer, by the cell of the blank."""
         boards: list[Board] = []
         for cell in sorted(layer):
-            boards += [self.unpack(cell, row) for row in layer[cell][: n_boards - len(boards)].tolist()]
+            boards += map(tuple, self.boards(cell, layer[cell][: n_boards - len(boards)]).tolist())
         return tuple(boards)
 
 
 class _Budget:
-    """Counts the memory of boards. Thread-safe."""
+    """Memory left for boards, and the number of boards found. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._lock = Lock()
@@ -125,13 +149,13 @@ class _Budget:
         self.is_over = False
 
     def take(self, n_bytes: int) -> None:
-        """Count memory as used. Raises `OutOfRoomError` where there is no more, or where the search is to stop."""
+        """Count memory as used. Raises `MemoryLimitError` if none is left, or if the search stops."""
         with self._lock:
             self._left -= n_bytes
             if self._left < 0:
                 self.is_over = True
             if self.is_over:
-                raise OutOfRoomError
+                raise MemoryLimitError
 
     def give(self, n_bytes: int) -> None:
         with self._lock:
@@ -144,14 +168,14 @@ class _Budget:
 
 
 def _next_layer(
-    orders: _PackedOrders,
-    previous: dict[int, Rows],
-    layer: dict[int, Rows],
+    orders: PackedOrders,
+    previous: Layer,
+    layer: Layer,
     budget: _Budget,
     pool: ThreadPoolExecutor,
-    tell: Callable[[], None],
-) -> dict[int, Rows]:
-    """The layer after `layer`, which comes after `previous`."""
+    report: Callable[[], None],
+) -> Layer:
+    """Return the layer after `layer`; `previous` is the one before it."""
     budget.n_found = 0
     cells = {near for cell in layer for near in orders.size.neighbours[cell]}
     # The longest first, so that the threads end together.
@@ -160,12 +184,12 @@ def _next_layer(
     try:
         for cell in cells_by_work:
             tasks[cell] = pool.submit(_merge_cell, orders, cell, layer, previous.get(cell, orders.none), budget)
-        tell()
+        report()
         while True:
             at = wait(tasks.values(), timeout=_PROGRESS_S, return_when=FIRST_EXCEPTION)
             if not at.not_done or any(task.exception() for task in at.done):
                 break
-            tell()
+            report()
         found = {cell: task.result() for cell, task in tasks.items() if task in at.done}
     except BaseException:
         budget.is_over = True
@@ -175,11 +199,11 @@ def _next_layer(
     return {cell: rows for cell, rows in found.items() if len(rows)}
 
 
-def _merge_cell(orders: _PackedOrders, cell: int, layer: dict[int, Rows], before: Rows, budget: _Budget) -> Rows:
-    """The boards of the next layer with the blank on `cell`; `before` are those of the layer before last."""
+def _merge_cell(orders: PackedOrders, cell: int, layer: Layer, before: Rows, budget: _Budget) -> Rows:
+    """Return the orders of the next layer with the blank on `cell`; `before` has those of the layer before last."""
     width = orders.size.width
     near = orders.size.neighbours[cell]
-    # The lists, by the kind that `merge_lists` knows them by: the rows they are in, and where each of them starts.
+    # The lists by kind, as in `merge_lists`: their rows, and the first row of each list.
     rows = [layer.get(other, orders.none) if other in near else orders.none for other in (cell - 1, cell + 1)]
     starts = [[0, len(side)] for side in rows]
     for other, source, target in ((cell - width, cell - 1, cell - width), (cell + width, cell, cell + width - 1)):
@@ -198,8 +222,8 @@ def _merge_cell(orders: _PackedOrders, cell: int, layer: dict[int, Rows], before
     return merged
 
 
-def _move(orders: _PackedOrders, rows: Rows, source: int, target: int, budget: _Budget) -> tuple[Rows, list[int]]:
-    """What a vertical move makes of sorted rows: a sorted list for each label that moves, and where each starts."""
+def _move(orders: PackedOrders, rows: Rows, source: int, target: int, budget: _Budget) -> tuple[Rows, list[int]]:
+    """Apply a vertical move to sorted rows. Return a sorted list for each label that moves, and the start of each."""
     if len(rows) == 0:
         return orders.none, [0, 0]
     budget.take(rows.nbytes)
@@ -218,15 +242,14 @@ def _move(orders: _PackedOrders, rows: Rows, source: int, target: int, budget: _
     return moved, first_rows
 
 
-def _merge(
-    orders: _PackedOrders, lists: npt.NDArray[np.int64], rows: list[Rows], before: Rows, budget: _Budget
-) -> Rows:
+def _merge(orders: PackedOrders, lists: npt.NDArray[np.int64], rows: list[Rows], before: Rows, budget: _Budget) -> Rows:
+    """Merge sorted lists, without duplicates and rows of `before`."""
     kinds, cursors, ends = (np.ascontiguousarray(column) for column in lists.T)
     heads = np.empty((len(lists), orders.n_words), dtype=np.uint64)
     heap = np.empty(len(lists), dtype=np.int64)
     last = np.empty((1, orders.n_words), dtype=np.uint64)
     state = np.zeros(HAS_LAST + 1, dtype=np.int64)
-    # Room for all; pages that nobody writes to take no memory, and are given back below.
+    # Large enough for all rows. Pages without a write take no memory, and `resize` frees them.
     merged = np.empty((int((ends - cursors).sum()), orders.n_words), dtype=np.uint64)
     left, right, above, below = rows
     start_merger(kinds, cursors, left, right, above, below, heads, heap, state)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from tests.tables import table_file
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("suite")
+# With the JIT off, kernels take a hundred times as long: only so many parameter sets of a test run.
+_MOST_SETS = 2
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -31,12 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect slow tests without --slow and, with the JIT off, all tests that are not marked tiny."""
+    """Deselect slow tests without --slow. With the JIT off, keep tests marked tiny, with `_MOST_SETS` parameter sets."""
     without_jit = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    n_sets: Counter[str] = Counter()
     kept, left_out = [], []
     for item in items:
         is_slow = item.get_closest_marker("slow") is not None and not config.getoption("--slow")
-        needs_jit = without_jit and item.get_closest_marker("tiny") is None
+        test = item.nodeid.partition("[")[0]
+        n_sets[test] += 1
+        needs_jit = without_jit and (item.get_closest_marker("tiny") is None or n_sets[test] > _MOST_SETS)
         (left_out if is_slow or needs_jit else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept

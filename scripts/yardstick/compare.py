@@ -1,23 +1,16 @@
-"""Compare the speed of the search engine with the same search in C and with the engine before it.
+"""Compare the speed of the search engine with the same search in C.
 
 Run by `scripts/bench --yardstick`, or directly:
 
     python scripts/yardstick/compare.py 78.h5 --rounds 5 --json yardstick.json
 
-Three programs search the same boards on one thread, in turns:
-
-numba  solver/engine, vector stages
-C      search.c, the same design; compiled for each table file
-old    the engine of commit 2e16e41, depth-first in lanes; taken from the git history and left out without it
-
-All three must have the same nodes in each threshold that is searched to its end. numba and C also visit nodes in the
-same order, so their last thresholds must be equal, too. The times are processor time of the search; looking up the
-roots is not included. Ratios are medians over the rounds.
+Both search the same boards on one thread, in turns. search.c has the design of the vector stages of the engine, and is
+compiled for each table file. Both visit nodes in the same order, so each threshold must have the same nodes. The times
+are processor time of the search; the lookup of the roots is not included. Ratios are medians over the rounds.
 """
 
 import argparse
 import ctypes
-import io
 import json
 import os
 import shlex
@@ -25,7 +18,6 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -37,7 +29,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pdb_build import build_database, plan_build
-from pdb_core.jit import cache_home
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import Board, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
@@ -48,13 +39,11 @@ from solver.engine.engine import Roots
 from solver.engine.ida_star import IdaStar
 
 FOLDER = Path(__file__).parent
-SOURCE, OLD_ENGINE = FOLDER / "search.c", FOLDER / "old_engine.py"
-ROOT = FOLDER.parent.parent
+SOURCE = FOLDER / "search.c"
 FLAGS = ("-O3", "-march=native")
-OLD_COMMIT = "2e16e41"
 SETS = ("random1000", "hardest80")
-# Ratios of seconds.
-RATIOS = {"numba/C": ("numba", "C"), "old/numba": ("old", "numba")}
+# The ratio of seconds, in the JSON file.
+RATIO = "numba/C"
 
 
 @dataclass(frozen=True)
@@ -85,7 +74,7 @@ class Run:
 
 
 class Numba:
-    """The engine of this version. Roots are looked up before the time is taken."""
+    """Search engine of this version. It looks up the roots before the time is taken."""
 
     name = "numba"
 
@@ -93,7 +82,7 @@ class Numba:
         self.ida_star: IdaStar = solver.ida_star
         self.boards = boards
         self.roots: Roots = self.ida_star.engine.roots(boards)
-        # `search_many` looks its boards up; here they are known.
+        # `search_many` would look up the boards again.
         self.ida_star.roots = lambda *_: self.roots  # type: ignore[method-assign]
 
     def run(self) -> Run:
@@ -111,7 +100,7 @@ class Numba:
 
 
 class C:
-    """search.c, compiled for the table file of a solver. Each run is a process of its own."""
+    """Search in C (search.c), compiled for the table file of a solver. Each run is a separate process."""
 
     name = "C"
 
@@ -144,41 +133,7 @@ class C:
         return Run(tuple(map(tuple, boards.values())), float(last.split()[1]))
 
 
-class Old:
-    """The engine of `OLD_COMMIT`, in a process of its own."""
-
-    name = "old"
-
-    def __init__(self, checkout: Path, table: Path, load: str, boards: Sequence[Board]) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(checkout), "TILE_PDB_CACHE": str(checkout.parent / "cache")}
-        self._process = subprocess.Popen(
-            [sys.executable, OLD_ENGINE], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._send(json.dumps({"table": str(table.resolve()), "load": load, "boards": boards}))
-
-    def _send(self, line: str) -> None:
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass  # its exit status is reported by `run`
-
-    def run(self) -> Run:
-        self._send("run")
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            sys.exit(f"the engine of commit {OLD_COMMIT} failed with exit status {self._process.wait()}")
-        result = json.loads(line)
-        boards = tuple(tuple(Threshold(*at) for at in board) for board in result["boards"])
-        return Run(boards, result["seconds"])
-
-    def close(self) -> None:
-        self._process.communicate()
-
-
-Engine = Numba | C | Old
+Engine = Numba | C
 
 
 def find_compiler() -> list[str] | None:
@@ -188,26 +143,6 @@ def find_compiler() -> list[str] | None:
         if candidate and shutil.which(candidate[0]) is not None:
             return candidate
     return None
-
-
-def old_checkout() -> Path | None:
-    """Return a checkout of `OLD_COMMIT` in the cache folder, or None if the git history does not have it.
-
-    It stays there, so that its compiled kernels can be used again.
-    """
-    checkout = cache_home() / "yardstick" / OLD_COMMIT / "source"
-    if checkout.is_dir():
-        return checkout
-    try:
-        archive = subprocess.run(["git", "-C", ROOT, "archive", OLD_COMMIT], capture_output=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    checkout.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=checkout.parent) as folder, tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        new = Path(folder) / "source"
-        files.extractall(new, filter="data")
-        new.rename(checkout)
-    return checkout
 
 
 def write_input(path: Path, numba: Numba, table: Path) -> None:
@@ -246,32 +181,15 @@ def _write_array(file: BinaryIO, array: Any, dtype: type[np.generic]) -> None:
     file.write(content.tobytes())
 
 
-def difference(one: Run, other: Run, *, has_same_order: bool) -> str | None:
-    """Return the first difference of two searches that must be equal, or None.
-
-    The threshold that finds the goal has the same nodes only if both searches visit nodes in the same order.
-    """
-    for board, (ours, theirs) in enumerate(zip(one.boards, other.boards, strict=True)):
-        if [(at.threshold, at.is_found) for at in ours] != [(at.threshold, at.is_found) for at in theirs]:
-            return f"board {board}: {ours} and {theirs}"
-        for at, its in zip(ours, theirs, strict=True):
-            if (has_same_order or not at.is_found) and at != its:
-                return f"board {board}: {at} and {its}"
-    return None
-
-
 def check_same(label: str, runs: dict[str, Run]) -> None:
-    """Exit with a message if any two engines searched different nodes."""
-    names = list(runs)
-    for i, name in enumerate(names):
-        for other in names[:i]:
-            different = difference(runs[other], runs[name], has_same_order="old" not in (name, other))
-            if different is not None:
-                sys.exit(f"{label}: the nodes of {other} and {name} differ. {different}")
+    """Exit with a message if the two engines searched different nodes."""
+    for board, (ours, theirs) in enumerate(zip(runs["numba"].boards, runs["C"].boards, strict=True)):
+        if ours != theirs:
+            sys.exit(f"{label}: the nodes of numba and C differ on board {board}: {ours} and {theirs}")
 
 
 def compare(label: str, engines: Sequence[Engine], n_rounds: int) -> dict[str, Any]:
-    """Let the engines search in turns. Return the figures. Exits if their nodes differ."""
+    """Let the engines search in turns, and return the figures. Exit if their nodes differ."""
     for engine in engines:
         if not isinstance(engine, C):
             engine.run()  # compiles kernels, or loads them
@@ -289,28 +207,24 @@ def compare(label: str, engines: Sequence[Engine], n_rounds: int) -> dict[str, A
             "nodes_per_second": run.generated / statistics.median(seconds),
             "all_seconds": seconds,
         }
-    for ratio, (name, other) in RATIOS.items():
-        if name in rounds[0] and other in rounds[0]:
-            record[ratio] = statistics.median(runs[name].seconds / runs[other].seconds for runs in rounds)
+    record[RATIO] = statistics.median(runs["numba"].seconds / runs["C"].seconds for runs in rounds)
     return record
 
 
 def print_record(label: str, record: dict[str, Any]) -> None:
     """Print the figures of one table file and one set of boards."""
     print(f"{label}: {record['boards']} boards, {record['complete']:,} nodes in complete thresholds")
-    for name in ("numba", "C", "old"):
-        if name in record:
-            at = record[name]
-            print(
-                f"  {name:<6} {at['seconds']:9.3f} s {at['generated']:15,} nodes "
-                f"{at['nodes_per_second'] / 1e6:8.2f} million nodes/s"
-            )
-    ratios = [f"{ratio} {record[ratio]:.3f}" for ratio in RATIOS if ratio in record]
-    print(f"  ratios of seconds: {', '.join(ratios)}", flush=True)
+    for name in ("numba", "C"):
+        at = record[name]
+        print(
+            f"  {name:<6} {at['seconds']:9.3f} s {at['generated']:15,} nodes "
+            f"{at['nodes_per_second'] / 1e6:8.2f} million nodes/s"
+        )
+    print(f"  ratio of seconds: {RATIO} {record[RATIO]:.3f}", flush=True)
 
 
 def boards_of_set(database: Database, name: str) -> list[Board]:
-    """Return the boards of an instance set that have the database's size, in the terms of its tables."""
+    """Return the boards of an instance set that have the database's size, mapped to the goal of its tables."""
     return [
         database.mappings(parse_goal(instance.goal or "blank-last", instance.size))[0].apply(instance.board)
         for instance in read_instances(name, None)
@@ -333,7 +247,7 @@ def table_file(name: str) -> Iterator[Path]:
 
 
 def compare_table(
-    path: Path, database: Database, arguments: argparse.Namespace, compiler: Sequence[str], checkout: Path | None
+    path: Path, database: Database, arguments: argparse.Namespace, compiler: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the label and the figures of a table file for each set of boards."""
     solver = Solver(database)
@@ -349,20 +263,15 @@ def compare_table(
         if not boards:
             sys.exit(f"{label}: the set has no boards of the size of {path}; give --boards for random ones")
         numba = Numba(solver, boards)
-        old = None if checkout is None else Old(checkout, path, arguments.load, boards)
         with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
             c = C(numba, path, Path(folder), compiler, shlex.split(arguments.cflags))
-            record = compare(label, [numba, c, *([] if old is None else [old])], arguments.rounds)
-        if old is not None:
-            old.close()
+            record = compare(label, [numba, c], arguments.rounds)
         compiled = shlex.join([*compiler, *shlex.split(arguments.cflags)])
         yield label, {"table": database.header.partition.name, "set": name, "compiler": compiled, **record}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Compare the search with the same search in C and with the engine before."
-    )
+    parser = argparse.ArgumentParser(description="Compare the search with the same search in C.")
     parser.add_argument(
         "tables", nargs="*", default=["78"], metavar="TABLE",
         help="table files, or partitions of the 4x4 board, which are built in bits (default: 78)",
@@ -372,26 +281,20 @@ def main() -> None:
     )
     parser.add_argument("--boards", type=int, metavar="N", help="N random boards instead of instance sets")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each search (default: 5)")
+    parser.add_argument("--load", choices=LOAD_MODES, default="huge", help="load mode of the table (default: huge)")
     parser.add_argument(
-        "--load", choices=LOAD_MODES, default="huge", help="of the table by numba and old (default: huge)"
+        "--cflags", default=shlex.join(FLAGS), help=f"options of the C compiler (default: {shlex.join(FLAGS)})"
     )
-    parser.add_argument("--no-old", action="store_true", help=f"leave the engine of commit {OLD_COMMIT} out")
-    parser.add_argument("--cflags", default=shlex.join(FLAGS), help=f"of the C compiler (default: {shlex.join(FLAGS)})")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to a file")
     arguments = parser.parse_args()
     compiler = find_compiler()
     if compiler is None:
         print("no C compiler (CC, cc or gcc): the search is not compared with C", file=sys.stderr)
         return
-    checkout = None
-    if not arguments.no_old:
-        checkout = old_checkout()
-        if checkout is None:
-            print(f"commit {OLD_COMMIT} is not in the git history: the engine before is left out", file=sys.stderr)
     records = []
     for name in arguments.tables:
         with table_file(name) as path, open_database(path, load=arguments.load) as database:
-            for label, record in compare_table(path, database, arguments, compiler, checkout):
+            for label, record in compare_table(path, database, arguments, compiler):
                 records.append(record)
                 print_record(label, record)
     if arguments.json is not None:

@@ -35,7 +35,7 @@ def test_all_boards_are_those_of_a_naive_search(size: BoardSize, goal: tuple[int
 
 
 def test_boards_of_larger_sizes_are_refused() -> None:
-    with pytest.raises(InputError, match="goes up to 10 cells"):
+    with pytest.raises(InputError, match="the largest sizes have 10 cells"):
         all_boards(BoardSize(4, 3), blank_last(BoardSize(4, 3)))
 
 
