@@ -1,17 +1,17 @@
-"""All boards of a space at once, each one bit: breadth-first search from the goal to its very end.
+"""Complete breadth-first search with one bit per board, for up to 12 cells.
 
-A board is the blank's cell and the *order* of the other tiles, read row by row. Three things make the search short.
+A board is the cell of the blank and the *order* of the tiles, read row by row. Three facts make the search fast.
 
-1. A tile sliding sideways leaves the order as it is; one sliding up or down moves over width - 1 others, the same ones
-   for every order. So a move takes all boards with the blank on one cell to those with it on another in one sweep.
-2. Renaming tiles commutes with moving them. Orders that differ only by swaps of names within the pairs of labels (0,1),
-   (2,3), ... are kept in one *word*, with a bit for each choice of swaps. A vertical move takes a word to a word, and
-   within it swaps at most the pair of the tile that moves. Where the blank is tells the parity of the order, so the
-   last pair's swap follows from the others': with 11 tiles, 5 pairs, a word has 16 bits.
-3. Each move takes the blank to a cell of the other colour, so one row of bits a cell is enough: it holds a level, and
-   is replaced by the level after next, which is what comes in less what it holds.
+1. A tile that moves sideways keeps the order. A tile that moves up or down passes width - 1 others, at the same
+   positions in every order. So one pass moves all boards with the blank on one cell.
+2. Renaming tiles commutes with moving them. Orders that differ only by swaps within the pairs of labels (0,1), (2,3),
+   ... share one *word*, with one bit for each choice of swaps. A vertical move maps words to words, and swaps at most
+   the pair of the moved tile. The cell of the blank determines the parity of the order, so the swap of the last pair
+   follows from the others: with 11 tiles, 5 pairs, a word has 16 bits.
+3. A move takes the blank to a cell of the other colour, so one row of bits per cell is enough. It has a level, and the
+   level after next replaces it: the boards that arrive, without those of the row.
 
-`pdb_build.words` does the same to the patterns of a table (docs/decisions/0002, 0013).
+`pdb_build` searches patterns in the same way (docs/decisions/0002, 0013).
 """
 
 import math
@@ -28,18 +28,17 @@ import numpy.typing as npt
 from pdb_core.puzzle import BLANK, Board, BoardSize, permutation_is_odd
 from pdb_study.complete_search_kernels import advance_words, class_word, link_words
 
-# Called from the main thread after each level with (depth, boards reached so far).
+# Called from the main thread after each level: (depth, boards reached).
 Progress = Callable[[int, int], None]
 
 MAX_CELLS = 12
-# A slab is what a thread takes at a time, some milliseconds; a chunk, what is gathered before it is written, stays in
-# the innermost cache.
+# A slab is the work of a thread between two tasks, some milliseconds. A chunk of a slab fits the L1 cache.
 _SLAB_WORDS = 1 << 18
 _CHUNK_WORDS = 1 << 12
 
 
 def complete_search_bytes(size: BoardSize) -> int:
-    """Bytes of the arrays a complete search of that size holds."""
+    """Return the memory of a complete search in bytes."""
     n_words = _word_count(size.n_cells - 1)
     return n_words * (2 * size.n_cells + 4 * (size.n_cells - size.width) * (1 if size.width == 2 else 2))
 
@@ -47,7 +46,7 @@ def complete_search_bytes(size: BoardSize) -> int:
 def search_completely(
     size: BoardSize, goal: Board, *, n_threads: int, max_antipodes: int, progress: Progress | None = None
 ) -> tuple[tuple[int, ...], tuple[Board, ...]]:
-    """The number of boards at each distance, and boards at the largest one: all, or the first `max_antipodes`.
+    """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one.
 
     For boards of at most `MAX_CELLS` cells. The result does not depend on `n_threads`.
     """
@@ -73,7 +72,7 @@ def _word_count(n_tiles: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Words:
-    """How words are numbered: their classes in lexicographic order. The arrays are those of `link_words`."""
+    """Lexicographic ranks of words by their classes. `link_words` describes the arrays."""
 
     n_tiles: int
     n_completions: npt.NDArray[np.int64]
@@ -102,7 +101,7 @@ class _Words:
 
 
 def _number_words(n_tiles: int) -> _Words:
-    # A tile without a partner is a class of its own; of it one is there, not two.
+    # With an odd number of tiles, the last class has one tile.
     sizes = [2] * (n_tiles // 2) + [1] * (n_tiles % 2)
     full = sum(n * 3**pair for pair, n in enumerate(sizes))
     n_completions = np.zeros(full + 1, dtype=np.int64)
@@ -110,14 +109,14 @@ def _number_words(n_tiles: int) -> _Words:
     for numbers in product(*[range(n + 1) for n in sizes]):
         left = sum(n * 3**pair for pair, n in enumerate(numbers))
         n_completions[left] = math.factorial(sum(numbers)) // math.prod(map(math.factorial, numbers))
-        # With one of a class placed first, its share of all is its share of what is left: n / all of them.
+        # The share of words that begin with a class is its share of the remaining tiles.
         shares = [int(n_completions[left]) * n // max(1, sum(numbers)) for n in numbers]
         n_skipped[left] = [sum(shares[:pair]) for pair in range(len(sizes))]
     return _Words(n_tiles, n_completions, n_skipped)
 
 
 class _Rows:
-    """The bits of all boards, a row for each cell of the blank, and one step of the search."""
+    """Bits of all boards, a row for each cell of the blank."""
 
     def __init__(self, size: BoardSize, goal: Board, pool: ThreadPoolExecutor) -> None:
         self._size = size
@@ -133,7 +132,7 @@ class _Rows:
         self._set_goal()
 
     def advance(self, level: int, pool: ThreadPoolExecutor) -> int:
-        """Go from `level` - 1 to `level`; how many boards it holds."""
+        """Advance from `level` - 1 to `level`, and return its number of boards."""
         is_dark = self._size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
         tasks: dict[Future[int], int] = {}
         for cell in range(self._size.n_cells):
@@ -146,7 +145,7 @@ class _Rows:
         return sum(self._n_active[cell] for cell in set(tasks.values()))
 
     def boards_at(self, level: int, n_boards: int) -> tuple[Board, ...]:
-        """The first boards at the last or the last but one level reached."""
+        """Return the first boards of one of the last two levels."""
         is_dark = self._size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
         boards: list[Board] = []
         for cell in range(self._size.n_cells):
@@ -160,7 +159,7 @@ class _Rows:
     def _link(self, pool: ThreadPoolExecutor) -> None:
         size, words = self._size, self._words
         self._from_above = np.empty((size.n_cells - size.width, words.n_words), dtype=np.uint32)
-        # A tile that passes one other changes places with it, whichever of the two is meant to move.
+        # On boards of width 2, a tile passes one other: both directions exchange the same two.
         self._from_below = self._from_above if size.width == 2 else np.empty_like(self._from_above)
 
         def link(start: int, stop: int) -> None:
@@ -181,7 +180,7 @@ class _Rows:
         self._n_active[cell] = 1
 
     def _active_neighbours(self, cell: int) -> tuple[int, int, int, int]:
-        """The cells left, right, above and below that have boards, else -1."""
+        """Return the cells left, right, above and below that have boards, else -1."""
         width = self._size.width
         near = [
             other if other in self._size.neighbours[cell] and self._n_active[other] else -1
@@ -206,7 +205,7 @@ class _Rows:
             is_second = pair in first_met
             first_met.add(pair)
             order.append(2 * pair + (is_second != bool(pair < n_pairs - 1 and bit >> pair & 1)))
-        # The last pair is swapped where the parity asks for it: each row the blank has gone is a jump over width - 1.
+        # The parity decides the swap of the last pair: for each row, the blank has passed width - 1 tiles.
         goal_order = [tile - 1 for tile in self._goal if tile != BLANK]
         n_rows = abs(cell // size.width - self._goal.index(BLANK) // size.width)
         is_odd = permutation_is_odd(goal_order) != (n_rows * (size.width - 1) % 2 == 1)
@@ -222,6 +221,6 @@ def _is_swapped(order: list[int], pair: int) -> bool:
 
 
 def _finish(tasks: Iterable[Future[Any]]) -> None:
-    """Wait for all tasks; raise what one of them raised."""
+    """Wait for all tasks; raise the exception of a task that failed."""
     for task in wait(tasks, return_when=FIRST_EXCEPTION).done:
         task.result()

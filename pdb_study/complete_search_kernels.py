@@ -1,9 +1,7 @@
-"""Kernels of the complete breadth-first search: every board of a space is one bit.
+"""Kernels of the complete breadth-first search with one bit per board.
 
-A board is the blank's cell and the order of the tiles read row by row. A word holds the orders that differ only by
-swaps of names within the pairs of labels, as `complete_search` explains; a word is told by its *classes*, the pair of
-the label on each position. All kernels work on a slab of words, `start` to `stop` - 1, and may run at once on disjoint
-slabs.
+`complete_search` explains boards, orders and words. The *classes* of a word are the pairs of the labels at its
+positions. All kernels process a slab of words, `start` to `stop` - 1, and may run at once on disjoint slabs.
 """
 
 from typing import Any
@@ -16,7 +14,7 @@ from pdb_core.jit import kernel
 LINK_BITS = 24
 _at = np.uint64
 _LINK_MASK = (1 << LINK_BITS) - 1
-# What a swap within no pair, pair 0, 1, 2, 3 does to a word: these bits go up by so many places, those come down.
+# A swap within no pair, or pair 0, 1, 2, 3, moves these bits of a word up by so many positions, and the others down.
 _SWAPPED_BITS = np.array([0xFFFF, 0x5555, 0x3333, 0x0F0F, 0x00FF], dtype=np.int64)
 _SWAP_PLACES = np.array([0, 1, 2, 4, 8], dtype=np.int64)
 
@@ -27,7 +25,7 @@ def class_word(word: int, n_completions: Any, n_skipped: Any, classes: Any) -> N
     left = n_completions.shape[0] - 1
     n_classes = n_skipped.shape[1]
     for position in range(classes.shape[0]):
-        # The last class whose words do not all come later.
+        # The last class whose first word is not after this one.
         chosen, weight, chosen_weight = -1, 1, 1
         for pair in range(n_classes):
             if (left // weight) % 3 != 0 and n_skipped[left, pair] <= word:
@@ -43,10 +41,10 @@ def link_words(
     start: int, stop: int, width: int, n_pairs: int, n_completions: Any, n_skipped: Any, classes: Any, lefts: Any,
     ranks: Any, from_above: Any, from_below: Any,
 ) -> None:  # fmt: skip
-    """Find the word, and the swap within it, that each vertical move of the blank takes to a word.
+    """Find the word, and the swap within it, from which each vertical move of the blank leads to a word.
 
-    n_completions  int64[s]     words that can be made of what is left; `left` has a digit to base 3 for each class
-    n_skipped      int64[s, n]  words that come before those which go on with a class
+    n_completions  int64[s]     the number of words of the remaining tiles, whose index has a base-3 digit per class
+    n_skipped      int64[s, n]  the number of words before those that continue with a class
     classes, lefts, ranks       scratch, int64[k], int64[k + 1], int64[k + 1]
     from_above     uint32[j, n_words]  mutated: for a blank now `width` cells after cell j, the word it had on cell j,
                                        with the number of the pair swapped, plus one, in the upper 8 bits
@@ -63,7 +61,7 @@ def link_words(
             ranks[position + 1] = ranks[position] + n_skipped[lefts[position], classes[position]]
         for first in range(n_jumps):
             last = first + width - 1
-            # All that comes before and after the moved tile and those it passes keeps its share of the rank.
+            # Positions before and after the moved and the passed tiles keep their part of the rank.
             rest = word - (ranks[last + 1] - ranks[first])
 
             moved, passes_partner = classes[last], False
@@ -89,7 +87,7 @@ def link_words(
 
 @kernel
 def gather_words(row: Any, links: Any, start: int, stop: int, received: Any) -> None:
-    """Add what a vertical move brings to words `start` to `stop` - 1 of a row to `received` (uint16[at least that])."""
+    """Add the boards that a vertical move brings to words `start` to `stop` - 1 of a row to `received` (uint16)."""
     for i in range(stop - start):
         link = np.int64(links[_at(start + i)])
         word = np.int64(row[_at(link & _LINK_MASK)])
@@ -106,8 +104,8 @@ def advance_words(
     """Advance the boards with the blank on `cell` by two levels; return how many are new.
 
     start, stop    multiples of 4
-    left, right, above, below    the neighbours of the cell that have boards on the level before, else -1
-    rows           uint16[n_cells, n]  mutated: the words `start` to `stop` - 1 of row `cell`; nobody else may write it
+    left, right, above, below    the neighbours of the cell with boards on the level before, else -1
+    rows           uint16[n_cells, n]  mutated: the words `start` to `stop` - 1 of row `cell`
     received       uint16[m]           scratch, m a multiple of 4
     wide_...       the same memory, as uint64
     from_above, from_below    as in `link_words`
@@ -117,7 +115,7 @@ def advance_words(
         last = min(stop, first + received.shape[0])
         first_wide, n_wide = first // 4, (last - first) // 4
 
-        # Step 1. Sideways the order of the tiles stays as it is.
+        # Step 1. Sideways moves keep the order of the tiles.
         for i in range(n_wide):
             wide_received[i] = 0
         if left >= 0:
@@ -127,14 +125,14 @@ def advance_words(
             for i in range(n_wide):
                 wide_received[i] |= wide_rows[right, first_wide + i]
 
-        # Step 2. Up and down words move as a whole.
+        # Step 2. Vertical moves map words to words.
         n_words = from_above.shape[1]
         if above >= 0:
             gather_words(rows[above], from_above[above], first, min(last, n_words), received)
         if below >= 0:
             gather_words(rows[below], from_below[cell], first, min(last, n_words), received)
 
-        # Step 3. What comes in and is not of the level before last is new.
+        # Step 3. Boards that are not in the level before last are new.
         for i in range(n_wide):
             new = wide_received[i] & ~wide_rows[cell, first_wide + i]
             wide_rows[cell, first_wide + i] = new

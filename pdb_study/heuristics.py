@@ -1,4 +1,4 @@
-"""How heuristics fare: their values by the distance of the boards."""
+"""Statistics of heuristics: their values by the distance of the boards."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _BOARDS_AT_A_TIME = 100_000
 
 @dataclass(frozen=True)
 class Spread:
-    """The values of one heuristic over some boards; the deviation is that of all of them, not of a sample."""
+    """Values of one heuristic over some boards, with the standard deviation of a population."""
 
     mean: float
     standard_deviation: float
@@ -28,7 +28,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class DistanceRow:
-    """The boards of one distance; `spreads` has one for each heuristic."""
+    """Boards of one distance; `spreads` has one entry for each heuristic."""
 
     distance: int
     n_boards: int
@@ -39,11 +39,11 @@ class DistanceRow:
 class HeuristicStudy:
     """Values of heuristics over boards.
 
-    mean_distance  None where the distances are not known
-    rows      by distance, where there are boards; empty where the distances are not known
-    overall   over all boards, for each heuristic
-    exceeds   exceeds[i][j]: boards on which heuristic i is larger than heuristic j
-    is_sample  whether there are more boards than these, so that means have a standard error
+    mean_distance  None if the distances are unknown
+    rows           one for each distance; empty if the distances are unknown
+    overall        over all boards, for each heuristic
+    exceeds        exceeds[i][j]: the number of boards on which heuristic i is larger than heuristic j
+    is_sample      the boards are a sample, so that means have a standard error
     """
 
     names: tuple[str, ...]
@@ -55,22 +55,22 @@ class HeuristicStudy:
     is_sample: bool = False
 
     def standard_error(self, spread: Spread, n_boards: int) -> float | None:
-        """Of the mean over so many boards, as far as the sample tells; None where they are all, or one."""
+        """Return the standard error of the mean over a sample of boards; None if there is one board, or no sample."""
         return spread.standard_deviation / math.sqrt(n_boards - 1) if self.is_sample and n_boards > 1 else None
 
 
 def heuristic_values(
     boards: Boards, size: BoardSize, goal: Board, names: Sequence[str], databases: Sequence[Database] = ()
 ) -> Values:
-    """int64[m, heuristics]: h of each board by each heuristic, then by the largest sum of each database.
+    """Return h of each board by each heuristic, then the largest sum of each database: int64[m, heuristics].
 
-    Raises `GoalError` where a database cannot serve the goal, and what `heuristic_tables` raises.
+    Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
     values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
     one = np.empty((len(boards), 1), dtype=np.uint16)
     for column, name in enumerate(names):
         tables = heuristic_tables((name,), size, goal)
-        for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # Ctrl-C is heard between
+        for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
             evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], one[start : start + _BOARDS_AT_A_TIME])
         values[:, column] = one[:, 0]
     for column, database in enumerate(databases, start=len(names)):
@@ -83,7 +83,7 @@ def heuristic_values(
 def study_values(
     names: Sequence[str], values: Values, distances: npt.NDArray[np.int64] | None, *, is_sample: bool = False
 ) -> HeuristicStudy:
-    """The statistics of `values` (int64[m, heuristics], m at least 1) over boards of these distances (int64[m])."""
+    """Return statistics of `values` (int64[m, heuristics], m at least 1) over boards of these distances (int64[m])."""
     rows = []
     if distances is not None:
         for distance in np.unique(distances).tolist():

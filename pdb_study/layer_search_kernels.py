@@ -1,13 +1,12 @@
 """Kernels of the search by sorted layers.
 
-A board with the blank on a known cell is its *order*, the labels of the tiles read row by row, packed into one row of
-words, uint64[r], the first label highest. Rows compare as numbers do, the first word first, so a sorted layer is in
-lexicographic order of the labels. `place` tells where a label is: int64[k, 2], the word and the shift within it.
+A board with the blank on a known cell is its *order*: the labels of the tiles read row by row, packed into a row of
+words, uint64[r], the first label in the highest bits. Rows compare as numbers, the first word first, so a sorted layer
+is in lexicographic order of the labels. `place`, int64[k, 2], has the word of each label and the shift within it.
 
-A vertical move of the blank takes one label over the `width` - 1 before or after it. Among the orders in which the same
-label moves, that changes nothing in how they compare: what goes before stays, the label is the same for all, and the
-others keep their order. So a sorted layer gives one sorted list for each label (`move_rows`), and the next layer is the
-merger of those lists and of the layers sideways, which need no change (`merge_lists`). Nothing is ever sorted.
+A vertical move of the blank takes one label over the `width` - 1 labels before or after it. Orders in which the same
+label moves keep their sequence. So a sorted layer gives one sorted list for each label (`move_rows`). The next layer is
+the merger of these lists and of the layers sideways, which do not change (`merge_lists`). No step sorts.
 """
 
 from typing import Any
@@ -17,13 +16,13 @@ import numpy as np
 from pdb_core.jit import kernel
 
 _at = np.uint64
-# In the state of a merger: rows written, rows of `before` passed, lists in the heap, whether there was a row yet.
+# Fields of the state of a merger: rows written, rows of `before` passed, lists in the heap, 1 after the first row.
 N_WRITTEN, N_PASSED, N_LISTS, HAS_LAST = 0, 1, 2, 3
 
 
 @kernel
 def count_labels(start: int, stop: int, rows: Any, word: int, shift: int, mask: int, counts: Any) -> None:
-    """Add to `counts` (int64[k]) how often each label is at one place in rows `start` to `stop` - 1 (uint64[m, r])."""
+    """Add the counts of the labels at one position of rows `start` to `stop` - 1 (uint64[m, r]) to `counts` (int64)."""
     for i in range(start, stop):
         counts[_at((np.int64(rows[i, word]) >> shift) & mask)] += 1
 
@@ -32,9 +31,9 @@ def count_labels(start: int, stop: int, rows: Any, word: int, shift: int, mask: 
 def move_rows(
     start: int, stop: int, rows: Any, source: int, target: int, place: Any, mask: int, next_row: Any, moved: Any
 ) -> None:  # fmt: skip
-    """Take the label at position `source` of rows `start` to `stop` - 1 to position `target`, into lists by label.
+    """Move the label at position `source` of rows `start` to `stop` - 1 to position `target`, into one list per label.
 
-    next_row  int64[k]          mutated: where the next row of each label goes
+    next_row  int64[k]          mutated: the index of the next row of each label
     moved     uint64[m, r]      mutated: the lists, one after the other
     """
     step = 1 if target > source else -1
@@ -61,7 +60,7 @@ def _set_label(rows: Any, i: Any, place: Any, position: int, mask: int, label: i
 
 @kernel
 def compare_rows(rows: Any, i: int, others: Any, j: int) -> int:
-    """-1, 0 or 1: whether row i of `rows` comes before row j of `others`, is equal, or comes after it."""
+    """Return -1, 0 or 1: row i of `rows` is before row j of `others`, equal to it, or after it."""
     for w in range(rows.shape[1]):
         if rows[_at(i), w] != others[_at(j), w]:
             return -1 if rows[_at(i), w] < others[_at(j), w] else 1
@@ -70,7 +69,7 @@ def compare_rows(rows: Any, i: int, others: Any, j: int) -> int:
 
 @kernel
 def sift_down(heap: Any, n_lists: int, at: int, heads: Any) -> None:
-    """Bring the list at one place of a heap (int64[l], by the heads of the lists, uint64[l, r]) to where it belongs."""
+    """Restore the order of a heap of lists (int64[l]) below `at`, by the first rows of the lists (uint64[l, r])."""
     number = heap[at]
     while 2 * at + 1 < n_lists:
         child = 2 * at + 1
@@ -85,7 +84,7 @@ def sift_down(heap: Any, n_lists: int, at: int, heads: Any) -> None:
 
 @kernel
 def read_head(number: int, kinds: Any, cursors: Any, left: Any, right: Any, above: Any, below: Any, heads: Any) -> None:
-    """Copy the next row of a list into `heads`; the arrays are those of `merge_lists`."""
+    """Copy the next row of a list into `heads`. `merge_lists` describes the arrays."""
     i = _at(cursors[number])
     kind = kinds[number]
     rows = left if kind == 0 else right if kind == 1 else above if kind == 2 else below
@@ -97,7 +96,7 @@ def read_head(number: int, kinds: Any, cursors: Any, left: Any, right: Any, abov
 def start_merger(
     kinds: Any, cursors: Any, left: Any, right: Any, above: Any, below: Any, heads: Any, heap: Any, state: Any
 ) -> None:  # fmt: skip
-    """Fill heads, heap and state for lists none of which is empty; the arrays are those of `merge_lists`."""
+    """Fill heads, heap and state for lists that are not empty. `merge_lists` describes the arrays."""
     n_lists = kinds.shape[0]
     for number in range(n_lists):
         read_head(number, kinds, cursors, left, right, above, below, heads)
@@ -113,23 +112,23 @@ def merge_lists(
     n_rows: int, kinds: Any, cursors: Any, ends: Any, left: Any, right: Any, above: Any, below: Any, before: Any,
     heads: Any, heap: Any, last: Any, state: Any, merged: Any,
 ) -> None:  # fmt: skip
-    """Go on with a merger for `n_rows` rows read, or to its end (no list left in `state`).
+    """Continue a merger for `n_rows` rows, or to its end, when `state` has no list left.
 
-    Writes each row once, and none that is in `before`.
+    Writes each row once, and no row of `before`.
 
     kinds, cursors, ends  int64[l]   list number i is rows `cursors[i]` to `ends[i]` - 1 of the array left (kind 0),
                                      right (1), above (2) or below (3); cursors are mutated
-    left, ..., before     uint64[m, r]  sorted where a list or `before` is
+    left, ..., before     uint64[m, r]  the lists and `before` are sorted
     heads, heap, last     uint64[l, r], int64[l], uint64[1, r]  mutated
     state                 int64[4]      mutated: N_WRITTEN, N_PASSED, N_LISTS, HAS_LAST
-    merged                uint64[m, r]  mutated: row N_WRITTEN and those after it; room for all rows of all lists
+    merged                uint64[m, r]  mutated from row N_WRITTEN on; as many rows as all lists have
     """
     n_written, n_passed, n_lists = state[N_WRITTEN], state[N_PASSED], state[N_LISTS]
     has_last = state[HAS_LAST] != 0
     for _ in range(n_rows):
         if n_lists == 0:
             break
-        # Step 1. The smallest row, unless it is the one that was met last.
+        # Step 1. Write the smallest row, unless it is equal to the row before.
         number = heap[0]
         if not has_last or compare_rows(heads, number, last, 0) != 0:
             has_last = True
@@ -141,7 +140,7 @@ def merge_lists(
                 for w in range(heads.shape[1]):
                     merged[_at(n_written), w] = heads[number, w]
                 n_written += 1
-        # Step 2. The next one of its list.
+        # Step 2. Take the next row of its list.
         cursors[number] += 1
         if cursors[number] < ends[number]:
             read_head(number, kinds, cursors, left, right, above, below, heads)

@@ -1,7 +1,7 @@
-"""A state space by distance: how many boards are how far from the goal. Start reading here.
+"""Number of boards at each distance from the goal. Start reading here.
 
-Up to 12 cells every board is one bit, and the search goes to its end (`complete_search`); larger spaces, or those
-wanted to some depth only, are searched layer by layer (`layer_search`).
+`complete_search` searches whole spaces of up to 12 cells with one bit per board: 12 cells take 1.4 s of processor time.
+`layer_search` searches larger spaces, or up to a depth, at 8 bytes per board and word: 12 cells take it more than 30 s.
 """
 
 import math
@@ -16,7 +16,7 @@ from pdb_study.layer_search import search_layers
 
 @dataclass(frozen=True)
 class SpaceProgress:
-    """Where a search stands: the depth reached, the boards up to it, and those found of the next layer so far."""
+    """Progress of a search: the depth, the boards up to it, and the boards of the next layer found so far."""
 
     depth: int
     n_reached: int
@@ -28,12 +28,12 @@ Progress = Callable[[SpaceProgress], None]
 
 @dataclass(frozen=True)
 class StateSpace:
-    """The boards of a space by their distance from the goal.
+    """Boards of a space by their distance from the goal.
 
     counts          the number of boards at each distance from 0 on
-    is_complete     whether that is all of them
-    out_of_memory   whether the search ended because the memory limit was reached
-    antipodes       boards at the largest distance, or the first of them; none where the search is not complete
+    is_complete     all boards were reached
+    out_of_memory   the search ended at the memory limit
+    antipodes       the first boards at the largest distance; empty if the search is not complete
     """
 
     size: BoardSize
@@ -46,7 +46,7 @@ class StateSpace:
 
     @property
     def n_boards(self) -> int:
-        """The boards of the whole space: half of all permutations can be solved."""
+        """Return the number of boards of the whole space."""
         return count_boards(self.size)
 
     @property
@@ -55,17 +55,17 @@ class StateSpace:
 
     @property
     def depth(self) -> int:
-        """The largest distance reached; the radius of the space where it is complete."""
+        """Return the largest distance reached: the maximum depth of the space if the search is complete."""
         return len(self.counts) - 1
 
     @property
     def mean(self) -> float:
-        """Mean distance of the boards reached."""
+        """Return the mean distance of the boards reached."""
         return sum(distance * n for distance, n in enumerate(self.counts)) / self.n_reached
 
 
 def count_boards(size: BoardSize) -> int:
-    """The number of boards from which a goal can be reached: half of all permutations (Johnson and Story 1879)."""
+    """Return the number of boards that reach a goal: half of all permutations (Johnson and Story 1879)."""
     return math.factorial(size.n_cells) // 2
 
 
@@ -81,9 +81,8 @@ def explore_space(
 ) -> StateSpace:
     """Breadth-first search from `goal` through all boards, or through those at most `max_depth` moves away.
 
-    Where the boards need more than `memory_limit_bytes` the search ends early, and the result says so. Nothing but that
-    depends on `n_threads`. Raises `BoardError` where the goal is no board of that size,
-    `InputError` beyond 6x6.
+    If the boards need more than `memory_limit_bytes`, the search ends early, and the result says so. Only that depends
+    on `n_threads`. Raises `BoardError` if the goal is no board of that size, `InputError` beyond 6x6.
 
     >>> from pdb_core.puzzle import blank_last
     >>> explore_space(BoardSize(2, 2), blank_last(BoardSize(2, 2))).counts
@@ -98,13 +97,13 @@ def explore_space(
     )
     check_board(goal, size)
 
-    def tell(depth: int, n_reached: int, n_found: int = 0) -> None:
+    def report(depth: int, n_reached: int, n_found: int = 0) -> None:
         if progress is not None:
             progress(SpaceProgress(depth, n_reached, n_found))
 
     if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= memory_limit_bytes:
         counts, antipodes = search_completely(
-            size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=tell
+            size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=report
         )
         is_complete, out_of_memory = True, False
     else:
@@ -115,7 +114,7 @@ def explore_space(
             n_threads=n_threads,
             memory_limit_bytes=memory_limit_bytes,
             max_antipodes=max_antipodes,
-            progress=tell,
+            progress=report,
         )
     antipodes = tuple(sorted(antipodes))
     return StateSpace(size, goal, counts, is_complete, out_of_memory, antipodes, time.perf_counter() - start)

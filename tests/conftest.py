@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect slow tests without --slow. With the JIT off, keep tests marked tiny, with `_MOST_SETS` parameter sets."""
+    """Deselect slow tests without --slow. With the JIT off, keep `_MOST_SETS` parameter sets of each tiny test."""
     without_jit = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     n_sets: Counter[str] = Counter()
     kept, left_out = [], []

@@ -1,1 +1,1 @@
-"""A good solution of a board of any size. Start reading in `suboptimal`."""
+"""Suboptimal solutions of boards up to 32x32, without tables. Start reading in `suboptimal`."""

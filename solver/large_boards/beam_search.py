@@ -1,4 +1,4 @@
-"""Beam search for a way to a board, or to any board with some pieces in place."""
+"""Beam search for a path to one board, or to any board with some pieces on their cells."""
 
 import time
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from solver.large_boards.beam_search_kernels import N_CLASSES, Beam, Int64s, gro
 from solver.large_boards.line_by_line import Geometry, Pieces
 from solver.large_boards.line_by_line_kernels import Int32s
 
-# Between two looks at the clock, in cells copied.
+# Cells copied between two checks of the time limit.
 _SLICE_CELLS = 10_000_000
 _SEEN_BITS = 18
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
-    """What a beam looks for.
+    """Goal and ranking of a beam search.
 
-    wanted      int32[n]     the cell that each piece is wanted on
-    weights     int32[n]     what a cell between a piece and its place counts
-    neighbours  int32[n, 4]  as in `Geometry`, without the cells that may not be touched
-    focus       int32[k]     the pieces that must be in place; all where there are none
-    pull        what a cell between the blank and the nearest piece of the focus that is astray counts
-    noise       ranks are blurred by less than that, at least 1
+    wanted      int32[n]     goal cell of each piece
+    weights     int32[n]     cost of each cell between a piece and its goal cell
+    neighbours  int32[n, 4]  as in `Geometry`, without the locked cells
+    focus       int32[k]     the pieces that must reach their goal cells; all pieces if empty
+    pull        cost of each cell between the blank and the nearest misplaced piece of the focus
+    noise       upper bound of the random part of a rank, at least 1
     """
 
     wanted: Int32s
@@ -35,7 +35,7 @@ class Aim:
 
 
 class BeamSearch:
-    """Beam search of a fixed width for one board size; the room it works in is kept from one search to the next."""
+    """Beam search of a fixed width for one board size. Its arrays are used again by each search."""
 
     def __init__(self, arrays: Geometry, width: int, max_depth: int) -> None:
         n = arrays.size.n_cells
@@ -60,11 +60,13 @@ class BeamSearch:
         self._parents = np.empty((max_depth + 1, width), dtype=np.int32)
         self._leasts: Int64s = np.empty(max_depth + 1, dtype=np.int64)
 
-    def way(self, pieces: Pieces, aim: Aim, *, limit: int, patience: int | None = None, end: float) -> list[int] | None:
-        """A way of at most `limit` moves to a board that is looked for; None where the beam finds none.
+    def find(
+        self, pieces: Pieces, aim: Aim, *, limit: int, patience: int | None = None, end: float
+    ) -> list[int] | None:
+        """Return a path of at most `limit` moves to a goal of `aim`, or None if the beam finds none.
 
-        With `patience` it is then the way to the most promising board, and the search ends when none was more promising
-        for so many moves. It ends, too, when the clock (`time.perf_counter`) passes `end`.
+        With `patience`, the search ends after so many moves without a better board, and returns the path to the best
+        one. It also ends when `time.perf_counter()` passes `end`.
         """
         limit = min(limit, self._max_depth)
         self._n_searches += 1
@@ -100,8 +102,8 @@ class BeamSearch:
             parent = int(self._parents[at, index])
             moves.append(parent & 3)
             index = parent >> 2
-        here, way = pieces.blank_cell, []
+        here, path = pieces.blank_cell, []
         for move in reversed(moves):
             here = int(self._arrays.neighbours[here, move])
-            way.append(here)
-        return way
+            path.append(here)
+        return path

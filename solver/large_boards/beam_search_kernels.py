@@ -1,9 +1,9 @@
-"""Kernels of beam search: of each layer of boards only the most promising are kept. Boards are in pieces, see
-`line_by_line_kernels`.
+"""Kernels of beam search, which keeps only the best boards of each layer.
 
-A beam looks for the wanted board, or for any board with the pieces of its *focus* in place. Boards are ranked by their
-estimates, the weighted Manhattan distances of their pieces, by how far the blank is from the nearest piece of the
-focus that is astray, and, where these differ little, by chance: without it a beam fills with near copies of one board.
+Boards consist of pieces, as in `line_by_line_kernels`. The goal is one board, or any board with the pieces of the
+*focus* on their goal cells. The rank of a board is the sum of three terms: the weighted Manhattan distances of its
+pieces, the distance of the blank from the nearest misplaced piece of the focus, and a small random number. Without the
+random number a beam fills with near copies of one board.
 """
 
 from typing import NamedTuple
@@ -18,24 +18,24 @@ from solver.large_boards.line_by_line_kernels import Int32s
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 
-# The ranks of a layer are sorted into so many classes.
+# Classes of the counting sort of a layer by rank.
 N_CLASSES = 4096
 
 
 class Beam(NamedTuple):
-    """Two layers of a beam search, and room to work in. The beam is b boards wide.
+    """Two layers of a beam search of width b, and scratch arrays.
 
     boards     uint16[2, b, n]     pieces on cells
     places     uint16[2, b, n]     cells of pieces
     blanks     int32[2, b]         the blank's cell
     last       int32[2, b]         the last move, 0 to 3, or -1
-    estimates  int64[2, b]         weighted distances to the wanted board
+    estimates  int64[2, b]         weighted distances to the goal
     keys       uint64[2, b]        hashes of the boards
-    seen       uint64[2**k]        keys of boards seen lately
-    state      int64[4]            the layer at hand (0 or 1), its boards, its depth, the first estimate
-    child_estimates, child_ranks, child_keys, child_moves, order   room for 3b + 4 children: int64 twice, uint64, int32
+    seen       uint64[2**k]        keys of recent boards
+    state      int64[4]            the current layer (0 or 1), its boards, its depth, the first estimate
+    child_estimates, child_ranks, child_keys, child_moves, order   3b + 4 children: int64 twice, uint64, int32
     counts     int64[N_CLASSES + 1]
-    astray     int32[n]            cells of the pieces of the focus that are not in place
+    astray     int32[n]            cells of the misplaced pieces of the focus
     """
 
     boards: npt.NDArray[np.uint16]
@@ -57,7 +57,7 @@ class Beam(NamedTuple):
 
 @kernel
 def mixed(number: int) -> np.uint64:
-    """A number of 64 random bits for each piece on each cell (the finaliser of Steele, Lea and Flood 2014)."""
+    """Return 64 pseudorandom bits for a number (the finaliser of Steele, Lea and Flood 2014)."""
     bits = np.uint64(np.int64(number) & np.int64(0x7FFFFFFFFFFFFFFF)) + np.uint64(0x9E3779B97F4A7C15)
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -69,7 +69,7 @@ def start_beam(
     beam: Beam, cells: Int32s, blank_cell: int, wanted: Int32s, weights: Int32s, rows: Int32s, columns: Int32s,
     search: int,
 ) -> None:  # fmt: skip
-    """Make the first layer: one board. `search` tells searches apart, so that `seen` need not be cleared."""
+    """Make the first layer of one board. `search` is different in each search, so that `seen` need not be cleared."""
     n = len(cells)
     estimate = 0
     key = mixed(-1 - search)
@@ -90,14 +90,14 @@ def grow_beam(
     beam: Beam, wanted: Int32s, weights: Int32s, rows: Int32s, columns: Int32s, neighbours: Int32s,
     focus: Int32s, pull: int, noise: int, parents: Int32s, leasts: Int64s, to_depth: int,
 ) -> int:  # fmt: skip
-    """Grow the beam to the depth `to_depth`, or to a board that is looked for; returns its index in the last layer, or
-    NOT_FOUND.
+    """Grow the beam to the depth `to_depth`, or until it reaches the goal.
 
-    A layer holds the best of the children, each board once, the best first, and none that was seen lately. It may come
-    to be empty: state[1] is then 0. `parents[depth, i]` is 4 * (index in the layer before) + move, for board i of the
-    layer at that depth, int32[m, b]; `leasts[depth]` the estimate of its best board, int64[m]. `focus` lists pieces;
-    where it is empty the wanted board is looked for. `pull` is what a cell between blank and focus counts, and chance
-    is less than `noise`, at least 1.
+    Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the best children, the best first, each
+    board once, without recent boards. If it is empty, state[1] is 0.
+
+    wanted, weights, neighbours, focus, pull, noise   as in `beam_search.Aim`
+    parents  int32[m, b]  mutated: 4 * (index in the layer before) + move, for each board of the layer at each depth
+    leasts   int64[m]     mutated: the estimate of the best board of each layer
     """
     n = beam.boards.shape[2]
     width = beam.boards.shape[1]
@@ -105,7 +105,7 @@ def grow_beam(
     astray = beam.astray
     while beam.state[2] < to_depth and beam.state[1] > 0:
         now = beam.state[0]
-        # Step 1. The children, by what the moved piece changes.
+        # Step 1. List the children; only the moved piece changes the estimate.
         n_children = 0
         least = np.int64(1) << 60
         for i in range(beam.state[1]):
@@ -138,7 +138,7 @@ def grow_beam(
                 beam.child_moves[n_children] = i * 4 + move
                 n_children += 1
                 least = min(least, rank)
-        # Step 2. Sorted by counting; those far from the best are one class.
+        # Step 2. Counting sort by rank; all children far from the best share the last class.
         beam.counts[:] = 0
         for j in range(n_children):
             beam.counts[min(beam.child_ranks[j] - least, N_CLASSES - 1) + 1] += 1
@@ -148,7 +148,7 @@ def grow_beam(
             rank = min(beam.child_ranks[j] - least, N_CLASSES - 1)
             beam.order[beam.counts[rank]] = j
             beam.counts[rank] += 1
-        # Step 3. The best become the next layer.
+        # Step 3. Copy the best children to the next layer.
         after = 1 - now
         depth = beam.state[2] + 1
         n_after = 0

@@ -1,6 +1,4 @@
-"""The kernel that looks for a shortest way between two boards near each other: bounded IDA*. Boards are in pieces, see
-`line_by_line_kernels`.
-"""
+"""Kernel of bounded IDA* between two boards near each other. Boards consist of pieces, as in `line_by_line_kernels`."""
 
 from pdb_core.jit import kernel
 from solver.large_boards.line_by_line_kernels import Int32s
@@ -10,22 +8,24 @@ NOT_FOUND = -1
 
 @kernel
 def distance(rows: Int32s, columns: Int32s, one: int, two: int) -> int:
-    """Moves between two cells: Manhattan distance."""
+    """Return the Manhattan distance of two cells."""
     return int(abs(rows[one] - rows[two]) + abs(columns[one] - columns[two]))
 
 
 @kernel
-def find_way(
+def find_path(
     cells: Int32s, blank_cell: int, wanted: Int32s, rows: Int32s, columns: Int32s, neighbours: Int32s, limit: int,
-    max_nodes: int, way: Int32s, moves: Int32s, estimates: Int32s,
+    max_nodes: int, path: Int32s, moves: Int32s, estimates: Int32s,
 ) -> tuple[int, int]:  # fmt: skip
-    """A shortest way to the board with piece p on `wanted[p]`, if it takes at most `limit` moves: IDA* with Manhattan
-    distance (Korf 1985).
+    """Find an optimal path of at most `limit` moves by IDA* with Manhattan distance (Korf 1985).
 
-    Returns its length and the nodes generated; the length is NOT_FOUND where there is none, or where it took more than
-    `max_nodes`. `way` then holds the cells that the blank goes to. `cells` is played on; it is as before where nothing
-    was found, else the wanted board. `neighbours` as in `Work`; cells it does not name stay as they are. `way`, `moves`
-    and `estimates` have room for limit + 1.
+    Returns its length and the nodes generated. The length is NOT_FOUND if there is no such path, or after `max_nodes`.
+
+    cells       int32[n]          mutated: the goal if it was found, else as before
+    wanted      int32[n]          goal cell of each piece
+    neighbours  int32[n, 4]       as in `Work`; pieces on cells that it does not name stay there
+    path        int32[limit + 1]  mutated: the cells that the blank goes to
+    moves, estimates              scratch, int32[limit + 1]
     """
     blank = cells[blank_cell]
     h = 0
@@ -33,7 +33,7 @@ def find_way(
         if cell != blank_cell:
             h += distance(rows, columns, cell, wanted[cells[cell]])
     n_nodes = 0
-    # A move changes the estimate by one, so all ways have the parity of the first estimate.
+    # A move changes the estimate by one, so all paths have the parity of the first estimate.
     for threshold in range(h, limit + 1, 2):
         depth = 0
         estimates[0] = h
@@ -47,7 +47,7 @@ def find_way(
             if move == 4:
                 depth -= 1
                 if depth >= 0:
-                    before = blank_cell if depth == 0 else way[depth - 1]
+                    before = blank_cell if depth == 0 else path[depth - 1]
                     cells[here], cells[before] = cells[before], blank
                     here = before
                 continue
@@ -62,14 +62,14 @@ def find_way(
             if n_nodes > max_nodes:
                 while depth > 0:
                     depth -= 1
-                    before = blank_cell if depth == 0 else way[depth - 1]
+                    before = blank_cell if depth == 0 else path[depth - 1]
                     cells[here], cells[before] = cells[before], blank
                     here = before
                 return NOT_FOUND, n_nodes
             if depth + 1 + estimate > threshold:
                 continue
             cells[here], cells[near] = cells[near], blank
-            way[depth] = near
+            path[depth] = near
             here = near
             depth += 1
             estimates[depth] = estimate

@@ -1,7 +1,6 @@
-"""Solving any board line by line, as people do: rows and columns are put in place one by one, from outside inwards,
-until a rest of at most 3x3 is left that is solved by search.
+"""Solve a board line by line, as people do: rows and columns one by one, from the border inwards.
 
-The goal's blank stays within the rest, so any goal will do.
+A rest of at most 3x3 is solved by search. It contains the goal cell of the blank, so every goal is possible.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 
 from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.large_boards.bounded_ida_star_kernels import find_way
+from solver.large_boards.bounded_ida_star_kernels import find_path
 from solver.large_boards.line_by_line_kernels import (
     CORNER_CELLS,
     CORNER_DEPTH,
@@ -26,16 +25,16 @@ from solver.large_boards.line_by_line_kernels import (
 )
 
 _REST_SIDE = 3
-# No rest takes more moves: 31 on 3x3.
+# More than the maximum depth of a rest: 31 on 3x3.
 _REST_MOVES = 40
 _NO_LIMIT = 1 << 60
-# A line is put in place in parts of about so many pieces.
+# Approximate number of pieces in a part of a line.
 _PART_PIECES = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The cells of a board as arrays, for kernels: rows and columns int32[n], neighbours int32[n, 4]."""
+    """Cells of a board as arrays for kernels: rows and columns int32[n], neighbours int32[n, 4]."""
 
     size: BoardSize
 
@@ -52,7 +51,7 @@ class Geometry:
         return self.neighbours_within(range(self.size.height), range(self.size.width))
 
     def neighbours_within(self, rows: range, columns: range) -> Int32s:
-        """The cells next to each cell, up, left, right, down, int32[n, 4]; -1 where there is none in the rectangle."""
+        """Return the cells above, left, right and below each cell of a rectangle, else -1: int32[n, 4]."""
         result = np.full((self.size.n_cells, 4), -1, dtype=np.int32)
         for row in rows:
             for column in columns:
@@ -65,16 +64,16 @@ class Geometry:
 
 @lru_cache(maxsize=8)
 def geometry(size: BoardSize) -> Geometry:
-    """The arrays of a board size, made once."""
+    """Return the arrays of a board size."""
     return Geometry(size)
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """A board in pieces: a piece is named after the cell it belongs on.
+    """Board of pieces: the number of a piece is its goal cell.
 
     cells   int32[n]  the piece on each cell
-    blank   the blank's piece: the cell it belongs on
+    blank   the piece that is the blank
     """
 
     cells: Int32s
@@ -85,25 +84,25 @@ class Pieces:
         return int(np.flatnonzero(self.cells == self.blank)[0])
 
     def after(self, path: list[int]) -> "Pieces":
-        """The board after the blank has gone to the cells of `path`, each next to the one before."""
+        """Return the board after the blank has moved to each cell of `path`."""
         cells = self.cells.copy()
         play(cells, self.blank_cell, np.array(path, dtype=np.int32))
         return Pieces(cells, self.blank)
 
 
 def in_pieces(board: Board, goal: Board) -> Pieces:
-    """The board with each tile named after its cell in `goal`."""
+    """Return the board with each tile replaced by its goal cell."""
     place = np.argsort(np.array(goal))
     return Pieces(place[np.array(board)].astype(np.int32), goal.index(BLANK))
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some pieces of a line, which are put in place together.
+    """Pieces of a line that are placed together.
 
     line     number of the line
     cells    int32[k]  their cells, along the line
-    corner   int32[m]  of a line's last part: its last two cells, with those of the lines behind; of others empty
+    corner   int32[m]  in the last part of a line: its last two cells and those behind them; else empty
     """
 
     line: int
@@ -113,9 +112,9 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The order in which a board is solved: parts of lines, then the rest.
+    """Order in which a board is solved: parts of lines, then the rest.
 
-    line_of  int32[n]  the number of each cell's line; of the rest's cells, the number of lines
+    line_of  int32[n]  the number of the line of each cell; in the rest, the number of lines
     """
 
     parts: tuple[Part, ...]
@@ -127,7 +126,7 @@ class Plan:
 
 @lru_cache(maxsize=64)
 def plan_lines(size: BoardSize, blank: int) -> Plan:
-    """Lines from outside inwards, along the shorter side of what is left, never the one with the blank's cell."""
+    """Return lines from the border inwards, along the shorter side, without the goal cell of the blank."""
     blank_row, blank_column = size.row_and_column(blank)
     rows, columns = range(size.height), range(size.width)
     parts: list[Part] = []
@@ -160,7 +159,7 @@ def _parts_of(number: int, line: list[int], corner: list[int]) -> list[Part]:
 
 
 def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> list[int]:
-    """A way to a board with the part in place, far from the shortest; pieces on cells with `locked` 1 stay."""
+    """Return a path, far from optimal, that places the part. Pieces on cells with `locked` 1 stay."""
     n = size.n_cells
     work = Work(
         cells=pieces.cells.copy(),
@@ -168,7 +167,7 @@ def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> li
         blank=pieces.blank,
         neighbours=geometry(size).neighbours,
         locked=locked.copy(),
-        # A piece that goes all the way across takes at most some five moves a cell, after the blank's walk to it.
+        # A piece that crosses the board takes about five moves per cell, after the walk of the blank to it.
         path=np.empty(8 * (len(part.cells) + 2) * (size.width + size.height + 8), dtype=np.int32),
         counts=np.zeros(1, dtype=np.int32),
         distances=np.empty(n, dtype=np.int32),
@@ -188,26 +187,26 @@ def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> li
 
 
 def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
-    """A shortest way to the goal for a board with all lines in place, within the rest."""
+    """Return an optimal path within the rest, for a board with all lines solved."""
     arrays = geometry(size)
-    way, moves, estimates = (np.empty(_REST_MOVES + 1, dtype=np.int32) for _ in range(3))
-    length, _ = find_way(
+    path, moves, estimates = (np.empty(_REST_MOVES + 1, dtype=np.int32) for _ in range(3))
+    length, _ = find_path(
         pieces.cells.copy(), pieces.blank_cell, np.arange(size.n_cells, dtype=np.int32), arrays.rows, arrays.columns,
-        arrays.neighbours_within(plan.rest_rows, plan.rest_columns), _REST_MOVES, _NO_LIMIT, way, moves, estimates,
+        arrays.neighbours_within(plan.rest_rows, plan.rest_columns), _REST_MOVES, _NO_LIMIT, path, moves, estimates,
     )  # fmt: skip
     if length < 0:
         raise WrongAnswerError(f"the rest of a {size} board was not solved; please report it")
-    return way[:length].tolist()  # type: ignore[no-any-return]
+    return path[:length].tolist()  # type: ignore[no-any-return]
 
 
 def solve_by_lines(pieces: Pieces, size: BoardSize) -> list[int]:
-    """The cells the blank goes to on a way to the goal, far from the shortest. The board must be solvable."""
+    """Return a path to the goal, far from optimal. The board must be solvable."""
     plan = plan_lines(size, pieces.blank)
     locked = np.zeros(size.n_cells, dtype=np.uint8)
-    way: list[int] = []
+    path: list[int] = []
     for part in plan.parts:
-        piece_of_way = solve_part(pieces, size, part, locked)
-        pieces = pieces.after(piece_of_way)
+        part_path = solve_part(pieces, size, part, locked)
+        pieces = pieces.after(part_path)
         locked[part.cells] = 1
-        way += piece_of_way
-    return way + solve_rest(pieces, size, plan)
+        path += part_path
+    return path + solve_rest(pieces, size, plan)

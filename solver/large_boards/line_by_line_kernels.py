@@ -1,8 +1,7 @@
-"""Kernels that solve a board line by line, and a small rest by search.
+"""Kernels that solve a board line by line.
 
-Boards here are in *pieces*: a piece is named after the cell it belongs on, the blank is the piece `places[n]` of the
-`Work` at hand. `cells[c]` is the piece on cell c, `places[p]` the cell that piece p is on. Every kernel that moves
-keeps both, and appends the cell that the blank goes to.
+Boards consist of *pieces*: the number of a piece is its goal cell. `cells[c]` is the piece on cell c, `places[p]` the
+cell of piece p. A kernel that moves pieces updates both, and appends the new cell of the blank to the path.
 """
 
 from typing import NamedTuple
@@ -16,21 +15,21 @@ Int32s = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
 
 UNSEEN = -1
-# A line's last two pieces are put in place within so many cells across and in depth.
+# The last two pieces of a line are placed within a corner of this size.
 CORNER_WIDTH, CORNER_DEPTH = 2, 4
 CORNER_CELLS = CORNER_WIDTH * CORNER_DEPTH
 
 
 class Work(NamedTuple):
-    """A board that is being solved, and room to work in.
+    """Board that is being solved, and scratch arrays.
 
     cells       int32[n]        the piece on each cell
     places      int32[n]        the cell of each piece
-    blank       int             the blank's piece: the cell it belongs on
-    neighbours  int32[n, 4]     the cells next to each cell: up, left, right, down; -1 where there is none
-    locked      uint8[n]        1 where no piece may move any more
-    path        int32[m]        the cells the blank went to
-    counts      int32[1]        how many of them there are; more than m are counted, not kept
+    blank       int             the piece that is the blank
+    neighbours  int32[n, 4]     the cells above, left, right and below each cell, else -1
+    locked      uint8[n]        1 for a cell whose piece may not move
+    path        int32[m]        the cells that the blank moved to
+    counts      int32[1]        the number of moves; moves after the first m are counted, not stored
     distances, queue, parents   int32[n], int32[n], int32[n]
     corner_parents, corner_queue  int32[CORNER_CELLS ** 3]
     """
@@ -51,7 +50,7 @@ class Work(NamedTuple):
 
 @kernel
 def move_blank(work: Work, to: int) -> None:
-    """Let the blank change places with the piece on a cell next to it."""
+    """Exchange the blank with the piece on a neighbouring cell."""
     blank_cell = work.places[work.blank]
     piece = work.cells[to]
     work.cells[blank_cell], work.cells[to] = piece, work.blank
@@ -63,7 +62,7 @@ def move_blank(work: Work, to: int) -> None:
 
 @kernel
 def play(cells: Int32s, blank_cell: int, path: Int32s) -> None:
-    """Let the blank of `cells` go to each cell of `path`, each next to the one before."""
+    """Move the blank of `cells` (mutated) to each cell of `path`."""
     for to in path:
         cells[blank_cell], cells[to] = cells[to], cells[blank_cell]
         blank_cell = to
@@ -71,8 +70,9 @@ def play(cells: Int32s, blank_cell: int, path: Int32s) -> None:
 
 @kernel
 def walk_distance(work: Work, start: int, to: int) -> int:
-    """The length of a shortest walk of the blank from `start` to `to` over cells that are not locked; -1 where there is
-    none. Leaves in `parents` for each cell on the way the cell before it.
+    """Return the length of the shortest walk of the blank between two cells over unlocked cells, or -1.
+
+    `parents` then has the previous cell of each cell of the walk.
     """
     if start == to:
         return 0
@@ -97,8 +97,8 @@ def walk_distance(work: Work, start: int, to: int) -> int:
 
 @kernel
 def walk_blank(work: Work, to: int) -> bool:
-    """Walk the blank to a cell, the shortest way around what is locked. False where there is none."""
-    # From the end to the blank, so that parents lead the way.
+    """Move the blank to a cell on the shortest walk around locked cells. Return False if there is none."""
+    # From the end to the blank, so that parents are the walk of the blank.
     start = work.places[work.blank]
     if walk_distance(work, to, start) < 0:
         return False
@@ -110,14 +110,14 @@ def walk_blank(work: Work, to: int) -> bool:
 
 @kernel
 def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> bool:
-    """Move a piece to the cell `to`, or until it is on a cell of `stops` (uint8[n]). False where it cannot get on."""
+    """Move a piece to the cell `to`, or to the first cell of `stops` (uint8[n]). Return False if it is stuck."""
     while work.places[piece] != to and stops[work.places[piece]] == 0:
         place = work.places[piece]
         best, shortest = -1, 0
         left = walk_distance(work, to, place)
         if left < 0:
             return False
-        # Of all cells one step nearer take the one that the blank reaches first.
+        # Of all cells one step nearer, take the one nearest to the blank.
         blank_cell = work.places[work.blank]
         for i in range(4):
             near = work.neighbours[place, i]
@@ -141,7 +141,7 @@ def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> bool:
 
 @kernel
 def corner_number(corner: Int32s, n_corner: int, cell: int) -> int:
-    """Which cell of the corner this is; -1 for none."""
+    """Return the index of a cell in the corner, or -1."""
     for i in range(n_corner):
         if corner[i] == cell:
             return i
@@ -150,8 +150,9 @@ def corner_number(corner: Int32s, n_corner: int, cell: int) -> int:
 
 @kernel
 def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: int) -> bool:
-    """Put two pieces on the cells they belong on, by breadth-first search over the places of both and the blank, all of
-    them cells of `corner`. False where one of them is not.
+    """Place two pieces by breadth-first search over the cells of both and of the blank within `corner`.
+
+    Returns False if one of the three is outside the corner.
     """
     one = corner_number(corner, n_corner, work.places[first])
     two = corner_number(corner, n_corner, work.places[second])
@@ -162,7 +163,7 @@ def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: 
     size = CORNER_CELLS
     here = (one * size + two) * size + blank
     work.corner_parents[:] = UNSEEN
-    # Backwards from all boards with both in place, so that parents lead the way.
+    # Backwards from all boards with both pieces placed, so that parents are the solution.
     head = tail = 0
     for cell in range(n_corner):
         if cell not in (goal_one, goal_two):
@@ -195,7 +196,7 @@ def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: 
 
 @kernel
 def solve_pieces(work: Work, line: Int32s, n_pieces: int, stops: Bytes) -> bool:
-    """Put the pieces of the first `n_pieces` cells of a line in place one by one, and lock them. `stops` as below."""
+    """Place the pieces of the first `n_pieces` cells of a line, and lock them. `stops` is as in `solve_line`."""
     for i in range(n_pieces):
         if not bring_piece(work, line[i], line[i], stops):
             return False
@@ -205,10 +206,11 @@ def solve_pieces(work: Work, line: Int32s, n_pieces: int, stops: Bytes) -> bool:
 
 @kernel
 def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
-    """Put the pieces of a line on their cells and lock it.
+    """Place the pieces of a line, and lock it.
 
-    `line` lists its cells, the last two being those of `corner`, with the cells of both in depth. `stops` is room,
-    uint8[n] of zeros.
+    line    int32[k]  its cells; the last two are the first two of `corner`
+    corner  int32[m]  rows of `CORNER_WIDTH` cells, from the line inwards
+    stops   uint8[n]  scratch, zeros
     """
     n_line = len(line)
     if not solve_pieces(work, line, n_line - 2, stops):
@@ -217,10 +219,10 @@ def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
     if work.places[first] == first and work.places[second] == second:
         work.locked[first] = work.locked[second] = 1
         return True
-    # Step 1. The last but one waits in the corner, where it is in nobody's way.
+    # Step 1. Move the last but one piece to the last cell of the line.
     if not bring_piece(work, first, second, stops):
         return False
-    # Step 2. The last comes near, then the blank.
+    # Step 2. Move the last piece into the corner, then the blank.
     work.locked[second] = 1
     for cell in corner:
         stops[cell] = 1
@@ -238,7 +240,7 @@ def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
         good = best >= 0 and walk_blank(work, best)
         work.locked[place] = 0
     work.locked[second] = 0
-    # Step 3. The three find their places by search.
+    # Step 3. Place both by search.
     good = good and solve_corner(work, corner, len(corner), first, second)
     work.locked[first] = work.locked[second] = 1
     return good

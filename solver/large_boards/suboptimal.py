@@ -1,9 +1,11 @@
-"""A good solution of any board, without tables: not the shortest, but one that is found in a time one can choose.
+"""Suboptimal solution of a board of up to 32x32, without tables, within a time limit.
 
-by lines   rows and columns are put in place from outside inwards          line_by_line.py
-by beams   the same, each part by a beam search that minds the others too  beam_search.py
-shortened  windows of the solution are searched anew                       windows.py
-replayed   move by move to the goal, before anyone is told                 solution.py
+1. Solve the board line by line.                                     line_by_line.py
+2. Solve it line by line again, each part by beam search.            beam_search.py
+3. Replace windows of the solution by shorter paths between boards.  windows.py
+4. Replay the solution, move by move.                                solution.py
+
+A path is the list of cells that the blank moves to.
 """
 
 import math
@@ -32,22 +34,21 @@ from solver.large_boards.line_by_line_kernels import Bytes, Int32s
 from solver.large_boards.windows import Windows, without_loops
 from solver.solution import Solution, check_solution, one_move_away
 
-# Parts of lines by beams: what a cell of distance counts for the pieces of the part, and for the others, which count
-# less the further inside they belong. Found by trials on 10x10 and 20x20.
+# Beam search of a part: cost of each cell of distance for the pieces of the part, of its line, and of the next lines.
+# The cost of further lines drops. Found by trials on 10x10 and 20x20.
 _FOCUS_WEIGHT, _LINE_WEIGHT, _NEXT_WEIGHT, _DROP = 32, 20, 16, 8
 _PULL, _NOISE, _PATIENCE = 32, 16, 60
 # The same for one piece after another.
 _ONE_FOCUS_WEIGHT, _ONE_LINE_WEIGHT, _ONE_NEXT_WEIGHT, _ONE_DROP = 16, 10, 9, 5
 _ONE_PULL, _ONE_PATIENCE = 16, 30
-# Moves that a cell of Manhattan distance left over is going to take: what ways that end at different boards are
-# compared by.
+# Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
 _FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
-# The shares of the time: beams, then windows.
+# Share of the time limit for beams; windows get the rest.
 _BEAM_SHARE = 0.7
-# Up to this many cells a beam may find the whole way at once.
+# Up to this number of cells, a beam searches for the goal without parts.
 _WHOLE_BOARD_CELLS = 36
-# How windows are searched in turn: by beams (their width) or by search (nodes).
+# Passes over the windows: by beam search (length, width) or IDA* (length, nodes).
 _WINDOWS = (
     ("search", 20, 10_000), ("search", 30, 30_000), ("beam", 100, 100), ("search", 40, 100_000), ("beam", 150, 400),
     ("search", 45, 500_000), ("beam", 200, 1500), ("search", 55, 500_000),
@@ -55,14 +56,15 @@ _WINDOWS = (
 
 
 def default_time_limit(size: BoardSize) -> float:
-    """Seconds that a solution is improved for where nobody says: 0.5 up to 7x7, 0.9 for 10x10, at most 5."""
+    """Return the default time limit in seconds: 0.5 up to 7x7, 0.9 for 10x10, at most 5."""
     return min(5.0, max(0.5, size.n_cells * 0.009))
 
 
 def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit: float | None = None) -> Solution:
-    """A solution of any board of 2x2 to 32x32, improved for `time_limit` seconds; at least the first one is found.
+    """Return a solution of a board from 2x2 to 32x32, the best one found within `time_limit` seconds.
 
-    Raises `BoardError` for what is no board, `UnsolvableError` where there is no solution.
+    The first solution is always completed. Raises `BoardError` for an invalid board, `UnsolvableError` if there is no
+    solution.
 
     >>> find_good_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)
@@ -76,14 +78,14 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
     seconds = default_time_limit(size) if time_limit is None else time_limit
     pieces = in_pieces(board, goal)
     h = bound = manhattan_distance(pieces, geometry(size))
-    way = without_loops(pieces, solve_by_lines(pieces, size))
+    path = without_loops(pieces, solve_by_lines(pieces, size))
     if not plan_lines(size, pieces.blank).parts:
-        # No lines: all of the board was searched, and the way is a shortest one.
-        bound = len(way)
+        # IDA* has searched the whole board: the path is optimal.
+        bound = len(path)
     else:
-        way = _by_beams(pieces, size, way, start + _BEAM_SHARE * seconds)
-        way = _shortened(pieces, size, way, bound, start + seconds)
-    tiles = _tiles(board, way)
+        path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds)
+        path = _shorten_windows(pieces, size, path, bound, start + seconds)
+    tiles = _tiles(board, path)
     check_solution(board, tiles, goal, size)
     is_optimal = len(tiles) == bound
     return Solution(
@@ -104,49 +106,49 @@ def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit
 
 @lru_cache(maxsize=1)
 def _compile_kernels() -> None:
-    """Solve a small board by every means, once: compiling takes seconds, and they are not the first board's."""
+    """Solve a small board with every kernel, so that the time limit does not include their compilation."""
     size = BoardSize(4, 4)
     goal = blank_last(size)
     pieces = in_pieces(one_move_away(goal, size), goal)
-    _Lines(size, pieces.blank, 1, math.inf).way(pieces)
+    _LineSolver(size, pieces.blank, 1, math.inf).solve(pieces)
 
 
 def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:
-    """The sum of the distances of all tiles from their places."""
+    """Return the sum of the distances of all tiles from their goal cells."""
     rows, columns, cells = arrays.rows, arrays.columns, pieces.cells
     away = np.abs(rows[cells] - rows) + np.abs(columns[cells] - columns)
     return int(away.sum() - away[pieces.blank_cell])
 
 
-def _by_beams(pieces: Pieces, size: BoardSize, way: list[int], end: float) -> list[int]:
-    """The shorter of `way` and what beams find: narrow ones first, then as wide ones as there is time for."""
+def _improve_by_beams(pieces: Pieces, size: BoardSize, path: list[int], end: float) -> list[int]:
+    """Return the shortest of `path` and the paths found by beams of growing width."""
     width = _FIRST_WIDTH
     while time.perf_counter() < end:
         start = time.perf_counter()
         if size.n_cells <= _WHOLE_BOARD_CELLS:
-            way = min(way, _whole_board(pieces, size, 8 * width, len(way), end) or way, key=len)
-        found = _Lines(size, pieces.blank, width, end).way(pieces)
-        way = min(way, without_loops(pieces, found), key=len)
+            path = min(path, _search_whole_board(pieces, size, 8 * width, len(path), end) or path, key=len)
+        found = _LineSolver(size, pieces.blank, width, end).solve(pieces)
+        path = min(path, without_loops(pieces, found), key=len)
         seconds = time.perf_counter() - start
         wider = min(_MAX_WIDTH, int(width * 0.85 * (end - time.perf_counter()) / seconds))
         if wider < 1.3 * width:
             break
         width = wider if seconds > 0.02 else min(wider, 8 * width)
-    return way
+    return path
 
 
-def _whole_board(pieces: Pieces, size: BoardSize, width: int, length: int, end: float) -> list[int] | None:
-    """A way shorter than `length`, if a beam finds one to the goal at once."""
+def _search_whole_board(pieces: Pieces, size: BoardSize, width: int, length: int, end: float) -> list[int] | None:
+    """Return a path shorter than `length` to the goal, or None if the beam finds none."""
     if length < 2:
         return None
     n, arrays = size.n_cells, geometry(size)
     weights = np.full(n, 16, dtype=np.int32)
     aim = Aim(np.arange(n, dtype=np.int32), weights, arrays.neighbours, np.empty(0, dtype=np.int32), 0, 16)
-    return BeamSearch(arrays, width, length).way(pieces, aim, limit=length - 2, end=end)
+    return BeamSearch(arrays, width, length).find(pieces, aim, limit=length - 2, end=end)
 
 
-class _Lines:
-    """Solves a board line by line with beams of one width; without beams after the clock passes `end`."""
+class _LineSolver:
+    """Solver that places parts of lines by beams of one width; without beams after `end`."""
 
     def __init__(self, size: BoardSize, blank: int, width: int, end: float) -> None:
         self._size, self._end = size, end
@@ -155,34 +157,37 @@ class _Lines:
         self._beam = BeamSearch(self._arrays, width, 50 * (size.width + size.height))
         self._wanted = np.arange(size.n_cells, dtype=np.int32)
 
-    def way(self, pieces: Pieces) -> list[int]:
-        """A way to the goal."""
+    def solve(self, pieces: Pieces) -> list[int]:
+        """Return a path to the goal."""
         locked = np.zeros(self._size.n_cells, dtype=np.uint8)
-        way: list[int] = []
+        path: list[int] = []
         for part in self._plan.parts:
             best = solve_part(pieces, self._size, part, locked)
             if time.perf_counter() < self._end:
-                others = [self._by_one_beam(pieces, part, locked, best), self._by_many_beams(pieces, part, locked)]
+                others = [
+                    self._place_together(pieces, part, locked, best),
+                    self._place_one_by_one(pieces, part, locked),
+                ]
                 best = min([best, *others], key=lambda found: self._cost(pieces, found))
             pieces = pieces.after(best)
             locked[part.cells] = 1
-            way += best
-        return way + solve_rest(pieces, self._size, self._plan)
+            path += best
+        return path + solve_rest(pieces, self._size, self._plan)
 
-    def _cost(self, pieces: Pieces, way: list[int]) -> float:
-        return len(way) + _MOVES_A_CELL * manhattan_distance(pieces.after(way), self._arrays)
+    def _cost(self, pieces: Pieces, path: list[int]) -> float:
+        return len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path), self._arrays)
 
-    def _by_one_beam(self, pieces: Pieces, part: Part, locked: Bytes, other: list[int]) -> list[int]:
-        """All pieces of the part together; those the beam does not put in place, one by one."""
+    def _place_together(self, pieces: Pieces, part: Part, locked: Bytes, other: list[int]) -> list[int]:
+        """Place all pieces of the part with one beam search."""
         weights = self._weights(part, locked, _NEXT_WEIGHT, _LINE_WEIGHT, _DROP)
         weights[part.cells] = _FOCUS_WEIGHT
         aim = Aim(self._wanted, weights, self._open(locked), part.cells, _PULL, _NOISE)
-        return self._finished(pieces, part, locked, aim, limit=2 * len(other) + 50, patience=_PATIENCE)
+        return self._finish(pieces, part, locked, aim, limit=2 * len(other) + 50, patience=_PATIENCE)
 
-    def _by_many_beams(self, pieces: Pieces, part: Part, locked: Bytes) -> list[int]:
-        """One piece after another, the last two of a line together."""
+    def _place_one_by_one(self, pieces: Pieces, part: Part, locked: Bytes) -> list[int]:
+        """Place one piece after another with beam searches, the last two of a line together."""
         locked = locked.copy()
-        way: list[int] = []
+        path: list[int] = []
         n_single = len(part.cells) - (2 if len(part.corner) else 0)
         cuts = [*range(n_single), n_single] if len(part.corner) else range(n_single)
         for cut in cuts:
@@ -193,20 +198,20 @@ class _Lines:
             weights[cells] = _ONE_FOCUS_WEIGHT
             aim = Aim(self._wanted, weights, self._open(locked), cells, _ONE_PULL, _NOISE)
             plain = solve_part(pieces, self._size, small, locked)
-            found = self._finished(pieces, small, locked, aim, limit=2 * len(plain) + 50, patience=_ONE_PATIENCE)
+            found = self._finish(pieces, small, locked, aim, limit=2 * len(plain) + 50, patience=_ONE_PATIENCE)
             found = min([plain, found], key=lambda stretch: self._cost(pieces, stretch))
             pieces = pieces.after(found)
             locked[cells] = 1
-            way += found
-        return way
+            path += found
+        return path
 
-    def _finished(self, pieces: Pieces, part: Part, locked: Bytes, aim: Aim, *, limit: int, patience: int) -> list[int]:
-        """As far as the beam comes, then without it."""
-        way = self._beam.way(pieces, aim, limit=limit, patience=patience, end=self._end) or []
-        return way + solve_part(pieces.after(way), self._size, part, locked)
+    def _finish(self, pieces: Pieces, part: Part, locked: Bytes, aim: Aim, *, limit: int, patience: int) -> list[int]:
+        """Follow the beam search to its end, then place the remaining pieces without it."""
+        path = self._beam.find(pieces, aim, limit=limit, patience=patience, end=self._end) or []
+        return path + solve_part(pieces.after(path), self._size, part, locked)
 
     def _weights(self, part: Part, locked: Bytes, following: int, line: int, drop: int) -> Int32s:
-        """Of pieces that are not in the focus: those of the same line, and the lines after it."""
+        """Return the weights of all pieces outside the focus: `line` for the same line, less for the lines after it."""
         behind = (self._plan.line_of - part.line) / self._plan.n_lines
         weights = np.maximum(following - drop * behind, 1).astype(np.int32)
         weights[self._plan.line_of == part.line] = line
@@ -214,32 +219,32 @@ class _Lines:
         return weights
 
     def _open(self, locked: Bytes) -> Int32s:
-        """The neighbours of each cell that are not locked."""
+        """Return the unlocked neighbours of each cell."""
         neighbours = self._arrays.neighbours
         result = np.where(locked[neighbours] == 0, neighbours, -1).astype(np.int32)
         result[locked == 1] = -1
         return result
 
 
-def _shortened(pieces: Pieces, size: BoardSize, way: list[int], bound: int, end: float) -> list[int]:
-    """Windows of the way searched anew, by ever more costly means, until the time is used up or nothing changes."""
+def _shorten_windows(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
+    """Shorten windows of the path in passes of growing cost, until `end` or a round without change."""
     windows = Windows(geometry(size), end)
     before = None
-    while before != way and len(way) > bound:
-        before = way
+    while before != path and len(path) > bound:
+        before = path
         for means, length, effort in _WINDOWS:
             if time.perf_counter() > end:
-                return way
+                return path
             search = windows.by_beam if means == "beam" else windows.by_search
-            way = without_loops(pieces, search(pieces, way, length, effort))
-    return way
+            path = without_loops(pieces, search(pieces, path, length, effort))
+    return path
 
 
-def _tiles(board: Board, way: list[int]) -> tuple[int, ...]:
-    """The tiles moved when the blank goes that way."""
+def _tiles(board: Board, path: list[int]) -> tuple[int, ...]:
+    """Return the tiles that move when the blank follows a path."""
     cells, blank = list(board), board.index(BLANK)
     tiles = []
-    for cell in way:
+    for cell in path:
         tiles.append(cells[cell])
         cells[blank], cells[cell] = cells[cell], BLANK
         blank = cell

@@ -1,4 +1,4 @@
-"""Good solutions of any board: every one is a solution, whatever the size, the goal and the time."""
+"""Suboptimal solutions of large boards: valid for every size, goal and time limit."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, blank_last, format_board, is_solvable, random_boards, snail
 from solver import find_good_solution, replay
 from solver.large_boards.beam_search import Aim, BeamSearch
-from solver.large_boards.bounded_ida_star_kernels import NOT_FOUND, find_way
+from solver.large_boards.bounded_ida_star_kernels import NOT_FOUND, find_path
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces, solve_by_lines
 from solver.large_boards.suboptimal import manhattan_distance
 from solver.large_boards.windows import without_loops
@@ -36,17 +36,17 @@ def any_goal(size: BoardSize, seed: int) -> Board:
     return tuple(goal)
 
 
-def assert_leads_to_the_goal(pieces: Pieces, way: list[int], size: BoardSize) -> None:
+def assert_leads_to_the_goal(pieces: Pieces, path: list[int], size: BoardSize) -> None:
     here = pieces.blank_cell
-    for cell in way:
+    for cell in path:
         assert cell in size.neighbours[here]
         here = cell
-    assert pieces.after(way).cells.tolist() == list(range(size.n_cells))
+    assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("size", [BoardSize(w, h) for w in range(2, 6) for h in range(2, 6)], ids=str)
-def test_way_by_lines_leads_to_any_goal(size: BoardSize) -> None:
+def test_path_line_by_line_leads_to_any_goal(size: BoardSize) -> None:
     for seed in range(4):
         goal = any_goal(size, seed)
         pieces = in_pieces(solvable(size, goal, seed), goal)
@@ -54,7 +54,7 @@ def test_way_by_lines_leads_to_any_goal(size: BoardSize) -> None:
 
 
 @pytest.mark.parametrize("size", [BoardSize(2, 4), BoardSize(4, 2), BoardSize(3, 3)], ids=str)
-def test_way_by_lines_is_found_for_every_blank_of_the_goal_and_every_start(size: BoardSize) -> None:
+def test_path_line_by_line_is_found_for_every_goal_cell_of_the_blank(size: BoardSize) -> None:
     for blank in range(size.n_cells):
         goal = list(range(1, size.n_cells))
         goal.insert(blank, 0)
@@ -74,37 +74,37 @@ def test_large_boards_are_solved_line_by_line(size: tuple[int, int]) -> None:
 
 
 @pytest.mark.tiny
-def test_bounded_search_finds_shortest_ways() -> None:
+def test_bounded_search_finds_optimal_paths() -> None:
     size, goal = BoardSize(3, 2), (1, 2, 3, 4, 5, 0)
     distances = naive.naive_distances(size, goal)
     arrays = geometry(size)
     for board, distance in list(distances.items())[::7]:
         for limit in (distance - 2, distance):
             pieces = in_pieces(board, goal)
-            way, moves, estimates = (np.empty(max(limit, 0) + 2, dtype=np.int32) for _ in range(3))
+            path, moves, estimates = (np.empty(max(limit, 0) + 2, dtype=np.int32) for _ in range(3))
             cells = pieces.cells.copy()
-            length, _ = find_way(
+            length, _ = find_path(
                 cells, pieces.blank_cell, np.arange(6, dtype=np.int32), arrays.rows, arrays.columns, arrays.neighbours,
-                limit, 10**6, way, moves, estimates,
+                limit, 10**6, path, moves, estimates,
             )  # fmt: skip
             if limit < distance:
                 assert length == NOT_FOUND
                 assert cells.tolist() == pieces.cells.tolist()
             else:
                 assert length == distance
-                assert_leads_to_the_goal(pieces, way[:length].tolist(), size)
+                assert_leads_to_the_goal(pieces, path[:length].tolist(), size)
 
 
 @pytest.mark.tiny
-def test_bounded_search_that_gives_up_leaves_the_board_alone() -> None:
+def test_bounded_search_restores_the_board_at_its_node_limit() -> None:
     size = BoardSize(4, 4)
     pieces = in_pieces(solvable(size, snail(size), 1), snail(size))
     arrays, cells = geometry(size), pieces.cells.copy()
     for n_nodes in (1, 7, 50, 333):
-        rooms = (np.empty(82, dtype=np.int32) for _ in range(3))
-        length, generated = find_way(
+        scratch = (np.empty(82, dtype=np.int32) for _ in range(3))
+        length, generated = find_path(
             cells, pieces.blank_cell, np.arange(16, dtype=np.int32), arrays.rows, arrays.columns, arrays.neighbours, 80,
-            n_nodes, *rooms,
+            n_nodes, *scratch,
         )  # fmt: skip
         assert length == NOT_FOUND
         assert generated == n_nodes + 1
@@ -113,25 +113,25 @@ def test_bounded_search_that_gives_up_leaves_the_board_alone() -> None:
 
 @pytest.mark.tiny
 @given(st.lists(st.integers(0, 3), max_size=60), st.integers(0, 8))
-def test_loops_are_cut_out(moves: list[int], blank: int) -> None:
+def test_loops_are_removed(moves: list[int], blank: int) -> None:
     size = BoardSize(3, 3)
     cells = list(range(9))
     cells[8], cells[blank] = cells[blank], 8
     pieces = Pieces(np.array(cells, dtype=np.int32), 8)
-    way, here = list[int](), blank
+    path, here = list[int](), blank
     for move in moves:
         near = size.neighbours[here]
         here = near[move % len(near)]
-        way.append(here)
-    kept = without_loops(pieces, way)
+        path.append(here)
+    kept = without_loops(pieces, path)
     boards = [pieces.after(kept[:i]).cells.tobytes() for i in range(len(kept) + 1)]
     assert len(set(boards)) == len(boards)
-    assert boards[-1] == pieces.after(way).cells.tobytes()
+    assert boards[-1] == pieces.after(path).cells.tobytes()
 
 
 @given(st.integers(2, 7), st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.05]))
 @settings(max_examples=25)
-def test_good_solution_is_a_solution(width: int, height: int, seed: int, time_limit: float) -> None:
+def test_suboptimal_solution_is_valid(width: int, height: int, seed: int, time_limit: float) -> None:
     size = BoardSize(width, height)
     goal = any_goal(size, seed)
     board = solvable(size, goal, seed)
@@ -142,7 +142,7 @@ def test_good_solution_is_a_solution(width: int, height: int, seed: int, time_li
 
 
 @pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 2), BoardSize(2, 3)])
-def test_solutions_of_small_boards_are_proved_to_be_shortest(size: BoardSize) -> None:
+def test_solutions_of_small_boards_are_optimal(size: BoardSize) -> None:
     goal = snail(size)
     for board, distance in naive.naive_distances(size, goal).items():
         found = find_good_solution(board, goal, size)
@@ -158,7 +158,7 @@ def test_lower_bound_is_the_manhattan_distance() -> None:
         assert manhattan_distance(in_pieces(board, goal), geometry(size)) == naive.naive_manhattan(board, goal, size)
 
 
-def test_board_that_is_solved_takes_no_moves() -> None:
+def test_solved_board_needs_no_moves() -> None:
     found = find_good_solution((1, 2, 3, 0), (1, 2, 3, 0), BoardSize(2, 2))
     assert found.tiles == ()
     assert found.is_optimal
@@ -171,7 +171,7 @@ def test_solutions_become_shorter_with_time() -> None:
     assert lengths[1] < 0.9 * lengths[0]
 
 
-def test_time_limit_holds_no_compilation(tmp_path: Path) -> None:
+def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
     size = BoardSize(10, 10)
     board = format_board(solvable(size, blank_last(size), 3), size)
     answers = [
@@ -191,7 +191,7 @@ def test_time_limit_is_kept() -> None:
         assert time.perf_counter() - start < 3.0
 
 
-def test_unsolvable_and_wrong_boards_are_refused() -> None:
+def test_unsolvable_and_invalid_boards_are_rejected() -> None:
     size = BoardSize(10, 10)
     board = (2, 1, *range(3, 100), 0)
     with pytest.raises(UnsolvableError, match="odd permutation") as caught:
@@ -202,7 +202,7 @@ def test_unsolvable_and_wrong_boards_are_refused() -> None:
 
 
 @pytest.mark.tiny
-def test_wrong_solutions_are_noticed() -> None:
+def test_wrong_solutions_are_detected() -> None:
     size = BoardSize(2, 2)
     check_solution((1, 2, 0, 3), (3,), (1, 2, 3, 0), size)
     for tiles in ((), (2,), (3, 3), (1,)):
@@ -255,13 +255,13 @@ def test_wide_beam_is_breadth_first_search() -> None:
     for board, distance in list(naive.naive_distances(size, goal).items())[1::40]:
         pieces = in_pieces(board, goal)
         aim = Aim(wanted, weights, arrays.neighbours, nothing, 0, 16)
-        way = beam.way(pieces, aim, limit=30, end=math.inf)
-        assert way is not None
-        assert len(way) == distance
-        assert_leads_to_the_goal(pieces, way, size)
-        assert beam.way(pieces, aim, limit=distance - 1, end=math.inf) is None
+        path = beam.find(pieces, aim, limit=30, end=math.inf)
+        assert path is not None
+        assert len(path) == distance
+        assert_leads_to_the_goal(pieces, path, size)
+        assert beam.find(pieces, aim, limit=distance - 1, end=math.inf) is None
         # A focus on the upper row is reached no later.
-        focused = beam.way(pieces, replace(aim, focus=wanted[:3], pull=8), limit=30, end=math.inf)
+        focused = beam.find(pieces, replace(aim, focus=wanted[:3], pull=8), limit=30, end=math.inf)
         assert focused is not None
         assert len(focused) <= distance
         assert pieces.after(focused).cells[:3].tolist() == [0, 1, 2]
