@@ -1,5 +1,5 @@
-# Sourced by the scripts beside it: a virtual environment of this checkout, made when it is not there.
-# PYTHON chooses the interpreter, VENV the folder of the environment.
+# Functions of the other scripts: they make and use a virtual environment of this checkout.
+# PYTHON is the interpreter, VENV the folder of the environment.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 VENV="${VENV:-.venv}"
@@ -11,12 +11,12 @@ find_python() {
       return
     fi
   done
-  echo "Python 3.11 or newer is needed and was not found; set PYTHON to one" >&2
+  echo "found no Python 3.11 or newer; set PYTHON to one" >&2
   return 1
 }
 
-# install EXTRAS: the project, editable, with the given extras ("" for none), into the environment. Where this checkout is
-# installed so, and what says how has not changed since, nothing happens: scripts may run beside each other.
+# install EXTRAS: install the project, editable, with the given extras ("" for none), into the environment. Does nothing
+# if that was done since the last change of pyproject.toml and of the version, so that scripts can run at the same time.
 install() {
   local stamp="$VENV/installed-$1"
   if [ "$stamp" -nt pyproject.toml ] && [ "$stamp" -nt pdb_core/__init__.py ] && [ "$(cat "$stamp")" = "$PWD" ]; then
@@ -27,7 +27,7 @@ install() {
     python="$(find_python)"
     if ! "$python" -m venv "$VENV" 2>"$VENV.log"; then
       cat "$VENV.log" >&2
-      echo "cannot make a virtual environment; on Debian: apt-get install python3-venv" >&2
+      echo "cannot make a virtual environment; on Debian, run: apt-get install python3-venv" >&2
       return 1
     fi
     rm -f "$VENV.log"
@@ -36,7 +36,7 @@ install() {
   echo "$PWD" >"$stamp"
 }
 
-# install_chromium: the browser that the tests of the page look through, where it is not there and can be installed.
+# install_chromium: install the browser for the tests of the page, if it is missing and the user is root.
 install_chromium() {
   if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
     return
@@ -45,6 +45,6 @@ install_chromium() {
     apt-get update -qq
     apt-get install -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null
   else
-    echo "the tests of the page need Chromium and will fail without it; on Debian: apt-get install chromium" >&2
+    echo "the tests of the page fail without Chromium; on Debian, run: apt-get install chromium" >&2
   fi
 }

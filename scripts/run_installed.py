@@ -1,4 +1,4 @@
-"""Run the installed `pdb` as a user would at first, in the folder at hand; called by scripts/wheel.
+"""Run the installed `pdb` in the current folder as a new user would; called by scripts/wheel.
 
 python -I run_installed.py VERSION [--serve]
 """
@@ -17,8 +17,8 @@ from pdb_service.client import Client
 _FAR = "8 6 7/2 5 4/3 0 1"
 
 
-def told(*words: str, code: int = 0) -> str:
-    """What the command says on its standard output, or, where it is to fail, on the other."""
+def output_of(*words: str, code: int = 0) -> str:
+    """Run `pdb`, and return its standard output; if it must fail with `code`, its standard error."""
     result = subprocess.run(["pdb", *words], capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == code, (words, result.stderr)
     assert "Traceback" not in result.stderr, result.stderr
@@ -26,14 +26,14 @@ def told(*words: str, code: int = 0) -> str:
 
 
 def records(*words: str) -> list[Any]:
-    return [json.loads(line) for line in told(*words, "--format", "ndjson").splitlines()]
+    return [json.loads(line) for line in output_of(*words, "--format", "ndjson").splitlines()]
 
 
 def run_commands(version: str) -> None:
-    """Build, ask and solve, with the sets of boards that are installed."""
-    assert told("--version") == f"tile-pdb {version}\n"
+    """Build, query and solve, with the installed sets of boards."""
+    assert output_of("--version") == f"tile-pdb {version}\n"
     assert subprocess.check_output(["tilepdb", "--version"], text=True) == f"tile-pdb {version}\n"
-    told("build", "663", "8")
+    output_of("build", "663", "8")
     (solved,) = records("solve", "--db", "8.h5", _FAR)
     assert solved["length"] == 31, solved
     assert instance_sets()
@@ -44,7 +44,7 @@ def run_commands(version: str) -> None:
 
 
 def run_service() -> None:
-    """The service, and every file of its page."""
+    """Check the service and every file of its page."""
     command = ["pdb", "serve", "--db", "663.h5", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -67,12 +67,12 @@ def run_service() -> None:
 def main() -> None:
     version, *options = sys.argv[1:]
     place = Path(pdb_core.__file__)
-    assert place.is_relative_to(sys.prefix), f"not what was installed: {place}"
+    assert place.is_relative_to(sys.prefix), f"imported from {place}, not from the installed wheel"
     if options == ["--serve"]:
         run_service()
     else:
         run_commands(version)
-        assert "tile-pdb[serve]" in told("serve", "--db", "663.h5", code=2)
+        assert "tile-pdb[serve]" in output_of("serve", "--db", "663.h5", code=2)
 
 
 if __name__ == "__main__":

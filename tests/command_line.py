@@ -1,4 +1,4 @@
-"""The command line as its users meet it: a process, its two streams, its exit code."""
+"""Run the command line as a process, with its two output streams and its exit code."""
 
 import os
 import pty
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.fork_server import fork_server
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and what they start too.
+# A shell that starts the tests in the background lets them and their processes ignore Ctrl-C; restore the default.
 PROGRAM = [
     sys.executable,
     "-c",
@@ -25,7 +25,7 @@ UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 def pdb(
     *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command; whatever happens, no traceback. Its process is forked where that can make no difference."""
+    """Run the command, and check that it prints no traceback. Forks its process if that makes no difference."""
     whole = os.environ | environment
     if not fork_server().can_run(whole):
         return started_pdb(*arguments, stdin=stdin, cwd=cwd, **environment)
@@ -37,7 +37,7 @@ def pdb(
 def started_pdb(
     *arguments: str, stdin: str = "", cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user's shell starts it, with the time that takes; whatever happens, no traceback."""
+    """Run the command as a shell starts it, and check that it prints no traceback."""
     result = subprocess.run(
         [*PROGRAM, *arguments],
         input=stdin,
@@ -52,15 +52,15 @@ def started_pdb(
 
 
 def refused(result: subprocess.CompletedProcess[str], code: int, match: str) -> None:
-    """The exit code, and one sentence on stderr."""
+    """Check the exit code, and that stderr has one line that matches."""
     assert result.returncode == code, result.stderr
-    told = [line for line in result.stderr.splitlines() if not line.startswith("pdb: compiling")]
-    assert len(told) == 1, told
-    assert re.search(match, told[0]), told
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("pdb: compiling")]
+    assert len(lines) == 1, lines
+    assert re.search(match, lines[0]), lines
 
 
 def on_terminal(arguments: list[str], *, seconds: float, environment: dict[str, str] | None = None) -> str:
-    """What the command shows on a terminal of 100 columns in so many seconds, at most."""
+    """Return the output of a command on a terminal of 100 columns, after at most `seconds`."""
     pid, descriptor = pty.fork()
     if pid == 0:
         os.environ.update({"COLUMNS": "100", "LINES": "40", "TERM": "xterm"} | (environment or {}))

@@ -1,7 +1,7 @@
-"""The command without the time of its imports: a process that has imported the program forks one for each command.
+"""Fork server for commands: a process with all imports done forks one process per command, which saves their time.
 
-What it forks has its own arguments, environment, folder and streams, runs `run()` and ends as any other process does.
-It only takes its modules from the server, which has run no kernel and started no thread, so that a fork loses nothing.
+A forked process has its own arguments, environment, folder and streams, calls `run()` and exits as usual. The server
+has run no kernel and started no thread, so the fork is safe.
 """
 
 import atexit
@@ -30,23 +30,23 @@ _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 _NUMBER = struct.Struct("i")
 # The server is started like the command itself, so that a command's own processes find the same main module.
 _PROGRAM = "from tests.fork_server import serve; serve({}); from pdb_cli.main import run; run()"
-_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_cli")
-_OF_OTHERS = ("matplotlib.pyplot", "rich.console", "rich.progress")
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cli")
+_OTHER_MODULES = ("matplotlib.pyplot", "rich.console", "rich.progress")
 
 
 class ForkServer:
-    """The side of the tests: a server with the environment they were started in, and commands for it, one at a time."""
+    """Client side: starts the server with the first environment, and sends it one command at a time."""
 
     def __init__(self) -> None:
         self._environment = _ENVIRONMENT
         self._one_at_a_time = threading.Lock()
         self._channel, theirs = socket.socketpair()
-        # Pipes, as the command has them in the tests: Python looks once, when it starts, at what its streams are.
+        # Pipes, as in the tests: Python checks the type of its streams once, when it starts.
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM.format(theirs.fileno())],
                 cwd=ROOT,
-                # One thread of its own is what a fork can do without.
+                # A fork with a second thread is not safe.
                 env=self._environment | {"OPENBLAS_NUM_THREADS": "1"},
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.PIPE,
@@ -56,7 +56,7 @@ class ForkServer:
             )
 
     def can_run(self, environment: Mapping[str, str]) -> bool:
-        """Whether modules come out the same where they are imported with this environment, as far as can be told."""
+        """Return whether modules imported with this environment are the same."""
         known = {"PYTEST_CURRENT_TEST": "", "TILE_PDB_CACHE": ""}
         same_kernels = _kernels(environment) == _kernels(self._environment)
         return same_kernels and {**environment, **known} == {**self._environment, **known}
@@ -72,11 +72,10 @@ class ForkServer:
         streams: Mapping[str, str] | None = None,
         limits: Mapping[str, int] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as `subprocess.run` would. Its streams are files, which nobody has to empty meanwhile.
+        """Run a command as `subprocess.run` does, with files as streams.
 
-        `streams` and `limits` are those of `break_streams`.
-
-        Raises `TimeoutError` where it has not ended in time; it is killed then.
+        `streams` and `limits` are those of `break_streams`. Kills the command and raises `TimeoutError` after
+        `timeout_s`.
         """
         command = {
             "arguments": arguments,
@@ -119,32 +118,32 @@ class ForkServer:
 
 @lru_cache(maxsize=1)
 def fork_server() -> ForkServer:
-    """The server of this session, started at the first call."""
+    """Return the server of this process; the first call starts it."""
     server = ForkServer()
     atexit.register(server.close)
     return server
 
 
 def _kernels(environment: Mapping[str, str]) -> Path:
-    """The folder of compiled kernels, which is chosen when they are imported."""
+    """Return the folder of compiled kernels, which is chosen at import."""
     home = environment.get("TILE_PDB_CACHE") or platformdirs.user_cache_dir("tile-pdb")
     return (Path(home) / "kernels").resolve()
 
 
 def serve(descriptor: int) -> None:
-    """The side of the server: fork a process for each command that comes; return in each of them, ready to run it."""
+    """Server side: fork a process for each command, and return in that process."""
     from numba.core.registry import cpu_target
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the tests, and they end the server
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests end the server
     for package in _PACKAGES:
         _import_all(package)
-    for module in _OF_OTHERS:
+    for module in _OTHER_MODULES:
         importlib.import_module(module)
-    # What numba imports when its first function is compiled or loaded.
+    # Numba imports more when its first function is compiled or loaded.
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     assert threading.active_count() == 1
-    gc.freeze()  # the collector would write to, and so copy, pages that are shared
+    gc.freeze()  # the collector would write to shared pages, and so copy them
     channel = socket.socket(fileno=descriptor)
     while True:
         message, received, _flags, _address = socket.recv_fds(channel, 1, 4)
@@ -162,7 +161,7 @@ def serve(descriptor: int) -> None:
 
 
 def _import_all(package: str) -> None:
-    """Import what the commands import, but for the service and the cluster, which bring much that most do not need."""
+    """Import the modules of a package, except those of the service and the cluster, which few commands need."""
     for path in sorted((ROOT / package).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         if not {"service", "cluster"} & set(parts):
@@ -170,15 +169,15 @@ def _import_all(package: str) -> None:
 
 
 def _become(command: int, *streams: int) -> None:
-    """Make this process the one of a command."""
+    """Turn this process into that of a command."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
         os.close(descriptor)
     with open(command, encoding="utf-8") as file:
-        told = json.load(file)
-    sys.argv[1:] = told["arguments"]
-    os.chdir(told["cwd"])
+        task = json.load(file)
+    sys.argv[1:] = task["arguments"]
+    os.chdir(task["cwd"])
     os.environ.clear()
-    os.environ.update(told["environment"])
-    break_streams(told["streams"], told["limits"])
+    os.environ.update(task["environment"])
+    break_streams(task["streams"], task["limits"])
     signal.signal(signal.SIGINT, signal.default_int_handler)

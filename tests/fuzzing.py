@@ -1,7 +1,7 @@
-"""What the fuzz tests share: inputs that are nearly right, and what a refusal must be.
+"""Inputs for fuzz tests that are nearly valid, and checks of error messages.
 
-The profile `fuzz` is that of conftest.py: the same examples in every run, with --slow twenty times as many, other ones
-each time.
+conftest.py defines the profile `fuzz`: the same examples in each run; with --slow, twenty times as many, different ones
+in each run.
 """
 
 import time
@@ -20,7 +20,7 @@ fuzz = settings.get_profile("fuzz")
 
 _MAX_SENTENCE = 1000
 
-# What parsers stumble over: numbers that are almost some, blanks and line ends of Unicode, quotes, brackets, controls.
+# Pieces that are difficult for parsers: almost numbers, Unicode whitespace and line ends, quotes, brackets, controls.
 ODD_PIECES = (
     "", " ", "  ", "\t", "\n", "\r", "\r\n", "\n\n", "\0", "\x0b", "\x0c", "\x1b[31m", "\x7f", "\x85", "\xa0", "\ufeff",
     "\u2028", "\u200b", "\u202e", "\U0001f600", "\ud800", "\udcff", "\uff11", "\xb2", "\u0661", "-1", "+1", "-0", "00",
@@ -33,7 +33,7 @@ SIZES = st.builds(BoardSize, st.integers(2, 6), st.integers(2, 6))
 
 
 def sentence(error: PdbError) -> str:
-    """The message of a refusal: one line, printable on any terminal, of a length that is read."""
+    """Return the message of an error, and check that it is one printable line that is not too long."""
     text = str(error)
     assert text, repr(error)
     assert text.isprintable(), text
@@ -42,8 +42,9 @@ def sentence(error: PdbError) -> str:
 
 
 def outcome(parse: Callable[[], Parsed], patience_s: float = 10.0) -> Parsed | None:
-    """What is parsed, or None where it is refused as it should be: by a `PdbError`, in a sentence, soon: processor
-    seconds, of which a busy machine has no more.
+    """Return the parsed value, or None if it was rejected by a `PdbError` with a one-line message.
+
+    Fails after `patience_s` seconds of processor time, which other work on the machine does not change.
     """
     started = time.thread_time()
     try:
@@ -57,14 +58,14 @@ def outcome(parse: Callable[[], Parsed], patience_s: float = 10.0) -> Parsed | N
 
 @st.composite
 def boards(draw: st.DrawFn, size: BoardSize | None = None) -> tuple[Board, BoardSize]:
-    """Boards, solvable or not, of up to 6x6 where no size is given."""
+    """Draw boards, solvable or not; without a size, of up to 6x6."""
     size = size or draw(SIZES)
     return tuple(draw(st.permutations(range(size.n_cells)))), size
 
 
 @st.composite
 def board_texts(draw: st.DrawFn, size: BoardSize | None = None) -> str:
-    """Boards as people write them."""
+    """Draw boards as people write them."""
     board, size = draw(boards(size))
     text = format_board(board, draw(st.sampled_from([size, None])))
     return text.replace(" ", draw(st.sampled_from([" ", ",", ", ", "\t", "  "])))
@@ -72,7 +73,7 @@ def board_texts(draw: st.DrawFn, size: BoardSize | None = None) -> str:
 
 @st.composite
 def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str], odd: Sequence[str] = ODD_PIECES) -> str:
-    """Valid text with some pieces taken out, doubled, put in or exchanged; or as it is."""
+    """Draw valid text with up to four pieces removed, doubled, inserted or exchanged."""
     text = draw(valid)
     for _ in range(draw(st.integers(0, 4))):
         first, last = sorted((draw(st.integers(0, len(text))), draw(st.integers(0, len(text)))))
@@ -91,13 +92,13 @@ def mutated(draw: st.DrawFn, valid: st.SearchStrategy[str], odd: Sequence[str] =
 
 
 def texts(valid: st.SearchStrategy[str], max_size: int = 300) -> st.SearchStrategy[str]:
-    """Text that is nearly valid, and any at all; lone surrogates too, as arguments that are no UTF-8 have them."""
+    """Return nearly valid text and any text, with lone surrogates, as in arguments that are not UTF-8."""
     anything = st.text(st.characters() | st.sampled_from(["\ud800", "\udcff"]), max_size=max_size)
     return mutated(valid) | mutated(valid) | anything
 
 
 def encoded(valid: st.SearchStrategy[str]) -> st.SearchStrategy[bytes]:
-    """The same as bytes, and any bytes."""
+    """Return nearly valid text as bytes, and any bytes."""
     nearly = mutated(valid).map(lambda text: text.encode("utf-8", "surrogatepass"))
     return nearly | nearly | st.binary(max_size=300)
 
@@ -111,7 +112,7 @@ JSON_VALUES = st.recursive(
 
 @st.composite
 def changed_json(draw: st.DrawFn, value: object, odds: int = 4) -> object:
-    """A value of JSON in which some parts are others, missing, doubled or renamed."""
+    """Draw a JSON value with some parts changed, removed, doubled or renamed."""
     if draw(st.integers(0, odds)) == 0:
         return draw(JSON_VALUES)
     if isinstance(value, list) and value:

@@ -1,4 +1,4 @@
-"""What the tests of the solver share: databases, boards, node counts."""
+"""Databases, boards and node counts for the tests of the solver."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -27,15 +27,15 @@ def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Boa
 
 
 def share(items: Iterable[Item], one_in: int) -> list[Item]:
-    """Return all items; with the JIT off, which makes tests a hundred times as slow, only one in `one_in`."""
+    """Return all items; with the JIT off, when tests take a hundred times as long, one in `one_in`."""
     return list(items)[:: one_in if config.DISABLE_JIT else 1]
 
 
 def hard_board() -> Board:
-    """A board of the 15-puzzle that takes 80 moves."""
+    """Return a board of the 15-puzzle with an optimal length of 80 moves."""
     return next(read_instances("hardest80", None)).board
 
 
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
-    """(threshold, generated, expanded) of each."""
+    """Return (threshold, generated, expanded) of each iteration."""
     return [(i.threshold, i.generated, i.expanded) for i in iterations]

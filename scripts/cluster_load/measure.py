@@ -1,8 +1,7 @@
-"""Measures solving on a Dask cluster of this machine beside solving by threads, and a split board by one worker and
-several.
+"""Compare a Dask cluster of this machine with threads, and a divided board on one worker and on several.
 
-Ratios of one run, rounds in turns, best of each: other work on the machine then disturbs both sides alike. Seconds of
-the processors are told too. Needs `pip install 'tile-pdb[dask]'`; run it by scripts/bench --cluster.
+Both sides run in turns, and the best round of each counts, so that other work on the machine disturbs both alike.
+Processor seconds are reported, too. Needs `pip install 'tile-pdb[dask]'`; run it by scripts/bench --cluster.
 """
 
 import argparse
@@ -29,14 +28,14 @@ _PROGRAM = "from pdb_cli.main import run; run()"
 
 
 def processor_seconds() -> float:
-    """User and system seconds of this process and those it has started."""
+    """Return user and system seconds of this process and its descendants."""
     process = psutil.Process()
     times = [process.cpu_times(), *(child.cpu_times() for child in process.children(recursive=True))]
     return sum(each.user + each.system for each in times)
 
 
 def measured(work: Callable[[], list[Solution]]) -> dict[str, float]:
-    """Seconds by the clock and of the processors, and nodes."""
+    """Run `work`, and return its seconds, processor seconds and nodes."""
     before, start = processor_seconds(), time.perf_counter()
     solutions = work()
     seconds = time.perf_counter() - start
@@ -50,7 +49,7 @@ def measured(work: Callable[[], list[Solution]]) -> dict[str, float]:
 def on_cluster(
     client: Client, requests: Sequence[Request], busy: list[float] | None = None, max_nodes: int | None = None
 ) -> list[Solution]:
-    """Solve them, or give up after so many nodes; the part of the time that workers were searching goes to `busy`."""
+    """Solve boards, or stop after `max_nodes`. Appends the share of time in which workers searched to `busy`."""
 
     def report(progress: ClusterProgress) -> None:
         share[:] = [progress.busy_s / (progress.seconds * progress.n_threads)]
@@ -65,12 +64,13 @@ def on_cluster(
 
 
 def measured_on_cluster(client: Client, requests: Sequence[Request], max_nodes: int | None = None) -> dict[str, float]:
-    """As `measured`, and the part of the time that workers were searching: the rest is what the cluster costs."""
+    """Return `measured` and the share of time in which workers searched; the rest is overhead of the cluster."""
     busy: list[float] = []
     return measured(lambda: on_cluster(client, requests, busy, max_nodes)) | {"busy": busy[0]}
 
 
 def on_threads(solver: Solver, boards: Sequence[Board], n_threads: int) -> list[Solution]:
+    """Solve boards on threads."""
     return list(
         in_parallel(
             boards,
@@ -81,7 +81,7 @@ def on_threads(solver: Solver, boards: Sequence[Board], n_threads: int) -> list[
 
 
 def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: int) -> dict[str, Any]:
-    """Random boards by the cluster and by as many threads, everything warm."""
+    """Compare random boards on the cluster and on as many threads, after a first run of each."""
     boards: list[Board] = [tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)]
     requests = [Request(board, database.goal, (database,)) for board in boards]
     solver = Solver(database)
@@ -99,7 +99,7 @@ def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: i
 
 
 def measure_whole_processes(path: Path, database: Database, n_boards: int, n_workers: int) -> dict[str, float]:
-    """The same by the command, from its start to its end: kernels compiled, nothing else warm."""
+    """Compare the commands from start to exit, with compiled kernels."""
     boards = random_boards(database.size, database.goal, n_boards, 1)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "boards.txt"
@@ -130,9 +130,9 @@ def measure_whole_processes(path: Path, database: Database, n_boards: int, n_wor
 def measure_split(
     database: Database, board: Board, goal: Board, counts: Sequence[int], n_rounds: int, max_nodes: int
 ) -> dict[str, Any]:
-    """The first so many nodes of one board, by clusters of several sizes, each warm.
+    """Compare clusters of several sizes on the first `max_nodes` nodes of one board, after a first run of each.
 
-    Not the whole board: when a solution is met in the last threshold is luck, and differs by a factor of two.
+    The nodes of the last threshold depend on timing, by a factor of two, so the board is not solved.
     """
     request = [Request(board, goal, (database,))]
     rounds: dict[str, list[dict[str, float]]] = {str(n): [] for n in counts}
@@ -150,7 +150,7 @@ def measure_split(
 
 
 def _easy(database: Database, n_boards: int) -> Any:
-    """Boards a few moves from the goal: for workers to open the tables."""
+    """Return boards near the goal, so that workers open the tables."""
     import numpy as np
 
     rows = np.array([database.goal] * n_boards, dtype=np.uint8)
@@ -161,7 +161,7 @@ def _easy(database: Database, n_boards: int) -> Any:
 
 
 def ratios(rounds: dict[str, list[dict[str, float]]], above: str, below: str) -> dict[str, float]:
-    """Least seconds of one by those of the other; of the processors too, and by nodes/s."""
+    """Return ratios of the least seconds and processor seconds, and of the largest nodes/s."""
 
     def least(name: str, what: str) -> float:
         return min(each[what] for each in rounds[name])
@@ -179,9 +179,11 @@ def ratios(rounds: dict[str, list[dict[str, float]]], above: str, below: str) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("db", type=Path, nargs="?", help="tables of the 15-puzzle, for random boards")
-    parser.add_argument("--split-db", type=Path, help="tables of the 24-puzzle, for a board to be split")
+    parser.add_argument("--split-db", type=Path, help="tables of the 24-puzzle, for a divided board")
     parser.add_argument("--split-id", default="1", help="its number in korf50-24puzzle")
-    parser.add_argument("--split-nodes", type=int, default=300_000_000, help="to be generated; it must have more")
+    parser.add_argument(
+        "--split-nodes", type=int, default=300_000_000, help="nodes to generate; the board must have more"
+    )
     parser.add_argument("--boards", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)

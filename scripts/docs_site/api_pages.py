@@ -1,4 +1,4 @@
-"""The reference of the library, from its source: the names that are meant for others, as they are written there."""
+"""Reference of the library: public names with their signatures and docstrings, from the source."""
 
 import ast
 import importlib
@@ -8,7 +8,7 @@ import textwrap
 from types import ModuleType
 from typing import Any
 
-# What each page lists: a package's exported names, or, of pdb_core, which exports none, those that users meet.
+# Pages of packages. Each lists the exported names; pdb_core exports none, so its page lists those in `_CORE`.
 PACKAGES = ("pdb_query", "solver", "pdb_build", "pdb_core")
 _CORE = {
     "pdb_core.puzzle": (
@@ -23,7 +23,7 @@ _WIDTH = 100
 
 
 def package_page(package: str) -> str:
-    """Every public name of a package, in Markdown."""
+    """Return the page of a package, in Markdown."""
     module = importlib.import_module(package)
     lines = [f"# {package}", "", *prose(inspect.getdoc(module) or "")]
     for name, item in exported(module):
@@ -35,7 +35,7 @@ def package_page(package: str) -> str:
 
 
 def exported(module: ModuleType) -> list[tuple[str, Any]]:
-    """The public names of a package and what they stand for."""
+    """Return the public names of a package and their values."""
     if module.__name__ == "pdb_core":
         parts = ((importlib.import_module(part), names) for part, names in _CORE.items())
         return [(name, getattr(part, name)) for part, names in parts for name in names]
@@ -43,7 +43,7 @@ def exported(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def described(name: str, item: Any) -> list[str]:
-    """A class with its public methods, a function, or the value of a constant."""
+    """Return the lines for a class with its public methods, a function, or a constant."""
     if not (inspect.isclass(item) or inspect.isfunction(inspect.unwrap(item))):
         return code([f"{name} = {item!r}"])
     (node,) = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(item)))).body
@@ -66,7 +66,7 @@ def described(name: str, item: Any) -> list[str]:
 
 
 def inherited(item: type) -> list[ast.FunctionDef]:
-    """The methods that a class has from base classes of ours."""
+    """Return the methods that a class inherits from base classes of the project."""
     bases = [base for base in item.__mro__[1:] if base.__module__.partition(".")[0] in PACKAGES]
     nodes = [ast.parse(textwrap.dedent(inspect.getsource(base))).body[0] for base in bases]
     parts = [part for node in nodes if isinstance(node, ast.ClassDef) for part in node.body]
@@ -75,13 +75,13 @@ def inherited(item: type) -> list[ast.FunctionDef]:
 
 
 def import_place(name: str, item: Any) -> str:
-    """The package to import a name from; of pdb_core its module."""
+    """Return the package to import a name from; in pdb_core, the module."""
     package: str = item.__module__.partition(".")[0]
     return package if hasattr(importlib.import_module(package), name) else str(item.__module__)
 
 
 def signature(node: ast.FunctionDef, name: str | None = None) -> list[str]:
-    """`def` as it is written, without `self`; an argument a line where it is long. A property is told as one."""
+    """Return a signature as it is written, without `self`. If it is long, each argument has a line."""
     decorators = {ast.unparse(item) for item in node.decorator_list}
     arguments = [text for text in argument_texts(node.args) if text not in ("self", "cls")]
     result = f" -> {ast.unparse(node.returns)}" if node.returns is not None and name is None else ""
@@ -94,7 +94,7 @@ def signature(node: ast.FunctionDef, name: str | None = None) -> list[str]:
 
 
 def argument_texts(arguments: ast.arguments) -> list[str]:
-    """Each argument with its type and default, `*` where keywords begin."""
+    """Return each argument with its type and default, and `*` before keyword-only arguments."""
     texts = []
     plain = [*arguments.posonlyargs, *arguments.args]
     defaults = [None] * (len(plain) - len(arguments.defaults)) + list(arguments.defaults)
@@ -109,7 +109,7 @@ def argument_texts(arguments: ast.arguments) -> list[str]:
 
 
 def with_default(argument: ast.arg, default: ast.expr | None) -> str:
-    """`name: type = default`."""
+    """Return `name: type = default`."""
     text = ast.unparse(argument)
     if default is None:
         return text
@@ -117,7 +117,7 @@ def with_default(argument: ast.arg, default: ast.expr | None) -> str:
 
 
 def prose(docstring: str) -> list[str]:
-    """A docstring as Markdown: columns, drawings and examples stay as they are written."""
+    """Return a docstring as Markdown. Columns, drawings and examples become code blocks."""
     lines: list[str] = []
     for paragraph in docstring.split("\n\n"):
         rows = paragraph.splitlines()
@@ -132,5 +132,5 @@ def prose(docstring: str) -> list[str]:
 
 
 def code(rows: list[str], language: str = "python") -> list[str]:
-    """A fenced block."""
+    """Return a fenced block."""
     return [f"```{language}", *rows, "```"]

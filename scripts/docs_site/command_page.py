@@ -1,4 +1,4 @@
-"""The reference of the command line, from the commands themselves."""
+"""Reference of the command line, from the commands."""
 
 from typing import Any
 
@@ -8,13 +8,14 @@ from pdb_cli.main import app
 
 
 def command_page() -> str:
-    """Every command with its arguments and options, in Markdown."""
+    """Return the page with every command, its arguments and its options, in Markdown."""
     program = typer.main.get_command(app)
     lines = [
         "# Command line",
         "",
-        f"{program.help} `pdb` and `tilepdb` are the same command; `-h` or `--help` after any command prints what is "
-        "here. Results go to stdout, progress and messages to stderr. [Exit codes](exit-codes.md) tell how it ended.",
+        f"{program.help} `pdb` and `tilepdb` are the same command. `-h` or `--help` after any command prints the "
+        "text of this page. Results go to stdout, progress and messages to stderr. There is a list of "
+        "[exit codes](exit-codes.md).",
         "",
     ]
     for words, command in leaves(program, ("pdb",)):
@@ -23,14 +24,14 @@ def command_page() -> str:
 
 
 def leaves(command: Any, words: tuple[str, ...]) -> list[tuple[tuple[str, ...], Any]]:
-    """The commands below a group, each with the words that call it, in the order of --help."""
+    """Return the commands of a group and its subgroups, each with its words, in the order of --help."""
     if not hasattr(command, "commands"):
         return [(words, command)]
     return [leaf for name, item in command.commands.items() for leaf in leaves(item, (*words, name))]
 
 
 def described(words: tuple[str, ...], command: Any) -> list[str]:
-    """What a command does, and tables of its arguments and options."""
+    """Return the lines of a command: its help, its usage, and tables of its arguments and options."""
     context = command.make_context(words[-1], [], resilient_parsing=True)
     usage = " ".join([*words, *command.collect_usage_pieces(context)])
     lines = [command.help, "", f"    {usage}", ""]
@@ -46,5 +47,5 @@ def described(words: tuple[str, ...], command: Any) -> list[str]:
 
 
 def cell(text: str) -> str:
-    """A text that does not end its cell of the table."""
+    """Escape a text for a cell of a table."""
     return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").strip()

@@ -1,6 +1,6 @@
-"""The drawings of docs/how-it-works.md, from the layout and the searches themselves, so that they cannot lie.
+"""Drawings of docs/how-it-works.md and docs/architecture.md, made with the layout, the searches and the imports.
 
-`python scripts/docs_site/drawings.py` writes them; a test compares them with the files.
+`python scripts/docs_site/drawings.py` writes them. A test compares them with the files.
 """
 
 import sys
@@ -23,19 +23,19 @@ State = tuple[int, int]
 
 
 def cells_of(mask: int) -> list[int]:
-    """The cells of a mask, ascending."""
+    """Return the cells of a mask, ascending."""
     return [cell for cell in range(_SIZE.n_cells) if mask >> cell & 1]
 
 
 def set_of_block(layout: PatternLayout, block: int) -> int:
-    """The index of a block's cell set."""
+    """Return the index of the cell set of a block."""
     return next(at for at in range(layout.blocks.n_sets) if block < layout.blocks.first_block[at + 1])
 
 
 def draw_block(
     drawing: Drawing, x: float, y: float, layout: PatternLayout, block: int, labels: str, kind: str = "one"
 ) -> None:
-    """A state of a block: its tiles, and the region of the blank shaded."""
+    """Draw a state of a block: its tiles, and the blank region shaded."""
     mask = int(layout.blocks.cell_sets[set_of_block(layout, block)])
     tiles = dict(zip(cells_of(mask), labels, strict=True))
     region = dict.fromkeys(cells_of(int(layout.blocks.regions[block])), kind)
@@ -43,7 +43,7 @@ def draw_block(
 
 
 def blocks() -> str:
-    """A cell set that cuts the board in two: its two blocks, and the six arrangements of one."""
+    """Draw a cell set that divides the board: its two blocks, and the six arrangements of one."""
     layout = pattern_layout(_SIZE, 3)
     diagonal = (1 << 2) | (1 << 4) | (1 << 6)
     (at,) = (at for at in range(layout.blocks.n_sets) if layout.blocks.cell_sets[at] == diagonal)
@@ -65,7 +65,7 @@ def blocks() -> str:
 
 
 def transitions() -> str:
-    """Two moves as mappings of whole blocks: sideways the ranks stay, up and down they are permuted."""
+    """Draw two moves as mappings of blocks: sideways the ranks stay, up and down they are permuted."""
     layout = pattern_layout(_SIZE, 3)
     at = next(at for at in range(layout.blocks.n_sets) if cells_of(int(layout.blocks.cell_sets[at])) == [1, 3, 4])
     target = int(layout.blocks.first_block[at])
@@ -83,7 +83,7 @@ def transitions() -> str:
 
 
 def draw_transition(drawing: Drawing, x: int, layout: PatternLayout, source: int, target: int, jump: int) -> None:
-    """The boards of rank 0 before and after, and where each rank goes."""
+    """Draw the boards of rank 0 before and after a move, and the mapping of the ranks."""
     orders = ["".join(order) for order in permutations(_LETTERS[:3])]
     before_after = layout.jump_positions[jump] if jump != NO_JUMP else None
     ranks = list(range(6)) if before_after is None else jump_permutation(3, *before_after).tolist()
@@ -99,7 +99,7 @@ def draw_transition(drawing: Drawing, x: int, layout: PatternLayout, source: int
 
 
 def search_levels(layout: PatternLayout, start: State) -> list[list[State]]:
-    """The states at each depth from `start`, (block, rank), by a plain search over the transitions."""
+    """Return the states (block, rank) at each depth from `start`, by breadth-first search over the transitions."""
     seen, levels = {start}, [[start]]
     while levels[-1]:
         found = set()
@@ -117,7 +117,7 @@ def search_levels(layout: PatternLayout, start: State) -> list[list[State]]:
 
 
 def levels() -> str:
-    """Breadth-first search from the goal, for the tiles 1 and 2."""
+    """Draw breadth-first search from the goal, for the tiles 1 and 2."""
     layout = pattern_layout(_SIZE, 2)
     found = search_levels(layout, layout.blocks.state_of(blank_last(_SIZE), (1, 2)))
     drawing = Drawing(640, 440, "Breadth-first search from the goal, by levels")
@@ -137,25 +137,25 @@ def levels() -> str:
 
 
 def manhattan(board: Board) -> int:
-    """Rows and columns between each tile and its place, added up."""
+    """Return the Manhattan distance of a board."""
     return sum(abs(at % 3 - (tile - 1) % 3) + abs(at // 3 - (tile - 1) // 3) for at, tile in enumerate(board) if tile)
 
 
 class Node:
-    """A board met by IDA*: g + h, and the nodes below it."""
+    """Node of IDA*: a board, f = g + h, and its children."""
 
     def __init__(self, board: Board, g: int) -> None:
         self.board, self.g, self.f = board, g, g + manhattan(board)
         self.children: list[Node] = []
-        self.is_on_way = False
+        self.is_on_path = False
 
 
 def search(node: Node, threshold: int, undo: int | None) -> bool:
-    """Depth first below a node, no deeper than the threshold allows; whether the goal was found."""
+    """Search depth first below a node, up to the threshold. Return whether the goal was found."""
     if node.f > threshold:
         return False
     if node.board == blank_last(_SIZE):
-        node.is_on_way = True
+        node.is_on_path = True
         return True
     blank = node.board.index(0)
     for near in sorted(_SIZE.neighbours[blank]):
@@ -165,13 +165,13 @@ def search(node: Node, threshold: int, undo: int | None) -> bool:
         board[blank], board[near] = board[near], 0
         node.children.append(Node(tuple(board), node.g + 1))
         if search(node.children[-1], threshold, blank):
-            node.is_on_way = True
+            node.is_on_path = True
             return True
     return False
 
 
 def deepening() -> str:
-    """The trees of IDA* below one board of the 8-puzzle, one for each threshold."""
+    """Draw the trees of IDA* below one board of the 8-puzzle, one for each threshold."""
     start = (2, 4, 3, 1, 5, 6, 7, 8, 0)
     drawing = Drawing(640, 400, "IDA*: one depth-first search for each threshold")
     draw_start(drawing, 540, 60, start)
@@ -189,14 +189,14 @@ def deepening() -> str:
 
 
 def draw_start(drawing: Drawing, x: float, y: float, board: Board) -> None:
-    """The board that the trees grow from."""
+    """Draw the root of the trees."""
     tiles = {cell: str(tile) for cell, tile in enumerate(board) if tile}
     drawing.board(x, y, _SIZE.width, tiles, {}, _SIZE.n_cells)
     drawing.words(x, y + 86, f"h = {manhattan(board)}", kind="soft")
 
 
 def draw_tree(drawing: Drawing, root: Node, left: float, threshold: int) -> float:
-    """A tree, depth downwards; the width it took."""
+    """Draw a tree, and return its width."""
     next_leaf = 0.0
 
     def place(node: Node) -> float:
@@ -217,7 +217,7 @@ def draw_tree(drawing: Drawing, root: Node, left: float, threshold: int) -> floa
     for line in lines:
         drawing.line(*line)
     for x, y, node in nodes:
-        kind = "way" if node.is_on_way else "cut" if node.f > threshold else "free"
+        kind = "way" if node.is_on_path else "cut" if node.f > threshold else "free"
         drawing.circle(x, y, str(node.f), kind)
     return next_leaf
 

@@ -1,7 +1,7 @@
-"""What mkdocs is told beside mkdocs.yml: pages that are made of other files and of the code, and their links.
+"""Hooks of mkdocs: pages made from files outside docs/ and from the code, and their links.
 
-The pages of docs/ link to each other, and to README.md and deploy/README.md, as they lie in the repository, so that
-they can be read there too. On the site some of these files have other names.
+Pages of docs/ link to each other, to README.md and to deploy/README.md by their paths in the repository, so that links
+work there, too. On the site some of these files have other names.
 """
 
 import os
@@ -28,7 +28,7 @@ _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """What was measured, and the decisions, close the part `How it works` of the navigation."""
+    """Add measurements and decisions to the end of the part `How it works` of the navigation."""
     assert config.nav is not None
     (explanation,) = (entry["How it works"] for entry in config.nav if "How it works" in entry)
     numbered = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
@@ -38,7 +38,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are not files of docs/."""
+    """Add the pages that are not in docs/."""
     made = {page: (ROOT / source).read_text(encoding="utf-8") for page, source in ELSEWHERE.items()}
     made["cli.md"] = command_page()
     made["decisions/index.md"] = decisions_page()
@@ -50,12 +50,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:
-    """Links as they are on the site."""
+    """Translate the links of a page."""
     return links_of_site(markdown, page.file.src_uri)
 
 
 def on_post_page(output: str, page: Page, **_others: object) -> str:
-    """Nothing is loaded from other hosts: the site is read on machines that reach none."""
+    """Raise an error if a page loads something from another host: many readers have no network."""
     foreign = _FOREIGN.search(output)
     if foreign:
         raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {foreign[0]}")
@@ -63,7 +63,7 @@ def on_post_page(output: str, page: Page, **_others: object) -> str:
 
 
 def links_of_site(markdown: str, page: str) -> str:
-    """The text with each link to a file of the repository turned into one to its page."""
+    """Replace each link to a file of the repository by a link to its page of the site."""
     folder = (ROOT / ELSEWHERE.get(page, f"docs/{page}")).parent
 
     def translated(match: re.Match[str]) -> str:
@@ -77,14 +77,14 @@ def links_of_site(markdown: str, page: str) -> str:
         if (ROOT / source).is_dir():
             source += "/index.md"
         if not source.startswith("docs/"):
-            return target  # mkdocs will say that it leads nowhere
+            return target  # mkdocs reports it
         return os.path.relpath(source.removeprefix("docs/"), PurePosixPath(page).parent)
 
     return _LINK.sub(translated, markdown)
 
 
 def decisions_page() -> str:
-    """A list of the decision records."""
+    """Return the page that lists the decision records."""
     lines = ["# Decisions", "", "What was chosen, what was tried and rejected, with the figures.", ""]
     for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
         title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")

@@ -1,7 +1,7 @@
-"""The pictures of README and the tutorial, taken anew: `python scripts/docs_site/pictures.py`, with the extra dev.
+"""Take the pictures of README and the tutorial: `python scripts/docs_site/pictures.py`, with the extra dev.
 
-The page is that of `pdb serve`, in Chromium, with a solution half played; the plot that of `pdb study heuristics`. They
-depend on the browser and on matplotlib, so no test compares them.
+They are a screenshot of the page of `pdb serve` in Chromium, and a plot of `pdb study heuristics`. They depend on the
+browser and on matplotlib, so no test compares them.
 """
 
 import subprocess
@@ -25,12 +25,12 @@ PROGRAM = [sys.executable, "-c", "from pdb_cli.main import run; run()"]
 
 
 def pdb(*arguments: str) -> None:
-    """Run a command."""
+    """Run the `pdb` command."""
     subprocess.run([*PROGRAM, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 def take_page(folder: Path) -> None:
-    """The page, a solution at one of its steps."""
+    """Take a screenshot of the page, with a solution at one of its steps."""
     pdb("build", "663", "--out", str(folder / "663.h5"))
     look = {"width": 1080, "height": 840}
     with (
@@ -48,7 +48,7 @@ def take_page(folder: Path) -> None:
 
 
 def draw_plot(folder: Path) -> None:
-    """Four heuristics on all boards of 3x3."""
+    """Plot four heuristics on all boards of 3x3."""
     table = str(folder / "two.h5")
     pdb("build", TWO, "--size", "3x3", "--out", table)
     names = [word for name in ("misplaced", "manhattan", "linear-conflict") for word in ("--heuristic", name)]

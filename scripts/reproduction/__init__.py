@@ -1,1 +1,1 @@
-"""Published figures beside ours: what scripts/reproduce runs."""
+"""Published figures compared with those of this project; scripts/reproduce runs it."""

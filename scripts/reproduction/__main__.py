@@ -1,4 +1,4 @@
-"""scripts/reproduce: measures all rows, and writes the page and its plots."""
+"""Measure all rows, and write docs/results.md and its plots: scripts/reproduce."""
 
 import argparse
 import os
@@ -14,17 +14,22 @@ from scripts.reproduction.rows import FIRST_STEP, PUBLISHED_ROWS, ROWS, STEPS, R
 
 def main() -> None:
     parser = argparse.ArgumentParser(
-        prog="scripts/reproduce", description="Published tables of the 15-puzzle beside ours: docs/results.md."
+        prog="scripts/reproduce",
+        description="Compare published tables of the 15-puzzle with this project: docs/results.md.",
     )
-    parser.add_argument("--boards", type=int, default=1000, help="random boards of each row; 1000")
-    parser.add_argument("--long-boards", type=int, default=200, help="of the rows that take longest; 200")
-    parser.add_argument("--seed", type=int, default=1, help="of the random boards; 1")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="boards at a time; all cores")
-    parser.add_argument("--data", type=Path, default=Path("data/reproduce"), help="where tables are built; 4.3 GB")
-    parser.add_argument("--docs", type=Path, default=Path("docs"), help="where the page and its plots go; docs")
+    parser.add_argument("--boards", type=int, default=1000, help="random boards per row (default: 1000)")
+    parser.add_argument("--long-boards", type=int, default=200, help="boards of the slowest rows (default: 200)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random boards (default: 1)")
+    parser.add_argument(
+        "--threads", type=int, default=len(os.sched_getaffinity(0)), help="boards at the same time (default: all cores)"
+    )
+    parser.add_argument("--data", type=Path, default=Path("data/reproduce"), help="folder of the tables, 4.3 GB")
+    parser.add_argument(
+        "--docs", type=Path, default=Path("docs"), help="folder of the page and its plots (default: docs)"
+    )
     arguments = parser.parse_args()
     if min(arguments.boards, arguments.long_boards) < 2 or arguments.threads < 1:
-        parser.error("a mean and its error need two boards at least, and a thread")
+        parser.error("a standard error needs at least two boards, and a search at least one thread")
     arguments.data.mkdir(parents=True, exist_ok=True)
     record = Record(arguments.data / "measured.jsonl")
     found: dict[str, Measured] = {}
@@ -57,4 +62,4 @@ def main() -> None:
 try:
     main()
 except KeyboardInterrupt:
-    sys.exit("stopped; the rows measured so far are kept, the same command goes on")
+    sys.exit("interrupted; the same command continues with the rows that are not measured yet")

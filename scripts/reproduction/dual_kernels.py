@@ -14,7 +14,7 @@ NOT_FOUND = -1
 
 @borrowing_kernel
 def largest_sum(boards: Any, row: int, lookup: Any) -> Any:
-    """The largest of the sums that a database's own goal has for `boards[row]`; lookup: `dual_lookups.SumLookup`."""
+    """Return the largest sum of a database for `boards[row]`, for its own goal; lookup: `dual_lookups.SumLookup`."""
     place_units(boards, row, lookup.tables, lookup.views, lookup.masks, lookup.labels)
     largest = np.int64(0)
     for s in range(lookup.masks.shape[0]):
@@ -28,9 +28,9 @@ def largest_sum(boards: Any, row: int, lookup: Any) -> Any:
 
 @borrowing_kernel
 def largest_of_duals(cells: Any, duals: Any, lookups: Any) -> Any:
-    """The largest sum of a board and of its dual.
+    """Return the largest sum of a board and of its dual.
 
-    cells    uint8[2, n_cells]  the board; its dual is written below it
+    cells    uint8[2, n_cells]  the board; its dual is written to the second row
     duals    `dual_lookups.Duals`
     lookups  tuple of `SumLookup`, the first for the board itself
     """
@@ -50,7 +50,7 @@ def largest_of_duals(cells: Any, duals: Any, lookups: Any) -> Any:
 
 @kernel
 def values_with_duals(boards: Any, duals: Any, lookups: Any, values: Any) -> None:
-    """`largest_of_duals` of many boards (uint8[m, n_cells]), into `values` (int64[m], mutated)."""
+    """Write `largest_of_duals` of many boards (uint8[m, n_cells]) to `values` (int64[m], mutated)."""
     cells = np.empty((2, boards.shape[1]), dtype=np.uint8)
     for row in range(boards.shape[0]):
         cells[0] = boards[row]
@@ -61,12 +61,12 @@ def values_with_duals(boards: Any, duals: Any, lookups: Any, values: Any) -> Non
 def search_with_duals(
     board: Any, neighbours: Any, threshold: int, pathmax: int, duals: Any, lookups: Any, path: Any, counters: Any
 ) -> None:
-    """Search a threshold to the first way to the goal, depth first, the children in the order of their cells.
+    """Search a threshold depth first up to the first solution, children in the order of their cells.
 
     board       uint8[n_cells]     the root, not the goal
     neighbours  int64[n_cells, 4]  the cells next to each cell, then -1
-    pathmax     1: what a child says of its parent, and a parent of its child, is believed: one less
-    path        int64[threshold + 1], mutated: the blank's cells on the way to the goal
+    pathmax     1: bidirectional pathmax; a value is at least that of each neighbour less one
+    path        int64[threshold + 1], mutated: the cells of the blank up to the goal
     counters    int64[3], mutated: `FOUND_LENGTH` (`NOT_FOUND` if none), `N_GENERATED`, `N_EXPANDED`
     """
     cells = np.empty((2, len(board)), dtype=np.uint8)
@@ -84,7 +84,7 @@ def search_with_duals(
         direction = n_tried[depth]
         cell = neighbours[blank, direction] if direction < neighbours.shape[1] else -1
         if cell < 0 or depth + h[depth] > threshold:
-            # All children are searched, or the bound that a child gave prunes this node.
+            # All children are searched, or the value of a child prunes this node.
             if depth == 0:
                 return
             depth -= 1

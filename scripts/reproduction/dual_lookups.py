@@ -1,9 +1,9 @@
-"""Dual lookups (Felner, Zahavi, Schaeffer and Holte 2005): a board is also asked about with places and tiles exchanged.
+"""Dual lookups (Felner, Zahavi, Schaeffer and Holte 2005): lookups of a board with cells and tiles exchanged.
 
-A solution exchanges the contents of two cells again and again. Read backwards it solves the *dual* board, which has on
-the home of each tile what belongs where that tile is. The blank of the dual board is on the goal's blank cell, and its
-home is the cell where the board has its blank. So the dual board has another goal for each cell of the blank, and needs
-the tables of that goal; on a board of 4x4 symmetries make three goals of them all: blank in a corner, at an edge,
+A solution is a sequence of exchanges of two cells. In reverse order it solves the *dual* board. The dual board has, on
+the goal cell of each tile, the tile whose goal cell is the cell of that tile. Its blank is on the blank cell of the
+goal, and the goal cell of its blank is the blank cell of the board. So each cell of the blank has another dual goal,
+which needs its own tables. On 4x4 boards, symmetries reduce them to three goals: blank in a corner, at an edge, or
 inside.
 """
 
@@ -34,7 +34,7 @@ from solver.solution import one_move_away
 
 
 class SumLookup(NamedTuple):
-    """A database for its own goal, as kernels take it, with room for the units of a board (int64[s, p])."""
+    """Database for its own goal in kernel form, with scratch arrays for the units of a board (int64[s, p])."""
 
     tables: LookupTables
     views: SumViews
@@ -43,12 +43,12 @@ class SumLookup(NamedTuple):
 
 
 class Duals(NamedTuple):
-    """How to make the dual of a board, and read it as one of each database's own.
+    """Mappings from a board to its dual, in the terms of each database.
 
-    home      int64[n_cells]            the cell each tile belongs on
-    serves    int64[n_cells, d]         1 where the database is for the duals of boards with that cell blank
-    cell_map  int64[n_cells, d, n_cells]  the cell of the database's board for each cell of the dual board
-    tile_of   int64[n_cells, d, n_cells]  its name for the tile of the dual board that belongs on a cell
+    home      int64[n_cells]              the goal cell of each tile
+    serves    int64[n_cells, d]           1 if the database serves duals of boards with that cell blank
+    cell_map  int64[n_cells, d, n_cells]  the cell in the database for each cell of the dual board
+    tile_of   int64[n_cells, d, n_cells]  the tile in the database for the tile with this goal cell in the dual board
     """
 
     home: Int64s
@@ -58,15 +58,15 @@ class Duals(NamedTuple):
 
 
 class DualSolver:
-    """The textbook's IDA* with the largest of the sums of a board and of its dual, and of their reflections.
+    """Textbook IDA* with the largest sum of a board, its dual, and their reflections.
 
-    Dual sums may differ by more than one between neighbours. With `pathmax` what one says of the other is believed, in
-    both directions ("bidirectional pathmax" in the paper).
+    Dual sums of neighbours may differ by more than one. `pathmax` applies bidirectional pathmax, as in the paper.
     """
 
     def __init__(self, database: Database, *others: Database, pathmax: bool) -> None:
-        """The first database is for the board itself; all of them, for other goals' blanks, are for duals. They hold
-        bytes. Raises `GoalError` where the duals of some boards have no tables.
+        """The first database is for boards, and all databases, of several goals, are for duals. They are in bytes.
+
+        Raises `GoalError` if the duals of some boards have no tables.
         """
         if any(each.encoding != "bytes" for each in (database, *others)):
             raise ValueError("dual lookups are for tables in bytes")
@@ -75,18 +75,16 @@ class DualSolver:
         self._neighbours = np.full((database.size.n_cells, 4), -1, dtype=np.int64)
         for cell, near in enumerate(database.size.neighbours):
             self._neighbours[cell, : len(near)] = near
-        self.solve(one_move_away(database.goal, database.size))  # the first board's seconds are those of its search
+        self.solve(one_move_away(database.goal, database.size))  # compiles the kernels
 
     def values(self, boards: npt.NDArray[np.uint8]) -> Int64s:
-        """The largest sums of boards (uint8[m, n_cells], all solvable): int64[m]."""
+        """Return the largest sums of boards (uint8[m, n_cells], all solvable): int64[m]."""
         values = np.empty(len(boards), dtype=np.int64)
         values_with_duals(boards, self._duals, self._lookups(), values)
         return values
 
     def solve(self, board: Board, report: Report | None = None) -> Solution:
-        """A shortest solution of a solvable board for the first database's goal, replayed. `report` is called after
-        each threshold.
-        """
+        """Return an optimal solution of a solvable board, replayed. `report` is called after each threshold."""
         start = time.perf_counter()
         root = np.array(board, dtype=np.uint8)
         threshold = h = int(self.values(root[np.newaxis])[0])
@@ -104,13 +102,13 @@ class DualSolver:
                 report(iterations[-1])
             if counters[FOUND_LENGTH] != NOT_FOUND:
                 tiles = _moved(board, path[: counters[FOUND_LENGTH] + 1].tolist())
-            # All solutions of a board have the same parity, and so have its sums.
+            # All solutions of a board, and its sums, have the same parity.
             threshold += 2
         result = SearchResult(tiles, tuple(iterations), time.perf_counter() - start, h=h, n_solutions=1)
         return result.solution(board, self._database.goal, self._database.size, tiles)
 
     def _lookups(self) -> tuple[SumLookup, ...]:
-        """Databases with room of their own, for one call: other threads have theirs."""
+        """Return the databases with new scratch arrays, for one call of one thread."""
         found = []
         for database in self._all:
             views = database.views()
@@ -120,8 +118,9 @@ class DualSolver:
 
 
 def dual_goal(goal: Board, blank: int) -> Board:
-    """The goal of the duals of boards with their blank on cell `blank`: the tile that belongs there belongs where the
-    goal has its blank.
+    """Return the goal of the duals of boards with the blank on cell `blank`.
+
+    It is `goal` with the contents of that cell and of its blank cell exchanged.
     """
     cells = list(goal)
     at = goal.index(BLANK)
@@ -145,13 +144,13 @@ def _duals(databases: Sequence[Database]) -> Duals:
             cell_map[blank, i] = mapping.cell_map
             tile_of[blank, i] = [mapping.tile_map[tile] for tile in wanted]
         if not serves[blank].any():
-            databases[0].mappings(wanted)  # raises, and says of which goal
+            databases[0].mappings(wanted)  # raises an error with the goal
     home = np.array([goal.index(tile) for tile in range(n_cells)], dtype=np.int64)
     return Duals(home, serves, cell_map, tile_of)
 
 
 def _moved(board: Board, path: Sequence[int]) -> tuple[int, ...]:
-    """The tiles that move where the blank goes along `path`."""
+    """Return the tiles that move when the blank follows `path`."""
     cells, tiles = list(board), []
     for blank, cell in pairwise(path):
         tiles.append(cells[cell])

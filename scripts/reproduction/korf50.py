@@ -1,10 +1,10 @@
-"""Korf and Felner's 50 boards of the 24-puzzle: the table in docs/results.md, from logs of pdb solve.
+"""Table of Korf and Felner's 50 boards of the 24-puzzle in docs/results.md, from logs of pdb solve.
 
     pdb build 24-small --goal blank-first
     pdb solve --db 24-small.h5 --load huge --instances korf50-24puzzle --frontier-memory 8G --log korf50.ndjson
     python -m scripts.reproduction.korf50 korf50.ndjson
 
-The boards in the logs are added to data/korf50.csv; the section of the page is then written anew.
+Adds the boards in the logs to data/korf50.csv, and replaces the section of the page.
 """
 
 import csv
@@ -21,7 +21,7 @@ SOLVED, PUBLISHED = DATA / "korf50.csv", DATA / "korf50-published.csv"
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 HEADING = "## Korf and Felner's 50 boards of the 24-puzzle"
 FIRST, CATALOGUE, LEAST = "korf_felner_6666_reflection", "clausecker_small_7_partitions", "maximum_of_large_sets"
-# Boards with fewer published nodes say little of the hard ones.
+# Boards with fewer published nodes do not count for the estimate.
 _MANY = 1_000_000_000
 
 _HEAD = """

@@ -1,4 +1,4 @@
-"""Measures rows: builds what they need, solves the boards, keeps what was found."""
+"""Measure rows: build their tables, solve the boards, keep the results."""
 
 import json
 import math
@@ -29,8 +29,8 @@ SIZE = BoardSize(4, 4)
 _H_BOARDS_A_BOARD = 100
 _BOARDS_AT_A_TIME = 10_000
 GOAL = blank_last(SIZE)
-# The blank's cell in the goals of the tables. With duals one is in a corner, one inside, and two are at an edge, since
-# there no reflection leaves the blank in its place.
+# Blank cells in the goals of the tables. Duals need one in a corner, one inside, and two at an edge: no reflection maps
+# an edge cell to itself.
 _OWN_BLANK = (15,)
 _DUAL_BLANKS = (15, 10, 11, 14)
 _AnySolver = Solver | HeuristicSolver | DualSolver
@@ -38,8 +38,9 @@ _AnySolver = Solver | HeuristicSolver | DualSolver
 
 @dataclass(frozen=True)
 class Measured:
-    """Means over `n_boards` random boards, of h over `n_h_boards`, and their standard errors. Seconds are of one
-    thread; of all nodes, the hardest boards, one in twenty, have `hardest_share`.
+    """Means over `n_boards` random boards, of h over `n_h_boards`, and their standard errors.
+
+    Seconds are of one thread. `hardest_share` is the share of nodes of the hardest 5 % of the boards.
     """
 
     name: str
@@ -60,13 +61,13 @@ class Measured:
 
 
 class Record:
-    """Rows measured before, in a file, a line of JSON each: a run that was stopped goes on."""
+    """File of measured rows, one line of JSON each, so that an interrupted run can continue."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def find(self, row: Row, n_boards: int, seed: int) -> Measured | None:
-        """The row, where this version of the program has measured it with these boards."""
+        """Return the row if this version of the program has measured it with these boards."""
         if not self._path.exists():
             return None
         wanted = _key(row, n_boards, seed)
@@ -85,8 +86,8 @@ def _key(row: Row, n_boards: int, seed: int) -> list[object]:
 
 
 def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int) -> Measured:
-    """Solve the boards of a row, on so many threads, a board on each; tables are built in `folder`, once."""
-    # h costs next to nothing: of many more boards its mean is known better. The first of them are solved.
+    """Solve the boards of a row, one per thread. Builds missing tables in `folder`."""
+    # h needs no search, so its mean is over many more boards. The first of them are solved.
     h_boards = random_boards(SIZE, GOAL, n_boards * _H_BOARDS_A_BOARD, seed).astype(np.uint8)
     boards: list[Board] = [tuple(board.tolist()) for board in h_boards[:n_boards]]
     with ExitStack() as stack:
@@ -112,7 +113,7 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
     if len(lengths) != n_boards:
         raise AssertionError(f"{row.name}: {n_boards - len(lengths)} boards were not solved")
     if [solution.h for solution in solutions] != h[:n_boards].tolist():
-        raise AssertionError(f"{row.name}: the search begins with another h than the tables say")
+        raise AssertionError(f"{row.name}: h of the search differs from h of the tables")
     return Measured(
         name=row.name,
         n_boards=n_boards,
@@ -129,12 +130,12 @@ def measure(row: Row, n_boards: int, seed: int, *, folder: Path, n_threads: int)
 
 
 def _solutions(solver: _AnySolver, boards: Sequence[Board], n_threads: int) -> Iterator[Solution]:
-    # Without a pool: the seconds and nodes of a board are those of one thread.
+    # Without a pool, so that one thread searches a board.
     return in_parallel(boards, lambda board, report, _: solver.solve(board, report=report), n_threads=n_threads)
 
 
 def _largest_sums(databases: Sequence[Database], boards: npt.NDArray[np.uint8], *, reflects: bool) -> Int64s:
-    """The largest of the databases' own sums, and of the reflected ones where `reflects`: int64[m]."""
+    """Return the largest sum of all databases, with reflections if `reflects`: int64[m]."""
     largest = np.zeros(len(boards), dtype=np.int64)
     for database in databases:
         for start in range(0, len(boards), _BOARDS_AT_A_TIME):
@@ -145,20 +146,18 @@ def _largest_sums(databases: Sequence[Database], boards: npt.NDArray[np.uint8], 
 
 
 def _error(values: Sequence[float]) -> float:
-    """The standard error of the mean."""
+    """Return the standard error of the mean."""
     return statistics.stdev(values) / math.sqrt(len(values))
 
 
 def _built(name: str, encoding: str, folder: Path, blank: int) -> Path:
-    """The tables of a partition, for the goal, or for the one of the duals of boards with their blank on that cell. The
-    tiles that trade places there are of one pattern in 78, so that its shapes stay as they are but for the blank.
-    """
+    """Return the table file of a partition for the duals of boards with the blank on a cell; build it if missing."""
     goal = dual_goal(GOAL, blank)
     path = folder / (f"{name}-{encoding}.h5" if goal == GOAL else f"{name}-{encoding}-blank-{blank}.h5")
     if not path.exists():
         print(f"building {path}", file=sys.stderr, flush=True)
         folder.mkdir(parents=True, exist_ok=True)
-        # Written out, for a name means shapes on the board, and belongs to goals with the blank in a corner.
+        # Named partitions need the blank in a corner, so the tiles are written out.
         tiles = "/".join(str(pattern) for pattern in parse_partition(name, SIZE).patterns)
         partition = parse_partition(name if goal == GOAL else tiles, SIZE)
         build_database(plan_build(SIZE, goal, partition, path, encoding=encoding))  # type: ignore[arg-type]
@@ -166,7 +165,7 @@ def _built(name: str, encoding: str, folder: Path, blank: int) -> Path:
 
 
 def _watched(solutions: Iterator[Solution], name: str, n_boards: int) -> Iterator[Solution]:
-    """The same, with a line on stderr every ten seconds."""
+    """Yield the solutions, and print progress to stderr every ten seconds."""
     last = time.monotonic()
     for n_done, solution in enumerate(solutions, start=1):
         if time.monotonic() - last > 10:

@@ -1,4 +1,4 @@
-"""docs/results.md, written from what was measured."""
+"""Text of docs/results.md, from the measured rows."""
 
 import os
 import platform
@@ -61,7 +61,7 @@ Each row adds one thing to the row before it, but for the last two, which add th
 def page(
     published: Sequence[tuple[Row, Measured]], steps: Sequence[tuple[Row, Measured]], *, seed: int, n_threads: int
 ) -> str:
-    """The whole page. `steps` begins with a published row."""
+    """Return the whole page. `steps` starts with a published row."""
     text = _HEAD.format(
         version=__version__,
         python=platform.python_version(),

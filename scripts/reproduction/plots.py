@@ -1,4 +1,4 @@
-"""The plots of docs/results.md."""
+"""Plots of docs/results.md."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from scripts.reproduction.rows import Row
 
 
 def draw_published(rows: Sequence[tuple[Row, Measured]], path: Path) -> None:
-    """Mean nodes as published and here, on a logarithmic scale; bars are two standard errors."""
+    """Plot mean nodes as published and here, on a logarithmic scale; bars are two standard errors."""
     rows = [(row, measured) for row, measured in rows if row.published]
     with drawn(path, width=8, height=3.8) as axes:
         places = range(len(rows))
@@ -38,13 +38,13 @@ def draw_published(rows: Sequence[tuple[Row, Measured]], path: Path) -> None:
 
 
 def draw_steps(rows: Sequence[Measured], path: Path) -> None:
-    """Mean nodes and milliseconds a board, from step to step."""
+    """Plot mean nodes and milliseconds per board, from step to step."""
     with drawn(path, width=8, height=3.8) as axes:
         places = range(len(rows))
         names = [row.name if i == 0 else f"+ {row.name}" for i, row in enumerate(rows)]
         names[-2:] = [f"78 + {row.name}" for row in rows[-2:]]
         bars = axes.bar(places, [row.nodes for row in rows], width=0.6, color="tab:blue")
-        # Within the bars: above them the line of the milliseconds passes.
+        # Within the bars: the line of the milliseconds is above them.
         axes.bar_label(bars, labels=[f"{row.nodes:,.0f}" for row in rows], label_type="center", color="w", fontsize=8)
         axes.set_xticks(list(places), names, fontsize=8)
         axes.set_ylabel("mean nodes generated", color="tab:blue")

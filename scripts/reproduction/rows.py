@@ -1,11 +1,11 @@
-"""The rows: what is asked, what the literature found, and what each step adds."""
+"""Rows of the comparison: heuristic, search, published means, and the change of each step."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Published:
-    """Means over 1000 random boards of the 15-puzzle: h of the board, and nodes generated."""
+    """Published means over 1000 random boards of the 15-puzzle: h of the board, and generated nodes."""
 
     mean_h: float
     nodes: int
@@ -14,17 +14,17 @@ class Published:
 
 @dataclass(frozen=True)
 class Row:
-    """A heuristic and a search.
+    """Heuristic and search of a row.
 
-    name       unique, and what the tables and plots call it
-    databases  the partitions whose tables are asked, and in which encoding; none where `heuristic` is
-    heuristic  a name as `pdb solve --heuristic` takes it
-    reflects   whether the tables are asked about reflections too
-    plain      the textbook's IDA*, without pruning of duplicate moves, children in fixed order
-    duals      whether the tables are asked about the dual board too, see `dual_lookups`; only where `plain`
+    name       unique name in tables and plots
+    databases  partitions and their encodings; empty with `heuristic`
+    heuristic  a name of `pdb search --heuristic`
+    reflects   look up reflections, too
+    plain      textbook IDA*: no pruning of duplicate moves, children in fixed order
+    duals      look up the dual board, too, see `dual_lookups`; only with `plain`
     is_long    takes minutes for a few hundred boards
-    published  what it is compared with
-    note       what is new in it, for the page
+    published  the published means
+    note       the change of this step, for the page
     """
 
     name: str
@@ -51,7 +51,7 @@ def _bits(*names: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, "bits") for name in names)
 
 
-# As published: additive tables in bytes, that is the least distance over all places of the blank; textbook IDA*.
+# As published: additive tables in bytes, with the least distance over all blank regions; textbook IDA*.
 PUBLISHED_ROWS = (
     Row(
         "Manhattan distance",
@@ -69,7 +69,7 @@ PUBLISHED_ROWS = (
     ),
     Row("5-5-5", _bytes("555"), reflects=False, plain=True, published=Published(41.56, 3_090_405, KORF_FELNER)),
     Row("5-5-5 and reflection", _bytes("555"), plain=True),
-    # Which rows ask the reflection is not published; the mean of h tells, see the page.
+    # Not published: which rows use the reflection. The mean of h shows it, see the page.
     Row("6-6-3", _bytes("663"), reflects=False, plain=True),
     Row("6-6-3 and reflection", _bytes("663"), plain=True, published=Published(42.92, 617_555, KORF_FELNER)),
     Row("7-8", _bytes("78"), reflects=False, plain=True, published=Published(44.75, 136_289, FELNER_KORF_HANAN)),
@@ -83,7 +83,7 @@ PUBLISHED_ROWS = (
     ),
 )
 
-# What is added to the seven and eight tiles with their reflection, one after the other.
+# Steps that follow 7-8 with its reflection.
 FIRST_STEP = PUBLISHED_ROWS[-2]
 STEPS = (
     Row("bits", _bits("78"), plain=True, note="distances tell apart where the blank can be, one bit a state"),

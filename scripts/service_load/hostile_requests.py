@@ -1,12 +1,12 @@
-"""Send malformed and hostile requests to a server of our own, and tell whether it minded.
+"""Send malformed and hostile requests to a local server, and check that it keeps working.
 
     python scripts/service_load/hostile_requests.py --requests 100000
     python scripts/service_load/hostile_requests.py --requests 100000 --db data/78.h5 --seed 2
 
 Starts `pdb serve` on a free port of this machine, with its usual limits, and sends
 the requests of tests/pdb_service/hostile_requests.py.
-Prints the requests, the answers by status, the 5xx other than 503, memory and open files before, on the way and after,
-and whether it still answers. Exits with 1 where one of these is not as it should be.
+Prints the requests, the answers by status, the 5xx other than 503, memory and open files before, between and after, and
+whether it still answers. Exits with 1 if one of these is wrong.
 """
 
 import argparse
@@ -24,7 +24,7 @@ _ROUNDS = 10
 
 
 def state(server: Server) -> tuple[int, int]:
-    """Memory and open files of the server, when what was left is cleared away."""
+    """Return memory and open files of the server after all solves have ended."""
     deadline = time.monotonic() + 30
     while server.metric("tile_pdb_solves_running") > 0 and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -37,12 +37,12 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=24)
-    parser.add_argument("--db", type=Path, action="append", help="a table file; 663, made for the purpose, by default")
+    parser.add_argument("--db", type=Path, action="append", help="a table file (default: a new 663)")
     given = parser.parse_args()
     with serving(*(given.db or [table_file("663", "4x4")])) as server:
         n_failed = n_unanswered = n_sent = 0
         statuses: dict[int, int] = {}
-        # Kernels are compiled and pools filled by the first of them: growth is what comes after.
+        # The first requests compile kernels and fill pools; growth is measured after them.
         send_all(server.port, hostile_requests(max(1, given.requests // 100), given.seed - 1), given.threads)
         before = state(server)
         print(f"before:        {before[0] / 1e6:7.1f} MB  {before[1]:3} files")
@@ -62,7 +62,7 @@ def main() -> int:
             after = state(server)
             print(f"{n_sent:7} sent:  {after[0] / 1e6:7.1f} MB  {after[1]:3} files", flush=True)
         seconds = time.perf_counter() - started
-        # A board of 1 move, not a hard one: a busy machine may reach the limit of seconds of a solve that is well.
+        # An easy board: on a busy machine a hard one may reach the time limit.
         solved = server.ask("/v1/solve?board=" + EASY.replace(" ", "+"), timeout=60)
         serves = server.process.poll() is None and solved.status == 200 and solved.json["length"] == 1
         errors = [line for line in server.log if "ERROR" in line]

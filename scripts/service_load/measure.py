@@ -1,6 +1,6 @@
-"""Measures `pdb serve` on this machine: lookups by themselves and in batches, beside a hard solve, restarts, memory.
+"""Measure `pdb serve` on this machine: single lookups, batches, lookups during a hard solve, restarts, memory.
 
-Starts servers of its own on loopback and asks them; JSON goes to --json. Run it by scripts/bench --service.
+Starts servers on loopback. JSON goes to --json. Run it by scripts/bench --service.
 """
 
 import argparse
@@ -31,7 +31,7 @@ _NDJSON, _BYTES = "application/x-ndjson", "application/octet-stream"
 
 @contextmanager
 def server(path: Path) -> Iterator[tuple[int, int, float]]:
-    """A server that is ready: its port, its process, and the seconds until then."""
+    """Yield a server that is ready: its port, its process id, and the seconds of its start."""
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, "serve", "--db", str(path), "--port", "0", "--seconds", "600"],
@@ -54,14 +54,14 @@ def server(path: Path) -> Iterator[tuple[int, int, float]]:
 
 
 async def read_reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
-    """The status and the body of a reply with a length."""
+    """Return the status and the body of a reply with a length."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = re.search(rb"content-length: (\d+)", head)
     return int(head[9:12]), await reader.readexactly(int(length[1])) if length else b""
 
 
-async def ask_for(port: int, requests: list[bytes], seconds: float, n_connections: int) -> list[float]:
-    """Send requests one after another on each of some connections; the seconds that each took."""
+async def send_requests(port: int, requests: list[bytes], seconds: float, n_connections: int) -> list[float]:
+    """Send requests one after another on each connection, and return the seconds of each."""
     times: list[float] = []
     end = time.perf_counter() + seconds
 
@@ -83,7 +83,7 @@ async def ask_for(port: int, requests: list[bytes], seconds: float, n_connection
 
 
 def described(times: list[float], seconds: float) -> dict[str, float]:
-    """Requests a second, and quantiles in milliseconds."""
+    """Return requests per second, and quantiles in milliseconds."""
     ordered = sorted(times)
     return {
         "per_s": round(len(ordered) / seconds),
@@ -93,7 +93,7 @@ def described(times: list[float], seconds: float) -> dict[str, float]:
 
 
 async def single_lookups(port: int, size: BoardSize, hard: str | None, seconds: float, n: int) -> dict[str, float]:
-    """Single lookups, beside the solve of a hard board where there is one."""
+    """Measure single lookups, during the solve of a hard board if there is one."""
     boards = random_boards(size, blank_last(size), 5000, 3).tolist()
     requests = [
         f"GET /v1/lookup?board={format_board(board).replace(' ', '+')} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
@@ -104,17 +104,17 @@ async def single_lookups(port: int, size: BoardSize, hard: str | None, seconds: 
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(f"GET /v1/solve?board={hard.replace(' ', '+')} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         await asyncio.sleep(0.5)
-    times = await ask_for(port, requests, seconds, n)
+    times = await send_requests(port, requests, seconds, n)
     if writer is not None:
         running = await metric(port, "tile_pdb_solves_running")
         if running != 1:
-            raise RuntimeError("the solve was over before the lookups were; take a harder board or smaller tables")
+            raise RuntimeError("the solve ended before the lookups; choose smaller tables with --solve-db")
         writer.close()
     return described(times, seconds)
 
 
 async def metric(port: int, name: str) -> float:
-    """A figure of /metrics."""
+    """Return a value of /metrics."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
     _, body = await read_reply(reader)
@@ -123,7 +123,7 @@ async def metric(port: int, name: str) -> float:
 
 
 async def batches(port: int, size: BoardSize, media_type: str, n_times: int) -> dict[str, float]:
-    """Batches of boards on one connection, one after another: boards a second of the median batch."""
+    """Measure batches on one connection, one after another: boards per second of the median batch."""
     boards = random_boards(size, blank_last(size), _BATCH, 4)
     body = boards.tobytes() if media_type == _BYTES else "".join(f"{row}\n" for row in boards.tolist()).encode()
     head = f"POST /v1/lookup?size={size} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\n"
@@ -142,7 +142,7 @@ async def batches(port: int, size: BoardSize, media_type: str, n_times: int) -> 
 
 
 def in_process(path: Path, n_times: int) -> dict[str, float]:
-    """The same boards by the library."""
+    """Measure the same boards with the Python library."""
     with open_database(path) as database:
         boards = random_boards(database.size, blank_last(database.size), _BATCH, 4)
         times = []
@@ -154,7 +154,7 @@ def in_process(path: Path, n_times: int) -> dict[str, float]:
 
 
 def memory_of(pids: list[int], path: Path) -> list[dict[str, int]]:
-    """Resident and proportional bytes of processes, and those of the tables' mapping in them."""
+    """Return resident and proportional bytes of processes, and of the mapped tables in them."""
     found = []
     for pid in pids:
         of_file = False
@@ -171,7 +171,7 @@ def memory_of(pids: list[int], path: Path) -> list[dict[str, int]]:
 
 
 def four_servers(path: Path) -> dict[str, Any]:
-    """Four servers of the same tables, each of which has been asked: memory."""
+    """Measure the memory of four servers of the same tables, after lookups."""
     with server(path) as a, server(path) as b, server(path) as c, server(path) as d:
         size = open_database(path).size
         for port, _, _ in (a, b, c, d):
@@ -180,13 +180,13 @@ def four_servers(path: Path) -> dict[str, Any]:
 
 
 def hardest_board(size: BoardSize) -> str:
-    """One of the published hardest boards of the 15-puzzle."""
+    """Return one of the published hardest boards of the 15-puzzle."""
     boards = [format_board(at.board) for at in read_instances("hardest80", size)]
     return random.Random(1).choice(boards)
 
 
 def main() -> None:
-    """Measure everything, print it and write it down."""
+    """Measure everything, print it and write it to a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("db", type=Path, help="a 4x4 table file for lookups; in bytes for many of them")
     parser.add_argument("--solve-db", type=Path, help="a weak 4x4 table file: a hard solve must outlast the lookups")

@@ -1,4 +1,4 @@
-"""One table of heuristics and searches on the same boards."""
+"""`pdb study compare`: heuristics and searches on the same boards."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ from tests.solving import S3, database_for
 CSV = ("--format", "csv")
 
 
-def test_rows_are_the_means_of_what_solve_says() -> None:
+def test_rows_are_means_of_the_answers_of_solve() -> None:
     boards = ("--instances", "classic", "--size", "3x3")
     shown = pdb("study", "compare", *boards, "--boards", "2", "--heuristic", "manhattan", "--search", "a-star", *CSV)
     (row,) = csv.DictReader(StringIO(shown.stdout))
@@ -24,7 +24,7 @@ def test_rows_are_the_means_of_what_solve_says() -> None:
         assert float(row[column]) == statistics.mean(answer[field] for answer in answers)
 
 
-def test_every_pair_has_a_row_and_optimal_ones_agree(tmp_path: Path) -> None:
+def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     plot = tmp_path / "a.svg"
     names = ("manhattan", "korf-taylor", "db")
     searches = ("ida-star", "a-star", "weighted-a-star", "bidirectional")
@@ -42,14 +42,14 @@ def test_every_pair_has_a_row_and_optimal_ones_agree(tmp_path: Path) -> None:
     assert "<svg" in plot.read_text(encoding="utf-8")
 
 
-def test_boards_given_up_are_counted() -> None:
+def test_boards_without_a_solution_within_the_limits_are_counted() -> None:
     shown = pdb("study", "compare", "--size", "4x4", "--boards", "2", "--heuristic", "manhattan", "--max-nodes", "1000")
     assert "0/2" in shown.stdout
     assert "none within the limits" in shown.stdout
     assert "given up at a limit; a row that solved fewer" in shown.stderr
 
 
-def test_boards_that_cannot_be_solved_are_counted_apart(tmp_path: Path) -> None:
+def test_unsolvable_boards_are_counted_separately(tmp_path: Path) -> None:
     path, plot = tmp_path / "boards.txt", tmp_path / "a.svg"
     path.write_text("2 1 3/4 5 6/7 8 0\n1 2 3/4 5 6/7 0 8\n", encoding="utf-8")
     arguments = ("study", "compare", "--instances", str(path), "--heuristic", "manhattan")
@@ -64,14 +64,14 @@ def test_boards_that_cannot_be_solved_are_counted_apart(tmp_path: Path) -> None:
     refused(pdb(*arguments), 2, "holds no board")
 
 
-def test_bad_input_is_refused() -> None:
+def test_invalid_input_is_rejected() -> None:
     refused(pdb("study", "compare", "--heuristic", "euclid"), 2, "is not known")
     refused(pdb("study", "compare", "--search", "depth-first"), 2, "not one of ida-star")
     refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6.*smaller size")
     refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--search a-star")
 
 
-def test_longer_solution_than_the_known_shortest_is_wrong_only_where_it_claims_to_be_shortest() -> None:
+def test_suboptimal_solution_may_be_longer_than_the_known_optimal_length() -> None:
     shown = pdb(
         "study", "compare", "--instances", "classic", "--size", "3x3", "--boards", "2", "--heuristic", "manhattan",
         "--search", "greedy", "--search", "weighted-a-star", "--weight", "9", *CSV,
@@ -88,8 +88,8 @@ def test_wrong_length_in_the_instance_file_is_an_error(tmp_path: Path) -> None:
     assert "the instance file says 3" in result.stderr
 
 
-def test_without_reflection_h_is_the_first_sum_alone() -> None:
-    """Published rows of one sum can be had: h is that of the tables' own sum, on the same boards, and lengths agree."""
+def test_without_reflection_h_is_the_first_sum() -> None:
+    """As in published rows of one sum. Lengths agree with those found with reflection."""
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         arguments = ("study", "compare", "--size", "3x3", "--boards", "40", "--db", str(database.path), *CSV)
         (whole,) = csv.DictReader(StringIO(pdb(*arguments, "--heuristic", "db").stdout))
@@ -102,6 +102,6 @@ def test_without_reflection_h_is_the_first_sum_alone() -> None:
         assert float(alone["mean_generated"]) > float(whole["mean_generated"])
 
 
-def test_reflection_that_nobody_asks_cannot_be_left_out() -> None:
+def test_no_reflection_needs_a_search_with_tables() -> None:
     for asked in (("--search", "a-star"), ("--heuristic", "manhattan")):
         refused(pdb("study", "compare", "--no-reflection", *asked), 2, "goes with --search ida-star and --heuristic db")

@@ -1,4 +1,4 @@
-"""Studies of heuristics: every board of the small sizes, and what is said of them."""
+"""Statistics of heuristics, and all boards of small sizes with their distances."""
 
 import json
 import math
@@ -34,13 +34,13 @@ def test_all_boards_are_those_of_a_naive_search(size: BoardSize, goal: tuple[int
     assert np.all(np.diff(distances.astype(int)) >= 0)
 
 
-def test_boards_of_larger_sizes_are_refused() -> None:
+def test_all_boards_of_larger_sizes_are_rejected() -> None:
     with pytest.raises(InputError, match="the largest sizes have 10 cells"):
         all_boards(BoardSize(4, 3), blank_last(BoardSize(4, 3)))
 
 
 @pytest.mark.tiny
-def test_statistics_are_those_of_python() -> None:
+def test_statistics_agree_with_python() -> None:
     size, goal = BoardSize(3, 2), blank_first(BoardSize(3, 2))
     boards, distances = all_boards(size, goal)
     names = ("misplaced", "manhattan")
@@ -64,7 +64,7 @@ def test_statistics_are_those_of_python() -> None:
 
 
 @pytest.mark.tiny
-def test_standard_error_is_that_of_a_sample() -> None:
+def test_standard_error_is_of_a_sample() -> None:
     values = np.array([[3], [5], [10]])
     study = study_values(("one",), values, None, is_sample=True)
     assert study.standard_error(study.overall[0], 3) == pytest.approx(statistics.stdev([3, 5, 10]) / math.sqrt(3))
@@ -106,16 +106,16 @@ def test_random_boards_are_solved_for_their_distances() -> None:
     assert all(record["maximum"] <= record["distance"] for record in records if record["distance"] is not None)
 
 
-def test_distances_of_large_boards_stay_unknown() -> None:
+def test_distances_of_large_boards_are_unknown() -> None:
     shown = pdb("study", "heuristics", "5x5", "--heuristic", "manhattan", "--boards", "1000").stdout
     assert "1,000 random boards of 5x5; mean" in shown
     *_, overall, errors = shown.splitlines()
     assert errors.split()[0] == "+-"
-    # The sample's deviation is told with three places, the error is that over the root of the boards less one.
+    # The output has the standard deviation with three digits; the standard error is computed from it.
     assert float(errors.split()[1]) == pytest.approx(float(overall.split()[3]) / math.sqrt(999), abs=0.001)
 
 
-def test_bad_input_is_refused(tmp_path: Path) -> None:
+def test_invalid_input_is_rejected(tmp_path: Path) -> None:
     refused(pdb("study", "heuristics", "7x1"), 2, "7x1")
     refused(pdb("study", "heuristics", "3x3", "--heuristic", "euclid"), 2, "is not known")
     refused(pdb("study", "heuristics", "3x3", "--plot", str(tmp_path / "a.txt")), 2, "an .svg, .png or .pdf")

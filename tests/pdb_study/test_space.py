@@ -1,4 +1,4 @@
-"""State spaces by distance: both searches against the naive one, against each other, and against what is published."""
+"""State spaces by distance: both searches agree with the naive one, with each other, and with published counts."""
 
 import csv
 import math
@@ -20,8 +20,8 @@ S3 = BoardSize(3, 3)
 MANY = 1 << 40
 # The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
 FIFTEEN = (1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842, 119000)
-# The largest distances of rectangles, https://oeis.org/A151944 and, turned, the same.
-RADII = {"2x2": 6, "2x3": 21, "3x2": 21, "3x3": 31, "2x4": 36, "4x2": 36, "2x5": 55, "5x2": 55}
+# Maximum depths of rectangles, https://oeis.org/A151944; a rotated board has the same.
+MAXIMUM_DEPTHS = {"2x2": 6, "2x3": 21, "3x2": 21, "3x3": 31, "2x4": 36, "4x2": 36, "2x5": 55, "5x2": 55}
 
 SMALL = [
     pytest.param(BoardSize(2, 2), (0, 1, 2, 3), marks=pytest.mark.tiny),
@@ -65,7 +65,9 @@ def test_both_searches_equal_the_naive_one_on_ten_cells(size: BoardSize) -> None
 
 
 @pytest.mark.parametrize(("size", "goal"), SMALL)
-def test_searches_in_small_pieces_change_nothing(size: BoardSize, goal: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_the_size_of_slabs(
+    size: BoardSize, goal: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
     expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
     for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):
         monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
@@ -80,12 +82,12 @@ def test_both_searches_agree_from_any_goal(goal: list[int]) -> None:
     assert layers(S3, tuple(goal))[0] == search_completely(S3, tuple(goal), n_threads=1, max_antipodes=0)[0]
 
 
-@pytest.mark.parametrize("text", RADII)
-def test_radius_is_the_published_one_and_every_board_is_reached(text: str) -> None:
+@pytest.mark.parametrize("text", MAXIMUM_DEPTHS)
+def test_maximum_depth_is_the_published_one_and_every_board_is_reached(text: str) -> None:
     size = parse_size(text)
     space = explore_space(size, blank_last(size), n_threads=2)
     assert space.is_complete
-    assert space.depth == RADII[text]
+    assert space.depth == MAXIMUM_DEPTHS[text]
     assert space.n_reached == space.n_boards == math.factorial(size.n_cells) // 2
 
 
@@ -95,14 +97,14 @@ def golden_spaces() -> list[tuple[str, str, list[int]]]:
 
 
 @pytest.mark.parametrize(("text", "goal", "counts"), golden_spaces())
-def test_spaces_on_record(text: str, goal: str, counts: list[int]) -> None:
+def test_counts_are_those_on_record(text: str, goal: str, counts: list[int]) -> None:
     size = parse_size(text)
     assert explore_space(size, parse_goal(goal, size), n_threads=2, max_antipodes=0).counts == tuple(counts)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["3x4", "2x6"])
-def test_twelve_cells_by_layers_and_turned_give_the_same(text: str) -> None:
+def test_layers_and_rotated_boards_of_twelve_cells_have_the_same_counts(text: str) -> None:
     size = parse_size(text)
     turned = BoardSize(size.height, size.width)
     expected = explore_space(size, blank_last(size), n_threads=2).counts
@@ -131,7 +133,7 @@ def test_large_boards_equal_the_naive_search(text: str, depth: int, blank: int) 
     assert list(explore_space(size, goal, max_depth=depth).counts) == naive_layer_counts(size, goal, depth)
 
 
-def test_memory_limit_ends_the_search_with_what_is_known() -> None:
+def test_memory_limit_ends_the_search_with_the_counts_so_far() -> None:
     size = BoardSize(4, 4)
     space = explore_space(size, blank_last(size), memory_limit_bytes=200_000, n_threads=2)
     assert space.out_of_memory
@@ -140,7 +142,7 @@ def test_memory_limit_ends_the_search_with_what_is_known() -> None:
     assert space.counts == FIFTEEN[: space.depth + 1]
 
 
-def test_complete_search_is_not_begun_over_the_limit() -> None:
+def test_complete_search_does_not_start_above_the_memory_limit() -> None:
     size = BoardSize(3, 4)
     assert complete_search_bytes(size) < 150_000_000
     space = explore_space(size, blank_last(size), memory_limit_bytes=1_000_000)
@@ -148,7 +150,7 @@ def test_complete_search_is_not_begun_over_the_limit() -> None:
 
 
 @pytest.mark.tiny
-def test_depth_beyond_the_radius_is_the_whole_space() -> None:
+def test_depth_above_the_maximum_is_the_whole_space() -> None:
     size = BoardSize(2, 2)
     space = explore_space(size, blank_last(size), max_depth=10)
     assert space.is_complete
@@ -159,6 +161,6 @@ def test_depth_beyond_the_radius_is_the_whole_space() -> None:
 
 
 @pytest.mark.tiny
-def test_goal_of_another_size_is_refused() -> None:
+def test_goal_of_another_size_is_rejected() -> None:
     with pytest.raises(BoardError):
         explore_space(BoardSize(2, 2), (1, 2, 3))

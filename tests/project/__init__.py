@@ -1,1 +1,1 @@
-"""Tests of the project as a whole: structure, documents, packaging, scripts, fault programs."""
+"""Tests of the whole project: structure, documentation, packaging, scripts, fault programs."""

@@ -1,4 +1,4 @@
-"""The pages for people: their fenced blocks, and a way to do what is written there, one command after another."""
+"""Pages of the documentation: their fenced blocks, and a reader that runs them."""
 
 import contextlib
 import io
@@ -17,16 +17,16 @@ from tests import ROOT
 from tests.pdb_service.server import Server, serving
 
 SERVICE = "http://127.0.0.1:8015"
-# Before a block: it runs only with --slow.
+# Before a block that runs only with --slow.
 SLOW = "<!-- slow -->"
 
-# What a machine says that is slow, or does something for the first time.
+# Messages of slow machines and of first runs.
 _PROGRESS = re.compile(r"pdb: (compiling|pattern \d+ of|board \S+ threshold)")
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: the word after its fence, what it holds, the line it begins at, and whether it takes long."""
+    """Fenced block: the word after its fence, its text, its first line, and whether it is slow."""
 
     language: str
     text: str
@@ -35,13 +35,13 @@ class Block:
 
 
 def page_paths() -> list[Path]:
-    """README, docs/ and deploy/, without the decisions, which are history."""
+    """Return the pages of README, docs/ and deploy/, without the decisions, which are history."""
     docs = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "decisions"]
     return [ROOT / "README.md", *docs, ROOT / "deploy" / "README.md"]
 
 
 def blocks(path: Path) -> list[Block]:
-    """The fenced blocks of a page, in order."""
+    """Return the fenced blocks of a page, in order."""
     found, inside, begin = [], [], 0
     language: str | None = None
     before = ""
@@ -61,7 +61,7 @@ def blocks(path: Path) -> list[Block]:
 
 
 def commands(block: Block) -> list[tuple[str, list[str]]]:
-    """The commands of a console block, without comments, and the lines shown below each."""
+    """Return the commands of a console block, without comments, and the lines below each."""
     shown: list[tuple[str, list[str]]] = []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -73,14 +73,14 @@ def commands(block: Block) -> list[tuple[str, list[str]]]:
 
 
 class Servers:
-    """`pdb serve` for several pages; those that start it with the same words ask the same one. The stack stops them."""
+    """Servers started by `pdb serve`, shared by pages with the same command. The stack stops them."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self._stack = stack
         self._running: dict[tuple[str, ...], Server] = {}
 
     def start(self, words: list[str]) -> Server:
-        """The server of these words, on a free port."""
+        """Return the server of these words, on a free port."""
         if tuple(words) not in self._running:
             self._running[tuple(words)] = self._stack.enter_context(serving(options=words))
         return self._running[tuple(words)]
@@ -88,14 +88,14 @@ class Servers:
 
 @dataclass
 class Reader:
-    """Someone who does what a page says, in a folder of their own."""
+    """Reader that runs a page in the current folder."""
 
     servers: Servers
     names: dict[str, Any] = field(default_factory=dict)
     server: Server | None = None
 
     def follow(self, block: Block, is_run: Callable[[str], bool]) -> None:
-        """Do what a block says, and compare what is printed with what is shown."""
+        """Run a block, and compare its output with the lines on the page."""
         if block.language == "python":
             self._run_python(block)
         for command, shown in commands(block) if block.language == "console" else ():
@@ -107,7 +107,7 @@ class Reader:
                 compare(self.run(command), shown, f"line {block.line}: {command}")
 
     def run(self, command: str) -> list[str]:
-        """What a command writes, to both its streams."""
+        """Run a command, and return the lines of both its output streams."""
         words = shlex.split(command)
         if words[0] == "curl":
             return self._fetch(words[1:]).splitlines()
@@ -124,11 +124,11 @@ class Reader:
         return [line for line in printed.getvalue().splitlines() if not _PROGRESS.match(line)]
 
     def _here(self, text: str) -> str:
-        """The address of the page's service is that of ours."""
+        """Replace the address of the service on the page by that of the running server."""
         return text if self.server is None else text.replace(SERVICE, self.server.url)
 
     def _fetch(self, words: list[str]) -> str:
-        """As much of curl as the pages use: an address, and --json with what to send."""
+        """Do what curl does with an address and --json."""
         *options, address = words
         assert options[::2] == ["--json"] * (len(options) // 2), words
         body = options[1].encode() if options else None
@@ -137,7 +137,7 @@ class Reader:
             return str(reply.read().decode())
 
     def _run_python(self, block: Block) -> None:
-        """Run it; what is printed on a line that ends in a comment is that comment."""
+        """Run code, and compare the output of each line that ends in a comment with the comment."""
         printed: list[tuple[int, str]] = []
 
         def note(*items: object) -> None:
@@ -153,19 +153,20 @@ class Reader:
 
 
 def compare(printed: list[str], shown: list[str], where: str) -> None:
-    """What is shown is what is printed, but for times, and where `...` stands for something left out."""
+    """Compare printed and shown lines without times; `...` stands for any text."""
     if not shown:
         return
     pattern = "\n".join(re.escape(untimed(line)).replace(r"\.\.\.", ".*") for line in shown)
-    # A line of nothing but `...` stands for any number of lines.
+    # A line with `...` only stands for any number of lines.
     pattern = re.sub(r"^ *(\\ )*\.\*$", "(?s:.*)", pattern, flags=re.MULTILINE)
     actual = "\n".join(untimed(line) for line in printed if line)
     assert re.fullmatch(pattern, actual), f"{where} prints\n{actual}\n\nshown is\n" + "\n".join(map(untimed, shown))
 
 
 def untimed(line: str) -> str:
-    """Without what differs from run to run and from machine to machine: times and rates, free memory and cores; and,
-    where threads share a board, which of the shortest solutions is found first, after how many nodes.
+    """Replace what differs between runs and machines: times, rates, free memory and cores.
+
+    If threads share a board, the optimal solution that is found first, and its nodes, differ, too.
     """
     if re.fullmatch(r"  (\d+ ?)+", line):
         return f"  {len(line.split())} tiles"

@@ -1,4 +1,4 @@
-"""deploy/ names what exists, and the service takes a socket from systemd as its units say."""
+"""deploy/ names existing files and options, and the service accepts a socket from systemd."""
 
 import configparser
 import json
@@ -22,7 +22,7 @@ from tests.pdb_service.server import serving
 from tests.tables import table_file
 
 DEPLOY = ROOT / "deploy"
-# What systemd does: the socket becomes descriptor 3, and the process is told that it is meant for it.
+# As systemd does: the socket becomes descriptor 3, and LISTEN_PID is the process.
 _HANDED = (
     "import os, sys; os.dup2(int(sys.argv.pop(1)), 3, inheritable=False); "
     "os.environ.update(LISTEN_PID=str(os.getpid())); from pdb_cli.main import run; run()"
@@ -42,7 +42,7 @@ def container_lines(word: str) -> list[str]:
 
 
 def check_command(words: list[str]) -> None:
-    """`pdb COMMAND --option ...` with a command and options that exist."""
+    """Check that the command and the options of `pdb COMMAND --option ...` exist."""
     program, name, *rest = words
     assert Path(program).name == "pdb"
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def test_service_unit_runs_commands_that_exist() -> None:
 
 
 @pytest.mark.tiny
-def test_containerfile_names_what_exists() -> None:
+def test_containerfile_names_existing_files() -> None:
     copied = [line.split() for line in container_lines("COPY") if not line.startswith("--from")]
     sources = {source for *names, _target in copied for source in names}
     assert all((ROOT / source).exists() for source in sources)
@@ -81,7 +81,7 @@ def test_containerfile_names_what_exists() -> None:
 
 
 @pytest.mark.tiny
-def test_readme_of_deploy_names_what_exists() -> None:
+def test_readme_of_deploy_names_existing_files_and_options() -> None:
     text = (DEPLOY / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\(([^)#]+)\)", text):
         assert (DEPLOY / target).exists(), target
@@ -94,7 +94,7 @@ def test_readme_of_deploy_names_what_exists() -> None:
 
 
 @pytest.mark.tiny
-def test_sample_proxies_keep_metrics_to_themselves() -> None:
+def test_sample_proxies_do_not_forward_metrics() -> None:
     text = (DEPLOY / "README.md").read_text(encoding="utf-8")
     nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("nginx", "caddy"))
     assert re.search(r"location = /metrics \{\s+return 404;", nginx)
@@ -105,7 +105,7 @@ def test_sample_proxies_keep_metrics_to_themselves() -> None:
     assert "proxy_set_header Host $host;" in nginx
 
 
-def test_is_ready_tells_when_the_service_is() -> None:
+def test_is_ready_reports_the_state_of_the_service() -> None:
     program = (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
     with serving(table_file("8", "3x3")) as server:
         program = program.replace("http://127.0.0.1:8015", server.url)
@@ -115,29 +115,29 @@ def test_is_ready_tells_when_the_service_is() -> None:
 
 
 def start(listener: socket.socket, notify: Path) -> subprocess.Popen[bytes]:
-    """A server that is handed a socket."""
+    """Start a server with a socket of systemd."""
     command = [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", str(table_file("8", "3x3"))]
     environment = {**os.environ, "LISTEN_FDS": "1", "NOTIFY_SOCKET": str(notify), "PYTHONWARNINGS": "error"}
     return subprocess.Popen(command, pass_fds=[listener.fileno()], env=environment, stderr=subprocess.DEVNULL)
 
 
-def test_a_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
-    """Ready is told; requests that come between two servers, the first one killed, wait for the second."""
+def test_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
+    """The server reports that it is ready; requests after it was killed wait for the next server."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications,
     ):
-        told.bind(str(tmp_path / "notify"))
-        told.settimeout(120)
+        notifications.bind(str(tmp_path / "notify"))
+        notifications.settimeout(120)
         first = start(listener, tmp_path / "notify")
         try:
-            assert told.recv(100) == b"READY=1"
+            assert notifications.recv(100) == b"READY=1"
             with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
                 first.kill()
                 first.wait()
                 first = start(listener, tmp_path / "notify")
                 assert client.probe(client.goal).maximum == 0
-            assert told.recv(100) == b"READY=1"
+            assert notifications.recv(100) == b"READY=1"
             first.send_signal(signal.SIGTERM)
             assert first.wait(30) == 0
         finally:
@@ -146,7 +146,7 @@ def test_a_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("n_sockets", "match"), [("2", "hands over 2 sockets, one is taken"), ("1", "not of TCP")])
-def test_other_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> None:
+def test_other_sockets_of_systemd_are_rejected(n_sockets: str, match: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         result = subprocess.run(
             [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", "none.h5"],
@@ -159,13 +159,13 @@ def test_other_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> Non
     refused(result, 2, match)
 
 
-def test_a_port_that_is_taken_is_refused() -> None:
+def test_port_in_use_is_rejected() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         refused(pdb("serve", "--port", str(listener.getsockname()[1])), 2, "choose another with --host and --port")
 
 
 @pytest.mark.parametrize("options", [["--allowed-host", "http://a"], ["--cors-origin", "https://example.org/"]])
-def test_hosts_and_origins_that_never_match_are_refused(options: list[str]) -> None:
+def test_hosts_and_origins_that_never_match_are_rejected(options: list[str]) -> None:
     refused(pdb("serve", "--db", "none.h5", *options), 2, options[0])
 
 

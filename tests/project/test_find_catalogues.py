@@ -1,4 +1,4 @@
-"""The program that finds sets of partitions by sampling nodes of a search."""
+"""scripts/find_catalogues.py, which finds sets of partitions by sampling nodes of a search."""
 
 import itertools
 import sys

@@ -1,4 +1,4 @@
-"""Whatever is typed or lies in a file is read, or refused in one sentence, soon and in little memory."""
+"""Every parser accepts its input or rejects it with a one-line error, in bounded time and memory."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ S3 = BoardSize(3, 3)
 
 @fuzz
 @given(texts(board_texts()), st.none() | SIZES)
-def test_any_text_is_a_board_or_refused(text: str, size: BoardSize | None) -> None:
+def test_any_text_is_a_board_or_rejected(text: str, size: BoardSize | None) -> None:
     read = outcome(lambda: parse_board(text, size))
     if read is not None:
         board, found = read
@@ -57,14 +57,14 @@ def test_any_text_is_a_board_or_refused(text: str, size: BoardSize | None) -> No
 
 @fuzz
 @given(st.lists(st.integers() | st.floats() | st.text(max_size=3) | st.booleans(), max_size=12), SIZES)
-def test_any_list_is_a_board_or_refused(tiles: list[Any], size: BoardSize) -> None:
+def test_any_list_is_a_board_or_rejected(tiles: list[Any], size: BoardSize) -> None:
     board = outcome(lambda: check_board(tiles, size))
     assert board is None or sorted(board) == list(range(size.n_cells))
 
 
 @fuzz
 @given(texts(board_texts(S3) | st.sampled_from(sorted(NAMED_GOALS))), SIZES | st.just(S3))
-def test_any_text_is_a_goal_or_refused(text: str, size: BoardSize) -> None:
+def test_any_text_is_a_goal_or_rejected(text: str, size: BoardSize) -> None:
     goal = outcome(lambda: parse_goal(text, size))
     if goal is not None:
         assert parse_goal(goal_name(goal, size), size) == check_board(goal, size) == goal
@@ -72,7 +72,7 @@ def test_any_text_is_a_goal_or_refused(text: str, size: BoardSize) -> None:
 
 @fuzz
 @given(texts(st.builds(str, SIZES)))
-def test_any_text_is_a_size_or_refused(text: str) -> None:
+def test_any_text_is_a_size_or_rejected(text: str) -> None:
     size = outcome(lambda: parse_size(text))
     assert size is None or parse_size(str(size)) == size
 
@@ -92,7 +92,7 @@ def partition_texts(draw: st.DrawFn) -> str:
     st.none() | SIZES | st.just(S3),
     st.sampled_from([None, *COSTS]),
 )
-def test_any_text_is_a_partition_or_refused(text: str, size: BoardSize | None, cost: Any) -> None:
+def test_any_text_is_a_partition_or_rejected(text: str, size: BoardSize | None, cost: Any) -> None:
     partition = outcome(lambda: parse_partition(text, size, None, cost))
     if partition is not None:
         assert size in (None, partition.size)
@@ -102,7 +102,7 @@ def test_any_text_is_a_partition_or_refused(text: str, size: BoardSize | None, c
 
 @fuzz
 @given(texts(st.from_regex(re.compile(r"\d{1,6}(\.\d)? ?[kMGT]?B?", re.ASCII), fullmatch=True)))
-def test_any_text_is_an_amount_of_memory_or_refused(text: str) -> None:
+def test_any_text_is_an_amount_of_memory_or_rejected(text: str) -> None:
     n_bytes = outcome(lambda: parse_bytes(text))
     assert n_bytes is None or parse_bytes(str(min(n_bytes, 10**15 - 1))) == min(n_bytes, 10**15 - 1)
 
@@ -113,7 +113,7 @@ HEURISTIC_TEXTS = st.sampled_from([*HEURISTICS, "db"]) | NAMES.map(lambda names:
 
 @fuzz
 @given(texts(HEURISTIC_TEXTS))
-def test_any_text_is_a_heuristic_or_refused(text: str) -> None:
+def test_any_text_is_a_heuristic_or_rejected(text: str) -> None:
     names = outcome(lambda: parse_heuristic(text, also=("db",)))
     if names is not None:
         assert set(names) <= {*HEURISTICS, "db"}
@@ -128,7 +128,7 @@ def test_any_text_is_a_heuristic_or_refused(text: str) -> None:
     st.none() | texts(st.just("8G")),
     st.booleans(),
 )
-def test_any_options_are_a_method_or_refused(
+def test_any_options_are_a_method_or_rejected(
     search: str, heuristic: str | None, weight: float | None, memory: str | None, plain: bool
 ) -> None:
     outcome(lambda: parse_method(search, heuristic, None, weight, memory, plain=plain))
@@ -152,7 +152,7 @@ def instance_files(draw: st.DrawFn) -> str:
 
 
 def check_instances(found: list[Instance], size: BoardSize | None) -> None:
-    """They are boards, and written as CSV they are read again."""
+    """Check that all are boards, and that they can be written as CSV and read again."""
     file = io.StringIO()
     writer = csv.writer(file)
     writer.writerow(["board", "id", "goal", "optimal_length"])
@@ -169,7 +169,7 @@ def check_instances(found: list[Instance], size: BoardSize | None) -> None:
 @given(texts(instance_files()), st.none() | SIZES)
 @example('id,board\n"a,1 2 3 0\n', None)
 @example('board,id\n1 2 3 0,"\n"\n', None)
-def test_any_text_is_instances_or_refused(text: str, size: BoardSize | None) -> None:
+def test_any_text_is_instances_or_rejected(text: str, size: BoardSize | None) -> None:
     found = outcome(lambda: list(read_instances("-", size, stdin=io.StringIO(text))))
     if found is not None:
         check_instances(found, size)
@@ -177,7 +177,7 @@ def test_any_text_is_instances_or_refused(text: str, size: BoardSize | None) -> 
 
 @fuzz
 @given(encoded(instance_files()))
-def test_any_bytes_are_instances_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_any_bytes_are_instances_or_rejected(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.csv"
     path.write_bytes(content)
     found = outcome(lambda: list(read_instances(str(path), None)))
@@ -188,14 +188,14 @@ def test_any_bytes_are_instances_or_refused(tmp_path_factory: pytest.TempPathFac
 @fuzz
 @given(texts(st.sampled_from(["korf100", "korf50-24puzzle", "none.csv", "/", ".", "/etc/none"]), max_size=30))
 @example("x" * 5000)
-def test_any_text_is_the_name_of_a_set_or_refused(source: str) -> None:
+def test_any_text_is_the_name_of_a_set_or_rejected(source: str) -> None:
     with suppress(StopIteration):
         outcome(lambda: next(read_instances(source, None, stdin=io.StringIO())))
 
 
 @fuzz
 @given(st.lists(texts(board_texts() | st.sampled_from(["a.dat", "8", "\0"])), max_size=5))
-def test_any_arguments_are_boards_or_refused(arguments: list[str]) -> None:
+def test_any_arguments_are_boards_or_rejected(arguments: list[str]) -> None:
     files, texts_of_boards = split_arguments(arguments)
     assert len(files) + len(texts_of_boards) == len(arguments)
     outcome(lambda: list(boards_asked_for(texts_of_boards, None, None)))
@@ -216,7 +216,7 @@ def board_files(draw: st.DrawFn) -> str:
 
 @fuzz
 @given(encoded(board_files()), st.none() | SIZES)
-def test_any_bytes_are_a_file_of_boards_or_refused(
+def test_any_bytes_are_a_file_of_boards_or_rejected(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, size: BoardSize | None
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "any.dat"
@@ -235,7 +235,7 @@ GOALS_OF_WORDS = st.lists(WORDS, min_size=3, max_size=11, unique=True).map(lambd
 
 @fuzz
 @given(texts(GOALS_OF_WORDS), texts(GOALS_OF_WORDS), st.data())
-def test_any_words_are_a_goal_and_a_board_or_refused(goal: str, text: str, data: st.DataObject) -> None:
+def test_any_words_are_a_goal_and_a_board_or_rejected(goal: str, text: str, data: st.DataObject) -> None:
     names = outcome(lambda: TileNames(goal))
     if names is None:
         return
@@ -250,7 +250,7 @@ def test_any_words_are_a_goal_and_a_board_or_refused(goal: str, text: str, data:
 
 @fuzz
 @given(encoded(board_files()), texts(GOALS_OF_WORDS))
-def test_any_bytes_are_boards_of_words_or_refused(
+def test_any_bytes_are_boards_of_words_or_rejected(
     tmp_path_factory: pytest.TempPathFactory, content: bytes, goal: str
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "words.dat"
@@ -309,7 +309,7 @@ def changed_logs(draw: st.DrawFn) -> bytes:
 
 
 def read_log(path: Path) -> int | None:
-    """How many boards a log knows of the two in `LOG_LINES`."""
+    """Return the number of boards of `LOG_LINES` that a log contains."""
     with SolveLog(path, METHOD) as log:
         known = [log.answer(tuple(line["board"]), GOAL3, S3) for line in LOG_LINES[1:]]
     return sum(solution is not None for solution in known)
@@ -328,7 +328,7 @@ def read_log(path: Path) -> int | None:
 )
 @example(write_lines([HEADER | {"search": "two\nlines" * 1000}]).encode())
 @example(write_lines([HEADER | {str(number): 1 for number in range(10_000)}]).encode())
-def test_any_bytes_are_a_log_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_any_bytes_are_a_log_or_rejected(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "any.log"
     path.write_bytes(content)
     n_known = outcome(lambda: read_log(path))

@@ -1,4 +1,4 @@
-"""Every command on every page is run as written, and prints what is shown; or it is listed here, with the reason."""
+"""Every command on every page runs as written and prints the output shown, except those listed here."""
 
 import contextlib
 import re
@@ -9,19 +9,21 @@ import pytest
 
 from tests.project.pages import ROOT, Block, Reader, Servers, blocks, commands, compare, page_paths
 
-# Blocks of these hold commands or code that run; the others are data.
+# Languages of blocks that run, and of blocks with data.
 RUN = ("console", "python")
 DATA = ("text", "json", "yaml", "ini", "nginx", "caddy")
-# What is not run, as the beginning of the command, and why.
+# The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
-    "openssl ": "makes certificates; tests/pdb_cluster/test_cluster.py has its own",
-    "dask ": "a cluster of machines; tests/test_cluster*.py start theirs in the process",
-    "pdb build 6666 --size 5x5 --scheduler": "asks that cluster; tests/pdb_cluster/test_build.py",
+    "openssl ": "makes certificates; tests/pdb_cluster/test_cluster.py makes its own",
+    "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
+    "pdb build 6666 --size 5x5 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
     "pdb solve --db 6666.h5 --instances korf50-24puzzle --log": "takes days; tests/pdb_cli/test_solve_long.py",
     "pdb solve --db 24-small.h5 --load huge --instances korf50-24puzzle": "takes hours; tests/solver/test_frontier.py",
     "pdb solve --db 6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
-NOT_RUN_PAGES = {"deploy/README.md": "wants root, systemd or a container engine; tests/project/test_deploy.py reads it"}
+NOT_RUN_PAGES = {
+    "deploy/README.md": "needs root, systemd or a container engine; tests/project/test_deploy.py checks it"
+}
 
 
 def name_of(path: Path) -> str:
@@ -33,7 +35,7 @@ def is_run(command: str) -> bool:
 
 
 def runs(block: Block) -> bool:
-    """Whether a block holds something to be run."""
+    """Return whether a block has code or commands to run."""
     return block.language == "python" or any(is_run(command) for command, _ in commands_of(block))
 
 
@@ -47,7 +49,7 @@ PAGES = {
 
 
 @pytest.mark.tiny
-def test_every_block_says_what_it_is() -> None:
+def test_every_block_has_a_known_language() -> None:
     for path in page_paths():
         for block in blocks(path):
             assert block.language in (*RUN, *DATA), f"{path}: line {block.line}"
@@ -56,7 +58,7 @@ def test_every_block_says_what_it_is() -> None:
 
 
 @pytest.mark.tiny
-def test_what_is_not_run_is_on_some_page() -> None:
+def test_commands_that_do_not_run_are_on_some_page() -> None:
     written = [command for path in page_paths() for block in blocks(path) for command, _ in commands_of(block)]
     for beginning in NOT_RUN:
         assert any(command.startswith(beginning) for command in written), beginning
@@ -81,7 +83,7 @@ def test_page_runs_as_written(
 
 
 @pytest.mark.tiny
-def test_what_is_shown_differs_from_what_is_printed_by_times_alone() -> None:
+def test_shown_output_may_differ_in_times_only() -> None:
     compare(["a 0.1 s", "x", "y", "z"], ["a 2.25 s", "...", "z"], "here")
     compare(['{"a":1,"b":[2]}'], ['{"a":1,...}'], "here")
     for shown in (["a"], ["a", "b"], ["...", "c", "b"]):

@@ -1,4 +1,4 @@
-"""What the site of docs/ is made of beside its pages: drawings from the code, references from the code, links."""
+"""Parts of the site of docs/ that are made from the code: drawings, references, links."""
 
 import importlib
 import re
@@ -16,7 +16,7 @@ IMAGES = ROOT / "docs" / "images"
 
 @pytest.fixture(scope="module")
 def made() -> Iterator[dict[str, ModuleType]]:
-    """The modules of scripts/docs_site, which mkdocs loads from their folder."""
+    """Import the modules of scripts/docs_site from their folder, as mkdocs does."""
     sys.path.insert(0, str(ROOT / "scripts" / "docs_site"))
     try:
         yield {name: importlib.import_module(name) for name in ("drawings", "command_page", "api_pages", "hooks")}
@@ -24,13 +24,13 @@ def made() -> Iterator[dict[str, ModuleType]]:
         sys.path.pop(0)
 
 
-def test_drawings_are_what_the_code_draws(made: dict[str, ModuleType]) -> None:
+def test_drawings_are_up_to_date(made: dict[str, ModuleType]) -> None:
     for name, draw in made["drawings"].DRAWINGS.items():
         drawn = draw()
         assert drawn == (IMAGES / name).read_text(encoding="utf-8"), f"run scripts/docs_site/drawings.py: {name}"
 
 
-def test_pictures_are_small_and_shown() -> None:
+def test_pictures_are_small_and_used() -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
     for path in filter(Path.is_file, IMAGES.rglob("*")):
         assert path.stat().st_size < 150_000, path
@@ -55,7 +55,7 @@ def test_methods_of_base_classes_are_listed(made: dict[str, ModuleType]) -> None
     assert {"### Solver.solve", "### Solver.solve_many", "### HeuristicSolver.solve_all"} <= set(page.splitlines())
 
 
-def test_signatures_are_told_as_written(made: dict[str, ModuleType]) -> None:
+def test_signatures_are_as_written(made: dict[str, ModuleType]) -> None:
     page = made["api_pages"].package_page("pdb_query")
     assert "open_database(\n    path: str | Path,\n    *,\n    load: LoadMode = 'map',\n" in page
     assert "maximum: npt.NDArray[np.int16]" in page

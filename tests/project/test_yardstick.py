@@ -46,10 +46,14 @@ def module() -> ModuleType:
 
 
 @pytest.mark.usefixtures("compiler")
-@pytest.mark.parametrize("flags", ["-O1", "-O3 -march=native"])
 @pytest.mark.parametrize(
-    ("partition", "size"),
-    [("8", "3x3"), ("1,2,5/3,4,6/7,8", "3x3"), ("1,2,3,4/5,6,7,8,9,10/11", "4x3"), ("555", "4x4")],
+    ("partition", "size", "flags"),
+    [
+        ("8", "3x3", "-O1"),
+        ("1,2,5/3,4,6/7,8", "3x3", "-O3 -march=native"),
+        ("1,2,3,4/5,6,7,8,9,10/11", "4x3", "-O3 -march=native"),
+        ("555", "4x4", "-O3 -march=native"),
+    ],
 )
 def test_search_in_c_has_the_same_nodes(partition: str, size: str, flags: str, tmp_path: Path) -> None:
     path = tmp_path / "yardstick.json"
