@@ -1,5 +1,6 @@
 """Limits of a search, and the progress that it reports."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -29,3 +30,21 @@ class Iteration:
 
 # Called every fraction of a second; an exception from it ends the search.
 Report = Callable[[Iteration], None]
+
+
+class Clock:
+    """Clock of a search that runs in slices: it reports progress between them, and checks the time limit."""
+
+    def __init__(self, limits: Limits, report: Report | None) -> None:
+        self._start, self._limit_s, self._report = time.perf_counter(), limits.seconds, report
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the search began."""
+        return time.perf_counter() - self._start
+
+    def is_over(self, threshold: int, generated: int, expanded: int) -> bool:
+        """Report progress. Returns True if the time limit is reached."""
+        if self._report is not None:
+            self._report(Iteration(threshold, int(generated), int(expanded), self.seconds))
+        return self._limit_s is not None and self.seconds >= self._limit_s

@@ -77,7 +77,8 @@ def ida_star(
     No path contains one of the sequences of moves in `pruned`, such as "UD". A node is generated when its turn comes,
     and counted before its h is evaluated.
     """
-    by_length = {length: {moves for moves in pruned if len(moves) == length} for length in map(len, pruned)}
+    pruned = frozenset(pruned)
+    lengths = sorted(set(map(len, pruned)))
     counts = {"generated": 0, "expanded": 0}
     iterations: list[Iteration] = []
 
@@ -86,7 +87,7 @@ def ida_star(
         counts["expanded"] += 1
         for letter, tile, child in children(here, size):
             longer = path + letter
-            if any(longer[-length:] in moves for length, moves in by_length.items()):
+            if any(longer[-length:] in pruned for length in lengths):
                 continue
             counts["generated"] += 1
             tiles.append(tile)

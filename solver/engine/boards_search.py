@@ -23,9 +23,9 @@ class BoardsSearch:
     counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
     lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
     paths    uint8[m, n]: the tiles moved
-    more     results of boards that were searched on elsewhere
+    more     results of boards whose search was continued elsewhere
 
-    Kernels take no time: boards that one call searches share its seconds in proportion to their generated nodes.
+    Boards that one call searches share its seconds in proportion to their generated nodes.
     """
 
     def __init__(self, roots: Roots, start: float) -> None:
@@ -45,12 +45,12 @@ class BoardsSearch:
 
     @property
     def board(self) -> int:
-        """The index of the board that is being searched; those before it are solved."""
+        """Return the index of the board that is searched; those before it are solved."""
         return int(self._place[BOARD])
 
     @property
     def threshold(self) -> int:
-        """The threshold that is being searched."""
+        """Return the threshold that is searched."""
         return int(self._place[THRESHOLD])
 
     def search(self, engine: Engine, stack: Stack, n_nodes: int) -> int:
@@ -84,7 +84,7 @@ class BoardsSearch:
         self._noted_at = now
 
     def note(self, row: int, result: SearchResult) -> None:
-        """Note what was found elsewhere of the board that is being searched, and go on with the next one."""
+        """Record the result of the current board, which was searched elsewhere, and go on with the next one."""
         tiles = result.tiles or ()
         if len(tiles) > self.paths.shape[1]:
             self.paths = np.pad(self.paths, ((0, 0), (0, len(tiles) - self.paths.shape[1])))
@@ -95,7 +95,7 @@ class BoardsSearch:
         self._noted_at = time.perf_counter()
 
     def iterations(self, row: int) -> tuple[Iteration, ...]:
-        """Return the iterations of a board that are finished."""
+        """Return the finished thresholds of a board."""
         if row in self.more:
             return self.more[row].iterations
         first, seconds_per_node = int(self._roots.thresholds[row]), float(self._seconds_per_node[row])
@@ -106,7 +106,7 @@ class BoardsSearch:
         )
 
     def result(self, row: int) -> SearchResult:
-        """Return what was found of a board that is solved."""
+        """Return the result of a solved board."""
         if row in self.more:
             return self.more[row]
         iterations = self.iterations(row)
@@ -116,7 +116,7 @@ class BoardsSearch:
 
     @property
     def h(self) -> Int64s:
-        """The lower bounds at the roots, int64[m]."""
+        """Return the lower bounds at the roots, int64[m]."""
         return self._roots.h
 
     def nodes(self) -> tuple[Int64s, Int64s]:

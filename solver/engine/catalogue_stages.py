@@ -1,4 +1,4 @@
-"""The tables of catalogue rounds: every table that several sums use once, see `catalogue_round_kernels`."""
+"""Tables of catalogue rounds: each table once, also if several sums use it. See `catalogue_round_kernels`."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -37,12 +37,12 @@ from solver.engine.engine import Array
 from solver.engine.unit_tables import Heuristic
 from solver.vectors.vectors import address_of
 
-# A sum of the search: a database, one of its views of a board, and patterns.
+# Sum of a search: a database, a view of the board, and patterns.
 Sum = tuple[Heuristic, int, tuple[int, ...]]
 
 
 class Unit(NamedTuple):
-    """Table, and the view of a board in which it is looked up. Of units with the same tiles only the first is kept.
+    """Table of a pattern, and the view in which it is looked up. Of units with the same tiles only the first is kept.
 
     unit_tiles  tiles of the board, in the order of the table's labels
     """
@@ -66,7 +66,7 @@ def distinct_units(sums: Sequence[Sum]) -> dict[tuple[bool, tuple[int, ...]], Un
 
 
 def unit_key(heuristic: Heuristic, view: int, pattern: int) -> tuple[bool, tuple[int, ...]]:
-    """Return what units with equal distances have in common."""
+    """Return a key that units with equal distances share."""
     return heuristic.tables.counts_every_move != 0, heuristic.tiles(view, pattern)
 
 
@@ -129,7 +129,7 @@ def catalogue_stages(
 def fill_units(
     stages: CatalogueStages, rows: npt.NDArray[np.uint8], values: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]
 ) -> None:
-    """Write what catalogue rounds need of boards (uint8[m, n_cells]) to nodes (uint32[m, n_columns]); values:
+    """Fill the columns of catalogue rounds in nodes (uint32[m, n_columns]) of boards (uint8[m, n_cells]); values:
     uint8[m, u], the distances of their units.
     """
     for u, h in enumerate(values.T.astype(np.uint32)):

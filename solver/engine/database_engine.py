@@ -1,4 +1,4 @@
-"""The tables of a search with databases, arranged for the kernels of the engine."""
+"""Tables of a search with databases, arranged for the kernels of the engine."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -143,14 +143,7 @@ def database_engine(
     files in messages.
     """
     sums = _sums(heuristics)
-    suits = {
-        VECTOR: _suits_vectors(size, heuristics),
-        CATALOGUE: suits_catalogue(size, sums),
-        WIDE: _suits_wide(size, heuristics),
-        SCALAR: True,
-    }
-    fastest = (VECTOR, WIDE, CATALOGUE, SCALAR) if len(sums) <= 2 else (VECTOR, CATALOGUE, WIDE, SCALAR)
-    kind = next(kind for kind in rounds or fastest if suits[kind])
+    kind = _kind_of_rounds(size, heuristics, sums, rounds)
     most_units = max(len(patterns) for _, _, patterns in sums)
     rows = slack_rows(len(sums), SUM_FIELDS + most_units * UNIT_FIELDS)
     column = first_column_after_slacks(len(sums))
@@ -192,6 +185,20 @@ def database_engine(
     goal = heuristics[0].tables.goal
     tables = engine_tables(size, goal, fsm, arrays, n_columns=column, sums=rows, batch=batch, **others)
     return DatabaseEngine(size, fsm, tables, stages, 1.0, arrays, tuple(heuristics), tuple(sums), tuple(units), source)
+
+
+def _kind_of_rounds(
+    size: BoardSize, heuristics: Sequence[Heuristic], sums: Sequence[Sum], rounds: Sequence[str] | None
+) -> str:
+    """Return the first kind of `rounds` that suits the tables, by default the fastest."""
+    suits = {
+        VECTOR: _suits_vectors(size, heuristics),
+        CATALOGUE: suits_catalogue(size, sums),
+        WIDE: _suits_wide(size, heuristics),
+        SCALAR: True,
+    }
+    fastest = (VECTOR, WIDE, CATALOGUE, SCALAR) if len(sums) <= 2 else (VECTOR, CATALOGUE, WIDE, SCALAR)
+    return next(kind for kind in rounds or fastest if suits[kind])
 
 
 def _sums(heuristics: Sequence[Heuristic]) -> list[Sum]:

@@ -1,4 +1,4 @@
-"""Everything that does not change during a search, arranged for the kernels of the engine."""
+"""Tables that do not change during a search, arranged for the kernels of the engine."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -78,7 +78,7 @@ class EngineTables(NamedTuple):
 
 @dataclass(frozen=True)
 class Roots:
-    """Boards made ready for a search.
+    """Roots of searches.
 
     boards      uint8[m, n_cells]
     nodes       uint32[m, n_columns]
@@ -96,7 +96,7 @@ class Roots:
 
 @dataclass(frozen=True)
 class Engine(ABC):
-    """The tables of a search.
+    """Tables of a search.
 
     stages   the tables of the kind of round that searches, see `search_kernels.round_of`
     speed    nodes a second, in terms of a search with tables of databases
@@ -117,7 +117,7 @@ class Engine(ABC):
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:
         """Evaluate boards, and make them roots; `states` of the operator pruning FSM are START by default.
 
-        Raises `TableFileDamagedError` if a distance is not to be found.
+        Raises `TableFileDamagedError` if a table holds no distance of a board.
         """
         rows = np.array(boards, dtype=np.uint8).reshape(-1, self.size.n_cells)
         nodes = np.zeros((len(rows), self.tables.n_columns), dtype=np.uint32)

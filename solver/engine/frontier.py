@@ -1,8 +1,8 @@
 """A threshold searched breadth first near the root and depth first below: A*+IDA* (Bu and Korf 2019).
 
 Nodes whose f is at most some smaller threshold are expanded breadth first and kept in memory, without duplicates. The
-others are the *frontier*. The engine searches below them, those with the least h first. They are the deepest ones, and
-solutions are where f rises late: the last threshold often ends at once.
+others are the *frontier*. The engine searches below them, those with the least h first. They are the deepest ones. On a
+path to a solution f rises late, so the last threshold often ends at once.
 
 Why no solution is lost: let W be the lexicographically first optimal solution. No part of W is a duplicate, see
 `move_pruning`. Nodes are expanded first in, first out, with moves in lexicographic order. So each board is kept with
@@ -57,8 +57,8 @@ class FrontierLimits:
 
     memory_bytes    of the nodes and their hash table
     previous_nodes  nodes generated in the threshold before, from which on a frontier is made
-    share           the nodes generated in the threshold before, divided by those near the root: at least this, and
-                    as many times more as the engine is faster than with tables
+    share           least ratio of the nodes generated in the threshold before to the nodes near the root; larger by
+                    the factor by which the engine is faster than with tables
     """
 
     memory_bytes: int
@@ -81,7 +81,7 @@ class FrontierLimits:
 
 
 class Frontier:
-    """The nodes near the root, and those of them that are still to be searched below; thread-safe once complete.
+    """Nodes near the root, and the frontier among them; thread-safe once complete.
 
     nodes  uint32[capacity, n_columns], see `expand_frontier`
     """

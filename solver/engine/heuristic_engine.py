@@ -1,4 +1,4 @@
-"""The tables of a search with heuristics that need no database, arranged for the kernels of the engine."""
+"""Tables of a search with heuristics that need no database, arranged for the kernels of the engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _PACKED_BATCH, _BATCH = 16, 32
 
 @dataclass(frozen=True)
 class HeuristicEngine(Engine):
-    """The tables of a search with the largest of some heuristics.
+    """Tables of a search with the largest of some heuristics.
 
     `stages` is `PackedStages` for Manhattan distance and linear conflicts on boards of up to 16 cells, else
     `HeuristicStages`.

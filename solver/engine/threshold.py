@@ -39,7 +39,7 @@ Listed = Callable[[tuple[int, ...]], None]
 
 
 class ThresholdSearch:
-    """A threshold being searched. `search` is called by the owner, `help` by workers, each in its own thread.
+    """Search of one threshold. The owner calls `search`, workers call `help`, each in its own thread.
 
     It ends at the first solution; with `finds_all` it goes on and counts them. `listed` is called with the tiles of
     each, one at a time, by the owner's thread.
@@ -80,7 +80,7 @@ class ThresholdSearch:
     def search(self, work: Work, go_on: Callable[[], bool], pool: WorkerPool | None) -> int:
         """Search to the end. Returns FOUND, EXHAUSTED or PAUSED; if PAUSED and without a pool, the rest is in `work`.
 
-        `go_on` is called every fraction of a second; if it returns False, the search is given up. Workers of `pool`
+        `go_on` is called every fraction of a second; if it returns False, the search ends. Workers of `pool`
         help from the second slice on. Raises what `go_on`, `listed` or the search raise, in whichever thread.
         """
         self._owner = self._working[work] = get_ident()
@@ -238,14 +238,14 @@ def search_threshold(
     """Search a threshold to its end or a limit; `start` is when the seconds of the limit began."""
     started = time.perf_counter()
 
-    def standing() -> Iteration:
+    def progress() -> Iteration:
         seconds = search.seconds + time.perf_counter() - started
         return Iteration(search.threshold, search.generated, search.expanded, seconds)
 
     def go_on() -> bool:
         if report is not None:
-            report(standing())
+            report(progress())
         return limits.seconds is None or time.perf_counter() - start < limits.seconds
 
     search.search(work, go_on, pool)
-    return standing()
+    return progress()

@@ -1,4 +1,4 @@
-"""Threads that search boards, and that help with hard boards when no other board is left."""
+"""Pool of threads that search boards, and that help with hard boards when no other board is left."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -23,7 +23,7 @@ _MOST_WAITING = 64
 
 
 class Helped(Protocol):
-    """A search that takes long and can be shared."""
+    """Long search that several threads can share."""
 
     @property
     def is_over(self) -> bool: ...
@@ -123,12 +123,12 @@ class WorkerPool:
 
 
 class _CancelledError(LimitReachedError):
-    """The batch was given up while this board was searched."""
+    """Error that ends the search of a board when its batch ends early."""
 
 
 @dataclass(eq=False)
 class _Turn(Generic[Outcome]):
-    """An item of `stream_in_parallel` that was begun: its outcomes that are not yielded yet, and how it ended."""
+    """Item of `stream_in_parallel` that was begun: its outcomes that are not yielded yet, and its error."""
 
     outcomes: deque[Outcome] = field(default_factory=deque)
     is_done: bool = False
@@ -161,65 +161,84 @@ def stream_in_parallel(
     Items are taken as they are needed; with one thread, when the item before is finished, because the source may wait
     for its outcomes. If no items are left, free workers help with the searches that `work` offers to the pool. What
     `work` raises is raised here. Leaving the iteration early, by an error or Ctrl-C, stops the searches within a
-    fraction of a second: `report` then raises, and nothing more is taken from `work`.
+    fraction of a second: `report` then raises.
     """
     if n_threads == 1:
         for item in items:
             yield from work(item, lambda _: None, None)
         return
-    is_given_up = False
-    # Not events or futures: an interrupt could leave their locks locked, see `WorkerPool`.
-    changes: SimpleQueue[None] = SimpleQueue()
-
-    def check(_iteration: Iteration | None = None) -> None:
-        if is_given_up:
-            raise _CancelledError("cancelled")
-
     with WorkerPool(n_threads) as pool:
-
-        def run(item: Item, turn: _Turn[Outcome]) -> None:
-            try:
-                # Closed here: after an error, a traceback would keep the generator alive, and what it holds.
-                with closing(work(item, check, pool)) as found:
-                    for outcome in found:
-                        turn.outcomes.append(outcome)
-                        changes.put(None)
-                        check()
-            except BaseException as error:
-                turn.error = error
-            turn.is_done = True
-            changes.put(None)
-
-        waiting: deque[_Turn[Outcome]] = deque()
-        source = iter(items)
-        end: Exception | None = None
+        stream = _Stream(iter(items), work, pool, n_threads)
         try:
-            while True:
-                # A few more than there are threads, so that a hard board at the head does not leave a core idle.
-                while end is None and len(waiting) < _MOST_WAITING * n_threads:
-                    if sum(not turn.is_done for turn in waiting) >= 2 * n_threads:
-                        break
-                    try:
-                        item = next(source)
-                    except Exception as error:  # raised after the outcomes of the items before
-                        end = error
-                        break
-                    waiting.append(_Turn())
-                    pool.submit(partial(run, item, waiting[-1]))
-                if not waiting:
-                    if end is None or isinstance(end, StopIteration):
-                        return
-                    raise end
-                turn = waiting[0]
-                is_done = turn.is_done
-                while turn.outcomes:
-                    yield turn.outcomes.popleft()
-                if not is_done:
-                    with suppress(Empty):
-                        changes.get(timeout=_WAIT_S)
-                elif turn.error is not None:
-                    raise turn.error
-                else:
-                    waiting.popleft()
+            yield from stream.outcomes()
         finally:
-            is_given_up = True
+            stream.is_cancelled = True
+
+
+class _Stream(Generic[Item, Outcome]):
+    """Items that a pool works on, and their outcomes in the order of the items."""
+
+    def __init__(
+        self,
+        source: Iterator[Item],
+        work: Callable[[Item, Report, WorkerPool | None], Generator[Outcome, None, None]],
+        pool: WorkerPool,
+        n_threads: int,
+    ) -> None:
+        self._source, self._work, self._pool, self._n_threads = source, work, pool, n_threads
+        self._waiting: deque[_Turn[Outcome]] = deque()
+        # What the source raised, at its end or before: raised after the outcomes of the items before.
+        self._end: Exception | None = None
+        # Not events or futures: an interrupt could leave their locks locked, see `WorkerPool`.
+        self._changes: SimpleQueue[None] = SimpleQueue()
+        self.is_cancelled = False
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield the outcomes as soon as they are found. Raises what the source and the work raise."""
+        while True:
+            self._begin_items()
+            if not self._waiting:
+                if self._end is None or isinstance(self._end, StopIteration):
+                    return
+                raise self._end
+            turn = self._waiting[0]
+            is_done = turn.is_done
+            while turn.outcomes:
+                yield turn.outcomes.popleft()
+            if not is_done:
+                with suppress(Empty):
+                    self._changes.get(timeout=_WAIT_S)
+            elif turn.error is not None:
+                raise turn.error
+            else:
+                self._waiting.popleft()
+
+    def _begin_items(self) -> None:
+        """Begin a few more items than there are threads, so that a hard board at the head leaves no core idle."""
+        while self._end is None and len(self._waiting) < _MOST_WAITING * self._n_threads:
+            if sum(not turn.is_done for turn in self._waiting) >= 2 * self._n_threads:
+                return
+            try:
+                item = next(self._source)
+            except Exception as error:
+                self._end = error
+                return
+            self._waiting.append(_Turn())
+            self._pool.submit(partial(self._run, item, self._waiting[-1]))
+
+    def _run(self, item: Item, turn: _Turn[Outcome]) -> None:
+        try:
+            # Closed here: after an error, a traceback would keep the generator alive, and what it holds.
+            with closing(self._work(item, self._check, self._pool)) as found:
+                for outcome in found:
+                    turn.outcomes.append(outcome)
+                    self._changes.put(None)
+                    self._check()
+        except BaseException as error:
+            turn.error = error
+        turn.is_done = True
+        self._changes.put(None)
+
+    def _check(self, _iteration: Iteration | None = None) -> None:
+        if self.is_cancelled:
+            raise _CancelledError("cancelled")

@@ -8,7 +8,6 @@ and the goal is expanded only when no key is less (Pohl 1970; Likhachev, Gordon 
 to be reopened; greedy search guarantees nothing and reopens none.
 """
 
-import time
 from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
@@ -48,7 +47,7 @@ from solver.graph_search.node_table import NodeTable, known_solution, node_table
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import TRIPLES
-from solver.progress import Iteration, Limits, Report
+from solver.progress import Clock, Limits, Report
 from solver.solution import Solution
 
 # Expansions between two looks at the clock: 10 to 50 ms, also with triples, which take 10 microseconds per 5x5 board.
@@ -133,7 +132,7 @@ def weights_of(weight: float) -> Weights:
     """Return the weights of weighted A*, w in whole hundredths. Raises `InputError`."""
     if not 1 <= weight <= _MOST_WEIGHT:
         raise InputError(f"weight {weight} is not possible: weights go from 1, which is A*, to {_MOST_WEIGHT}")
-    # Rounded down, so that the bound holds for the weight that was asked for too.
+    # Rounded down, so that the bound holds for the given weight too.
     ratio = Fraction(Decimal(repr(float(weight))).quantize(Decimal("0.01"), ROUND_FLOOR))
     return Weights(ratio.denominator, ratio.numerator)
 
@@ -171,7 +170,7 @@ class BestFirst:
 
         Raises `MemoryLimitError`, with what is known as its `solution` if the search had begun.
         """
-        start = time.perf_counter()
+        clock = Clock(limits, report)
         order = _order_of(weights)
         open_list = _open_list(order.n_buckets(_FIRST_G))
         table = node_table(
@@ -188,15 +187,8 @@ class BestFirst:
         n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if uses_triples else _SLICE_EXPANSIONS
         most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
 
-        def standing() -> Iteration:
-            key = int(counters[LARGEST_KEY])
-            n_generated, n_expanded = int(counters[GENERATED]), int(counters[EXPANDED])
-            return Iteration(key, n_generated, n_expanded, time.perf_counter() - start)
-
-        def is_over_time() -> bool:
-            if report is not None:
-                report(standing())
-            return limits.seconds is not None and time.perf_counter() - start >= limits.seconds
+        def is_over() -> bool:
+            return clock.is_over(int(counters[LARGEST_KEY]), counters[GENERATED], counters[EXPANDED])
 
         memory_error = None
         while memory_error is None:
@@ -206,12 +198,12 @@ class BestFirst:
             )  # fmt: skip
             try:
                 if status == NO_ROOM:
-                    table.make_room(int(counters[N_NODES]), is_over_time)
+                    table.make_room(int(counters[N_NODES]), is_over)
                 elif status == NO_BUCKETS:
                     _add_buckets(order, open_list, table)
             except MemoryLimitError as error:
                 memory_error = error
-            if status in (FOUND, EMPTY) or is_over_time() or counters[GENERATED] >= most_nodes:
+            if status in (FOUND, EMPTY) or is_over() or counters[GENERATED] >= most_nodes:
                 break
         tiles = self._path(table) if status == FOUND else None
         return known_solution(
@@ -227,7 +219,7 @@ class BestFirst:
             peak_open=int(counters[PEAK_OPEN]),
             n_nodes=int(counters[N_NODES]),
             n_bytes=table.n_bytes,
-            seconds=time.perf_counter() - start,
+            seconds=clock.seconds,
         )
 
     def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:

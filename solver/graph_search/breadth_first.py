@@ -4,7 +4,7 @@ Each step expands one layer: that of the end with the smaller one, or always tha
 first on an optimal path.
 """
 
-import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from solver.graph_search.breadth_first_kernels import (
 )
 from solver.graph_search.node_table import NodeTable, known_solution, node_table, pack, packing_of
 from solver.graph_search.node_table_kernels import unpack
-from solver.progress import Iteration, Limits, Report
+from solver.progress import Clock, Limits, Report
 from solver.solution import Solution
 
 _SLICE_EXPANSIONS = 50_000
@@ -60,54 +60,37 @@ def search_breadth_first(
     from_both_ends: bool,
 ) -> Solution:
     """Search a solvable board as `BestFirst.search` does."""
-    start = time.perf_counter()
+    clock = Clock(limits, report)
     packing = packing_of(size, goal)
     table = node_table(packing, n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
-    counters = np.zeros(N_COUNTERS, dtype=np.int64)
-    scratch = LayerScratch(
-        np.zeros(packing.n_cells, dtype=np.uint8),
-        np.zeros(N_MOVES * packing.n_words, dtype=np.int64),
-        np.zeros(N_MOVES, dtype=np.int64),
-    )
     table.add(pack(packing, board), 0)
-    # Nodes 0 and 1 are the two ends; each end's last layer is a range of nodes.
-    layers = [range(1), range(1, 2)]
-    depths = [0, 0]
-    tiles: tuple[int, ...] | None = ()
-    counters[N_NODES] = 1
+    counters = np.zeros(N_COUNTERS, dtype=np.int64)
+    counters[N_NODES] = counters[N_OPEN] = counters[PEAK_OPEN] = 1
     if board != goal:
-        tiles = None
+        # Nodes 0 and 1 are the two ends.
         table.add(pack(packing, goal), 1)
         table.rows[packing.n_words] |= _FROM_GOAL << END_SHIFT
         counters[N_NODES] = _N_ROOTS
-    counters[N_OPEN] = counters[PEAK_OPEN] = _N_ROOTS if from_both_ends and board != goal else 1
+        counters[N_OPEN] = counters[PEAK_OPEN] = _N_ROOTS if from_both_ends else 1
+    # Each end's last layer is a range of nodes.
+    layers, depths = [range(1), range(1, 2)], [0, 0]
+    tiles: tuple[int, ...] | None = () if board == goal else None
     memory_error = None
-    most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
-
-    def is_over_time() -> bool:
-        seconds = time.perf_counter() - start
-        if report is not None:
-            report(Iteration(sum(depths) + 1, int(counters[GENERATED]), int(counters[EXPANDED]), seconds))
-        return limits.seconds is not None and seconds >= limits.seconds
-
     while tiles is None:
         end = _FROM_GOAL if from_both_ends and len(layers[1]) < len(layers[0]) else _FROM_BOARD
         first_new = int(counters[N_NODES])
-        counters[NEXT_NODE] = layers[end].start
-        status = -1
-        while status not in (FINISHED, MET):
-            status = expand_layer(
-                packing, table.rows, table.slots, counters, scratch, end, layers[end].stop, _N_ROOTS,
-                _SLICE_EXPANSIONS, most_nodes,
-            )  # fmt: skip
-            if status == NO_ROOM:
-                try:
-                    table.make_room(int(counters[N_NODES]), is_over_time)
-                except MemoryLimitError as error:
-                    memory_error = error
-                    break
-            if status != MET and (is_over_time() or counters[GENERATED] >= most_nodes):
-                break
+        try:
+            status = _expand(
+                table,
+                counters,
+                layers[end],
+                end,
+                limits,
+                lambda: clock.is_over(sum(depths) + 1, counters[GENERATED], counters[EXPANDED]),
+            )
+        except MemoryLimitError as error:
+            memory_error = error
+            break
         layers[end] = range(first_new, int(counters[N_NODES]))
         if status == MET:
             tiles = _path(table, counters, end)
@@ -126,8 +109,37 @@ def search_breadth_first(
         peak_open=int(counters[PEAK_OPEN]),
         n_nodes=int(counters[N_NODES]),
         n_bytes=table.n_bytes,
-        seconds=time.perf_counter() - start,
+        seconds=clock.seconds,
     )
+
+
+def _expand(
+    table: NodeTable, counters: Int64s, layer: range, end: int, limits: Limits, is_over: Callable[[], bool]
+) -> int:
+    """Expand a layer of nodes of one end, in slices. Returns FINISHED, MET, or another status at a limit.
+
+    Raises `MemoryLimitError`.
+    """
+    packing = table.packing
+    scratch = LayerScratch(
+        np.zeros(packing.n_cells, dtype=np.uint8),
+        np.zeros(N_MOVES * packing.n_words, dtype=np.int64),
+        np.zeros(N_MOVES, dtype=np.int64),
+    )
+    most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
+    counters[NEXT_NODE] = layer.start
+    while True:
+        status = expand_layer(
+            packing, table.rows, table.slots, counters, scratch, end, layer.stop, _N_ROOTS, _SLICE_EXPANSIONS,
+            most_nodes,
+        )  # fmt: skip
+        if status == NO_ROOM:
+            table.make_room(int(counters[N_NODES]), is_over)
+        if status == MET:
+            return status
+        is_at_limit = is_over() or counters[GENERATED] >= most_nodes
+        if is_at_limit or status == FINISHED:
+            return status
 
 
 def _path(table: NodeTable, counters: Int64s, end: int) -> tuple[int, ...]:

@@ -42,7 +42,7 @@ class Packing(NamedTuple):
 
     goal        int64[n_words]             the goal, packed
     places      int64[n_cells]             the word that holds a cell; -1 for the last one
-    shifts      int64[n_cells]             where in it
+    shifts      int64[n_cells]             the bit of that word
     edge_cells  int64[n_cells * N_MOVES]   the cell each move takes the blank to
     cell_moves  int64[n_cells]             mask of the legal moves
     """

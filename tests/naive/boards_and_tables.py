@@ -1,4 +1,4 @@
-"""Slow, obviously right twins of the clever functions: tuples, dictionaries, no kernels."""
+"""Naive twins of boards, tables and duplicates: slow and obviously right, with tuples and dictionaries."""
 
 import itertools
 import math
@@ -21,7 +21,7 @@ def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
 
 
 def naive_moves(board: Board, size: BoardSize) -> list[tuple[int, Board]]:
-    """Every legal move: the tile that moves, and the board after it."""
+    """Return every legal move: the tile that moves, and the board after it."""
     blank = board.index(0)
     result = []
     for cell in naive_neighbours(blank, size):
@@ -33,7 +33,7 @@ def naive_moves(board: Board, size: BoardSize) -> list[tuple[int, Board]]:
 
 @lru_cache(maxsize=8)
 def naive_distances(size: BoardSize, goal: Board) -> Mapping[Board, int]:
-    """The distance of every board that can be solved, by breadth-first search from the goal."""
+    """Return the distance of every solvable board, by breadth-first search from the goal."""
     distances = {goal: 0}
     queue = deque([goal])
     while queue:
@@ -46,7 +46,7 @@ def naive_distances(size: BoardSize, goal: Board) -> Mapping[Board, int]:
 
 
 def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
-    """The distance of two boards, by breadth-first search from both."""
+    """Return the distance of two boards, by breadth-first search from both."""
     if board == goal:
         return 0
     seen = ({board: 0}, {goal: 0})
@@ -68,7 +68,7 @@ def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
 
 
 def naive_shortest_solutions(size: BoardSize, goal: Board) -> dict[Board, int]:
-    """How many shortest solutions each board has: as many as its neighbours that are one move nearer have together."""
+    """Return the number of optimal solutions of each board: the sum over its neighbours that are one move nearer."""
     distances = naive_distances(size, goal)
     counts = {goal: 1}
     for board, distance in distances.items():  # in the order of a breadth-first search
@@ -79,7 +79,7 @@ def naive_shortest_solutions(size: BoardSize, goal: Board) -> dict[Board, int]:
 
 
 def naive_manhattan(board: Board, goal: Board, size: BoardSize) -> int:
-    """Rows and columns between each tile and its place, summed."""
+    """Return the sum of the rows and columns between each tile and its goal cell."""
     total = 0
     for tile in board:
         if tile != 0:
@@ -90,7 +90,7 @@ def naive_manhattan(board: Board, goal: Board, size: BoardSize) -> int:
 
 
 def naive_turned_and_flipped(board: Board, size: BoardSize) -> list[Board]:
-    """The board turned by 0, 90, 180, 270 degrees, each as it is and in the mirror, where it keeps its shape."""
+    """Return the board turned by 0, 90, 180, 270 degrees, each as it is and mirrored, if it keeps its shape."""
     grid = [board[row * size.width : (row + 1) * size.width] for row in range(size.height)]
     result = []
     for _ in range(4):
@@ -102,15 +102,15 @@ def naive_turned_and_flipped(board: Board, size: BoardSize) -> list[Board]:
 
 
 def naive_reflect(board: Board, goal: Board, side: int) -> Board:
-    """A square board mirrored at the diagonal, its tiles renamed so that the goal becomes the goal again."""
+    """Return a square board mirrored at the diagonal, its tiles renamed so that the goal stays the goal."""
     mirrored_goal = [goal[column * side + row] for row in range(side) for column in range(side)]
     names = dict(zip(mirrored_goal, goal, strict=True))
     return tuple(names[board[column * side + row]] for row in range(side) for column in range(side))
 
 
 def naive_dual(board: Board, goal: Board) -> tuple[Board, Board]:
-    """The board with the places and the tiles of `board` exchanged, and the goal it is to be brought to: on the home of
-    each tile is what belongs where that tile is.
+    """Return the dual state of a board, with cells and tiles exchanged, and its goal. The goal cell of each tile holds
+    the tile that belongs where that tile is.
     """
     wanted = list(goal)
     wanted[goal.index(0)], wanted[board.index(0)] = wanted[board.index(0)], 0
@@ -121,7 +121,7 @@ def naive_dual(board: Board, goal: Board) -> tuple[Board, Board]:
 
 
 def naive_images(board: Board, goal: Board, other_goal: Board, size: BoardSize) -> list[Board]:
-    """The board turned and flipped in every way that takes the goal's blank to the other goal's, its tiles renamed."""
+    """Return the images of the board by the symmetries that take the goal's blank to the other goal's, renamed."""
     result = []
     turned = zip(naive_turned_and_flipped(board, size), naive_turned_and_flipped(goal, size), strict=True)
     for board_image, goal_image in turned:
@@ -132,24 +132,24 @@ def naive_images(board: Board, goal: Board, other_goal: Board, size: BoardSize) 
 
 
 def naive_cell_set_rank(cells: Placement, n_cells: int) -> int:
-    """Place of a set of cells among all of its size, in lexicographic order."""
+    """Return the rank of a cell set among all of its size, in lexicographic order."""
     return list(itertools.combinations(range(n_cells), len(cells))).index(tuple(sorted(cells)))
 
 
 def naive_arrangement(cells: Placement) -> tuple[int, ...]:
-    """The labels 0 .. k-1 of tiles on `cells`, read along the ascending cells."""
+    """Return the labels 0 .. k-1 of tiles on `cells`, read along the ascending cells."""
     return tuple(sorted(range(len(cells)), key=lambda label: cells[label]))
 
 
 def naive_rank(cells: Placement, n_cells: int) -> int:
-    """The entry of tiles on `cells`, the tiles ascending."""
+    """Return the entry of tiles on `cells`, the tiles ascending."""
     k = len(cells)
     arrangements = list(itertools.permutations(range(k)))
     return naive_cell_set_rank(cells, n_cells) * math.factorial(k) + arrangements.index(naive_arrangement(cells))
 
 
 def naive_unrank(rank: int, n_cells: int, n_tiles: int) -> Placement:
-    """The cells of the tiles, ascending, of an entry."""
+    """Return the cells of the tiles, ascending, of an entry."""
     set_rank, order = divmod(rank, math.factorial(n_tiles))
     cell_set = list(itertools.combinations(range(n_cells), n_tiles))[set_rank]
     labels = list(itertools.permutations(range(n_tiles)))[order]
@@ -157,7 +157,7 @@ def naive_unrank(rank: int, n_cells: int, n_tiles: int) -> Placement:
 
 
 def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
-    """All placements in the order of their entries."""
+    """Return all placements in the order of their entries."""
     result = []
     for cell_set in itertools.combinations(range(n_cells), n_tiles):
         for labels in itertools.permutations(range(n_tiles)):
@@ -169,7 +169,7 @@ def naive_placements(n_cells: int, n_tiles: int) -> list[Placement]:
 
 
 def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int]:
-    """The cells that the blank reaches without moving a tile of the pattern."""
+    """Return the cells that the blank reaches without moving a tile of the pattern."""
     region, to_do = {blank}, [blank]
     while to_do:
         for near in naive_neighbours(to_do.pop(), size):
@@ -180,7 +180,7 @@ def naive_region(blank: int, cells: Placement, size: BoardSize) -> frozenset[int
 
 
 def naive_pattern_moves(state: PatternState, size: BoardSize) -> list[PatternState]:
-    """What every move of a pattern's tile into the blank's region leads to."""
+    """Return the states after each move of a pattern's tile into the blank's region."""
     cells, region = state
     result = []
     for label, cell in enumerate(cells):
@@ -192,7 +192,7 @@ def naive_pattern_moves(state: PatternState, size: BoardSize) -> list[PatternSta
 
 
 def naive_pattern_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> dict[PatternState, int]:
-    """Blank-aware distances: of each placement and blank region, where only moves of the pattern's tiles count."""
+    """Return the zero-aware distances of each placement and blank region: only moves of the pattern's tiles count."""
     cells = tuple(goal.index(tile) for tile in tiles)
     start = (cells, naive_region(goal.index(0), cells, size))
     distances = {start: 0}
@@ -207,7 +207,7 @@ def naive_pattern_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]
 
 
 def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> list[int]:
-    """The table of a pattern: the least distance over the blank regions, `UNREACHED` where there is none."""
+    """Return the table of a pattern: the least distance over the blank regions, `UNREACHED` if there is none."""
     least: dict[Placement, int] = {}
     for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
         least[cells] = min(distance, least.get(cells, UNREACHED))
@@ -215,7 +215,7 @@ def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> 
 
 
 def naive_bits(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> bytes:
-    """The table of a pattern in bits: block after block, bit 1 of the distance of each arrangement, lowest bit first.
+    """Return the table of a pattern in bits: by block, bit 1 of the distance of each arrangement, lowest bit first.
 
     The blocks of a set of cells are its blank regions, by their lowest cells. A block starts with a new byte.
     """
@@ -238,8 +238,8 @@ Effect = tuple[tuple[tuple[int, int], tuple[int, int]], ...]
 
 
 def naive_effect(word: str) -> tuple[Effect, tuple[int, int, int, int]]:
-    """What a sequence of moves of the blank (letters ULRD) does: which piece ends where; and the rows and columns
-    visited.
+    """Return the effect of a sequence of moves of the blank (letters ULRD), the cell that each piece ends on, and the
+    rows and columns visited.
     """
     steps = {"U": (-1, 0), "L": (0, -1), "R": (0, 1), "D": (1, 0)}
     blank, pieces, visited = (0, 0), {}, [(0, 0)]
@@ -254,9 +254,9 @@ def naive_effect(word: str) -> tuple[Effect, tuple[int, int, int, int]]:
 
 
 def naive_duplicates(max_length: int, *, keeps_equals: bool = False) -> list[str]:
-    """Sequences that an earlier one with the same effect, inside the same rectangle, replaces; none holds another.
+    """Return the sequences that an earlier one with the same effect replaces, inside the same rectangle.
 
-    With `keeps_equals` the earlier one must be shorter.
+    No sequence contains another one. With `keeps_equals` the earlier one must be shorter.
     """
     known: dict[Effect, list[tuple[int, tuple[int, int, int, int]]]] = {}
     duplicates: list[str] = []
@@ -329,7 +329,7 @@ def naive_first_word(word: str) -> str:
 
 
 def naive_letter(before: Board, after: Board) -> str:
-    """The move of the blank between two boards."""
+    """Return the move of the blank between two boards."""
     change = after.index(0) - before.index(0)
     return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"
 
@@ -361,13 +361,13 @@ def naive_frontier(
 
 
 def naive_misplaced(board: Board, goal: Board, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
-    """Tiles that are not in their place."""
+    """Return the number of tiles that are not on their goal cell."""
     return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))
 
 
 def naive_linear_conflict(board: Board, goal: Board, size: BoardSize) -> int:
-    """Manhattan, and two moves for each tile that must be lifted out of a line, so that the others of those that belong
-    there stand in the goal's order; by trying all sets.
+    """Return Manhattan distance plus two moves for each tile that must leave its line, so that the others of the line
+    are in the goal's order; by trying all sets.
     """
     rows = [[row * size.width + column for column in range(size.width)] for row in range(size.height)]
     columns = [[row[column] for row in rows] for column in range(size.width)]
@@ -384,7 +384,7 @@ def naive_linear_conflict(board: Board, goal: Board, size: BoardSize) -> int:
 
 
 def naive_layer_counts(size: BoardSize, goal: Board, depth: int) -> list[int]:
-    """The number of boards at each distance from 0 to `depth`."""
+    """Return the number of boards at each distance from 0 to `depth`."""
     seen, layer, counts = {goal}, {goal}, [1]
     for _ in range(depth):
         layer = {near for board in layer for _tile, near in naive_moves(board, size)} - seen

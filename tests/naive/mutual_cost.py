@@ -1,4 +1,4 @@
-"""Pairs and triples as they are told: all ways to put the tiles into groups, each group's own moves."""
+"""Naive twins of pairs and triples: all partitions of the tiles into groups, and the moves of each group."""
 
 import itertools
 from collections.abc import Iterator, Sequence

@@ -1,10 +1,10 @@
-"""Breadth-first searches over all boards of a size, up to 12 cells: with the machine of move pruning, and plain.
+"""Breadth-first searches over all boards of a size, up to 12 cells: with the fsm of move pruning, and plain.
 
-The machine loses no board where an accepted sequence of the shortest length leads to each. The search with the machine
-enters a board once, with the one state of the machine at which it comes there first.
+The fsm loses no board where an accepted sequence of the shortest length leads to each. The search with the fsm
+enters a board once, with the one state of the fsm at which it comes there first.
 
 - That proves enough: to whatever it enters, an accepted sequence of that length leads.
-- It misses nothing that the machine promises, which is to accept the lexicographically first of all shortest ways to a
+- It misses nothing that the fsm promises, which is to accept the lexicographically first of all shortest ways to a
   board. What such a way begins with is itself the first shortest way to where it leads, and the search goes through its
   layers in lexicographic order, so it enters each board at the end of that way.
 
@@ -19,11 +19,11 @@ import numpy as np
 
 from pdb_core.puzzle import BoardSize
 from solver.move_pruning.move_pruning import START, PruningFsm
-from tests.naive.pruned_breadth_first_kernels import advance_plain, advance_with_machine
+from tests.naive.pruned_breadth_first_kernels import advance_plain, advance_with_fsm
 
 
-def machine_depth_counts(machine: PruningFsm, size: BoardSize, start_cell: int) -> list[int]:
-    """How many boards the machine lets a breadth-first search find at each depth; the blank of the start on a cell."""
+def fsm_depth_counts(fsm: PruningFsm, size: BoardSize, start_cell: int) -> list[int]:
+    """Return the number of boards that a search with the FSM finds at each depth, with the start's blank on a cell."""
     n_boards = math.factorial(size.n_cells) // 2
     boards, states = np.array([start_cell], dtype=np.int32), np.array([START], dtype=np.int32)
     visited = np.zeros(n_boards // 8 + 1, dtype=np.uint8)
@@ -34,11 +34,11 @@ def machine_depth_counts(machine: PruningFsm, size: BoardSize, start_cell: int) 
         counts.append(len(boards))
         # Room for all moves of all boards; memory that is not written takes none.
         next_boards, next_states = np.empty(4 * len(boards), dtype=np.int32), np.empty(4 * len(boards), dtype=np.int32)
-        n_next = advance_with_machine(
+        n_next = advance_with_fsm(
             size.width,
             size.height,
             start_cell // size.width,
-            machine.successors,
+            fsm.successors,
             boards,
             states,
             visited,
@@ -52,7 +52,7 @@ def machine_depth_counts(machine: PruningFsm, size: BoardSize, start_cell: int) 
 
 
 def plain_depth_counts(size: BoardSize, start_cell: int) -> list[int]:
-    """How many boards there are at each depth; the blank of the start on a cell.
+    """Return the number of boards at each depth, with the start's blank on a cell.
 
     Boards turned, mirrored or transposed have the same counts, and are searched once.
     """

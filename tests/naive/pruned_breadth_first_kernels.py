@@ -1,8 +1,8 @@
-"""Kernels of two breadth-first searches over all boards of a size: as the machine of move pruning allows, and plain.
+"""Kernels of two breadth-first searches over all boards of a size: as the FSM of move pruning allows, and plain.
 
 They share no code, and number the boards in different ways, so that one can judge the other.
 
-`advance_with_machine` takes a board for the order of its tiles, the blank left out, and the cell of the blank:
+`advance_with_fsm` takes a board for the order of its tiles, the blank left out, and the cell of the blank:
 
 1. The order of the n - 1 tiles is given by its Lehmer digits: digit i counts the later tiles that are smaller. Of two
    tiles, one right after the other, the first is the larger just where its digit is. Swapped, the digits d, e become
@@ -23,7 +23,7 @@ from pdb_core.jit import kernel
 
 
 @kernel
-def advance_with_machine(
+def advance_with_fsm(
     width: int,
     height: int,
     start_row: int,
@@ -36,13 +36,13 @@ def advance_with_machine(
     next_boards: Any,
     next_states: Any,
 ) -> int:
-    """Make all moves that the machine allows from one layer of the search; return the length of the next one.
+    """Make all moves that the FSM allows from one layer of the search; return the length of the next one.
 
     The start has its tiles in ascending order, and the blank in `start_row`. A board is entered once, when it is found
     first, in the order of the layer and then up, left, right, down.
 
-    successors    int32[n_states, 4]  the machine, negative where a move is refused
-    boards, states  int32[m], int32[m]  the layer: numbers of boards and states of the machine
+    successors    int32[n_states, 4]  the FSM, negative where a move is refused
+    boards, states  int32[m], int32[m]  the layer: numbers of boards and states of the FSM
     visited       uint8[ceil(n! / 16)]  mutated: a bit for each number of a board
     digits, swapped  int64[n - 1]     scratch
     next_boards, next_states  int32, as long as the next layer may get; mutated: the next layer

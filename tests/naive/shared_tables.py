@@ -1,4 +1,4 @@
-"""Slow, obviously right twin of what says which patterns may share a table: it compares all their distances."""
+"""Naive twin of the test that patterns may share a table: it compares all their distances."""
 
 from pdb_core.cost import Cost
 from pdb_core.puzzle import Board, BoardSize
@@ -7,7 +7,7 @@ from tests.naive.standard_tables import naive_every_move_distances
 
 
 def naive_cell_maps(size: BoardSize) -> list[tuple[int, ...]]:
-    """Where each cell goes when the board is turned and flipped, in every way that keeps its shape."""
+    """Return the cell map of each rotation and reflection that keeps the board's shape."""
     images = naive_turned_and_flipped(tuple(range(size.n_cells)), size)
     return [tuple(image.index(cell) for cell in range(size.n_cells)) for image in images]
 
@@ -20,7 +20,7 @@ def naive_may_share(
     cell_map: tuple[int, ...],
     cost: Cost,
 ) -> bool:
-    """Whether every state of `tiles`, its cells mapped, is as far from the goal as that of `first_tiles` there."""
+    """Return True if every state of `tiles` has the distance of the state of `first_tiles` on the mapped cells."""
     stood_for = [goal[cell_map[goal.index(tile)]] for tile in tiles]
     if sorted(stood_for) != sorted(first_tiles):
         return False

@@ -1,4 +1,4 @@
-"""Slow, obviously right twins of the tables in which every move counts."""
+"""Naive twins of the tables of standard PDBs, in which every move counts."""
 
 from collections import deque
 

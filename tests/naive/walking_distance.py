@@ -1,11 +1,11 @@
-"""Walking distance as it is told: dictionaries of counts, searched from the goal's."""
+"""Naive twin of walking distance: dictionaries of counts, searched from the goal's."""
 
 from collections import deque
 from functools import cache
 
 from pdb_core.puzzle import Board, BoardSize
 
-Counts = tuple[tuple[int, ...], ...]  # of each line, how many tiles of each goal line stand in it
+Counts = tuple[tuple[int, ...], ...]  # per line: the number of its tiles of each goal line
 
 
 @cache
@@ -27,7 +27,7 @@ def naive_walking_distances(n_lines: int, n_in_line: int, blank_line: int) -> di
 
 
 def naive_walking_moves(counts: Counts, n_in_line: int) -> dict[tuple[int, int], Counts]:
-    """What a move leads to: (line the tile comes from, its goal line) -> counts."""
+    """Return the counts after each move: (line the tile comes from, its goal line) -> counts."""
     blank_line = next(line for line, row in enumerate(counts) if sum(row) < n_in_line)
     result = {}
     for line in (blank_line - 1, blank_line + 1):

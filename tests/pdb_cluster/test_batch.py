@@ -21,7 +21,7 @@ from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
 from solver.engine.subtrees import upper_tree
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
-from tests.naive.prefixes import naive_prefixes
+from tests.naive.upper_tree import naive_upper_tree
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 # Every board is split, into parts of a few nodes.
@@ -111,7 +111,7 @@ def test_boards_that_need_no_search_are_answered() -> None:
 
 @pytest.mark.tiny
 def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
-    machine = pruning_fsm(DEFAULT_LENGTH)
+    fsm = pruning_fsm(DEFAULT_LENGTH)
     with database_for("3,5/2,4/1", "3x2") as database:
         for board in solvable_boards(database.size, database.goal, 10, 2):
             threshold = database.probe(board).maximum + 4
@@ -121,7 +121,7 @@ def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     database.goal,
                     database.size,
                     threshold,
-                    machine,
+                    fsm,
                     lower_bounds_by([database]),
                     lambda _depth, h, n=n_wanted: np.full(len(h), len(h) < n),
                 )
@@ -129,8 +129,8 @@ def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     assert len(found.tiles) <= threshold
                     continue
                 depth = len(found.rest[0]) if found.rest else 99
-                generated, expanded, paths = naive_prefixes(
-                    board, threshold, lambda at, _h, depth=depth: at < depth, database, machine
+                generated, expanded, paths = naive_upper_tree(
+                    board, threshold, lambda at, _h, depth=depth: at < depth, database, fsm
                 )
                 assert (found.generated, found.expanded, sorted(found.rest)) == (generated, expanded, sorted(paths))
 

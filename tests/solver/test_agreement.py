@@ -72,7 +72,7 @@ def boards_of(kind: Kind, n: int) -> list[Board]:
 
 
 def walked(goal: Board, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Board:
-    """The board after so many random moves, none of which takes back the one before."""
+    """Return the board after so many random moves, none of which undoes the one before."""
     cells, blank, before = list(goal), goal.index(BLANK), -1
     for _ in range(n_moves):
         cell = int(generator.choice([near for near in size.neighbours[blank] if near != before]))
@@ -81,26 +81,28 @@ def walked(goal: Board, size: BoardSize, n_moves: int, generator: np.random.Gene
     return tuple(cells)
 
 
-def ways_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
-    """Every way to solve a board of this kind in reasonable time, by name."""
+def searches_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
+    """Return every search of boards of this kind in reasonable time, by name."""
     size = parse_size(kind.size)
     goal = parse_goal(kind.goal, size)
-    ways: dict[str, Solve] = {}
+    searches: dict[str, Solve] = {}
 
     def by_tables(name: str, *which: str, plain: bool = False, reflects: bool = True) -> None:
         solver = Solver(*(databases[at] for at in which), plain=plain, reflects=reflects)
-        ways[name] = lambda board, pool: solver.solve(board, goal, pool=pool)
+        searches[name] = lambda board, pool: solver.solve(board, goal, pool=pool)
 
     def by_graph(search: str, *which: str, heuristics: tuple[str, ...] = ()) -> None:
         asked = [databases[at] for at in which]
         solver = GraphSolver(
             size, goal, search=search, heuristics=heuristics, databases=asked, memory_limit_bytes=2_000_000_000
         )
-        ways[" ".join((search, *which, *heuristics))] = lambda board, pool: solver.solve(board, pool=pool)
+        searches[" ".join((search, *which, *heuristics))] = lambda board, pool: solver.solve(board, pool=pool)
 
     def by_heuristics(*names: str, plain: bool = False) -> None:
         solver = HeuristicSolver(size, goal, names, plain=plain)
-        ways[" ".join(("ida-star", *names, *["plain"] * plain))] = lambda board, pool: solver.solve(board, pool=pool)
+        searches[" ".join(("ida-star", *names, *["plain"] * plain))] = lambda board, pool: solver.solve(
+            board, pool=pool
+        )
 
     by_tables("bits", "bits")
     by_tables("bytes", "bytes")
@@ -123,16 +125,16 @@ def ways_of(kind: Kind, databases: dict[str, Database]) -> dict[str, Solve]:
         by_graph("bidirectional")
         by_graph("a-star", heuristics=("walking-distance", "last-move"))
         by_graph("a-star", "bytes", heuristics=("corner-tiles",))
-    return ways
+    return searches
 
 
 def check_agreement(kind: Kind, n: int) -> None:
-    """Every way finds the same lengths, IDA* on one thread and on two; each solution was replayed."""
+    """Check that all searches find the same lengths, IDA* on one thread and on two; each solution was replayed."""
     goal = parse_goal(kind.goal, parse_size(kind.size))
     boards = boards_of(kind, n)
     databases = {at: database_of(kind, at) for at in ("bits", "bytes", *["every-move"] * bool(kind.every_move))}
     expected: list[int | None] = []
-    for name, solve in ways_of(kind, databases).items():
+    for name, solve in searches_of(kind, databases).items():
         # Searches that keep their nodes have a thread a board, whatever the number of threads.
         for n_threads in (2,) if name.startswith(tuple(GRAPH_SEARCHES)) else (1, 2):
             solutions = list(in_parallel(boards, lambda at, _, pool: solve(at, pool), n_threads=n_threads))  # noqa: B023

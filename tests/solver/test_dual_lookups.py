@@ -1,4 +1,4 @@
-"""Dual lookups, which the table of published results asks for (scripts/reproduction/dual_lookups.py)."""
+"""Dual lookups, for the table of published results (scripts/reproduction/dual_lookups.py)."""
 
 import random
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def databases() -> Iterator[list[Database]]:
 
 
 def naive_h(board: Board, databases: list[Database]) -> int:
-    """The largest sum of a board and of its dual, looked up one by one."""
+    """Return the largest sum of a board and of its dual state, looked up one by one."""
     dual, wanted = naive_dual(board, GOAL)
     found = [databases[0].probe(board).maximum]
     for database in databases:

@@ -1,4 +1,4 @@
-"""Searches beside IDA*: lengths against breadth-first distances, what A* expands, bounds, limits, all sizes."""
+"""Searches that store nodes: lengths, nodes that A* expands, bounds, limits, all sizes."""
 
 import itertools
 import time
@@ -47,7 +47,7 @@ def search_best_first(
 
 
 def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
-    """Whether what a search says of a board agrees with its distance."""
+    """Check the claims of a solution against the distance of its board."""
     assert solution.length is not None
     assert solution.tiles is not None
     assert len(solution.tiles) == solution.length >= distance
@@ -128,7 +128,7 @@ def test_a_star_reopens_nodes_only_where_the_heuristic_is_inconsistent(name: str
 
 
 def naive_distances_up_to(board: Board, size: BoardSize, depth: int) -> dict[Board, int]:
-    """The boards within so many moves."""
+    """Return the boards within so many moves."""
     distances, layer = {board: 0}, [board]
     for g in range(1, depth + 1):
         layer = list({near for at in layer for _tile, near in naive_moves(at, size)} - distances.keys())

@@ -1,4 +1,4 @@
-"""IDA* without databases: shortest solutions, the nodes of its naive twin, limits, threads."""
+"""IDA* without databases: optimal solutions, the nodes of the textbook, threads, reference node counts."""
 
 import csv
 import time
@@ -27,7 +27,7 @@ from tests.solving import S3, S4, node_counts, share
 
 GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
-# Groups take seconds to make their tables and are searched like any other that is asked about a whole board.
+# Tables of triples take seconds; the engine evaluates them as it does pairs.
 NAMES = [name for name in HEURISTICS if name != "triples"]
 CHOSEN = [*((name,) for name in NAMES), tuple(NAMES)]
 
@@ -35,8 +35,8 @@ CHOSEN = [*((name,) for name in NAMES), tuple(NAMES)]
 def ida_star_for(
     size: BoardSize, goal: Board, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
 ) -> IdaStar:
-    machine = pruning_fsm(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
-    return IdaStar(heuristic_engine(size, goal, names, machine), operator_order=plain)
+    fsm = pruning_fsm(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
+    return IdaStar(heuristic_engine(size, goal, names, fsm), operator_order=plain)
 
 
 def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> SearchResult:
@@ -90,7 +90,7 @@ cached_tables = cache(heuristic_tables)
 
 
 def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) -> int:
-    """The largest of the heuristics, by the kernel, which has twins of its own; Manhattan distance is asked along."""
+    """Return the largest of the heuristics, by the kernel, which has its own twins, and Manhattan distance."""
     largest = evaluate(cached_tables(names, size, goal), np.array(board, dtype=np.uint8))
     return int(largest) if names == ("misplaced",) else max(int(largest), naive_manhattan(board, goal, size))
 
@@ -98,7 +98,7 @@ def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) 
 @pytest.mark.parametrize("plain", [pytest.param(True, marks=pytest.mark.tiny), False])
 @pytest.mark.parametrize("names", CHOSEN)
 def test_nodes_of_each_threshold_are_those_of_the_textbook(names: tuple[str, ...], plain: bool) -> None:
-    duplicates = UNDOING if plain else machine_duplicates()
+    duplicates = UNDOING if plain else duplicates_of_the_fsm()
     for goal in (blank_last(S3), CENTRE):
         searcher = ida_star_for(S3, goal, names, plain=plain)
         for board in (moved_at_random(goal, S3, 24, seed) for seed in range(3)):
@@ -116,8 +116,8 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(names: tuple[str, ...
 
 
 @cache
-def machine_duplicates() -> list[str]:
-    """The duplicates of the machine in use, which has its own naive twin, in letters."""
+def duplicates_of_the_fsm() -> list[str]:
+    """Return the duplicates of the operator pruning FSM, which has its own naive twin, in letters."""
     return [
         "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
         for length, codes in find_duplicates(DEFAULT_LENGTH).items()

@@ -119,5 +119,5 @@ def test_corner_tile_that_must_make_way_adds_two_moves_and_two_of_them_four() ->
 @pytest.mark.tiny
 def test_last_two_moves_add_four_where_no_tile_is_on_the_blanks_side() -> None:
     tables = heuristic_tables(("last-move",), FOUR, blank_first(FOUR))
-    # Tiles 1 and 4 end a solution, after 2, 5 or 8: all are in their places, and none of them passes the corner.
+    # Tiles 1 and 4 end a solution, after 2, 5 or 8: all are on their goal cells, and none of them passes the corner.
     assert evaluate(tables, np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 12, 15], dtype=np.uint8)) == 4 + 4

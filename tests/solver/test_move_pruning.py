@@ -1,4 +1,4 @@
-"""The machine that prunes duplicate moves: its duplicates are the naive ones, and it loses no board."""
+"""The fsm that prunes duplicate moves: its duplicates are the naive ones, and it loses no board."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ from solver.move_pruning.move_pruning import (
 )
 from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from tests.naive import boards_and_tables as naive
-from tests.naive.pruned_breadth_first import machine_depth_counts, plain_depth_counts
+from tests.naive.pruned_breadth_first import fsm_depth_counts, plain_depth_counts
 
 LETTERS = "ULRD"
 
@@ -38,10 +38,10 @@ def words_of(duplicates: dict[int, np.ndarray]) -> list[str]:
     ]
 
 
-def accepts(machine: move_pruning.PruningFsm, word: str) -> bool:
+def accepts(fsm: move_pruning.PruningFsm, word: str) -> bool:
     state = START
     for letter in word:
-        state = int(machine.successors[state, LETTERS.index(letter)])
+        state = int(fsm.successors[state, LETTERS.index(letter)])
         if state == PRUNED:
             return False
     return True
@@ -100,13 +100,13 @@ def test_long_duplicates_have_an_earlier_sequence_inside_their_boxes(n_words: in
 @pytest.mark.parametrize("n_words", [60, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> None:
     """They begin as a duplicate does, and end with another move."""
-    machine = pruning_fsm(LARGE_BOARD_LENGTH)
+    fsm = pruning_fsm(LARGE_BOARD_LENGTH)
     n_tested = 0
     for duplicate in sample(duplicates_of(LARGE_BOARD_LENGTH), n_words):
         for letter in LETTERS:
             word = duplicate[:-1] + letter
             _effect, (top, bottom, left, right) = naive.naive_effect(word)
-            if accepts(machine, word) and max(bottom - top, right - left) < LONGEST_SIDE:
+            if accepts(fsm, word) and max(bottom - top, right - left) < LONGEST_SIDE:
                 assert naive.naive_first_word(word) == word
                 n_tested += 1
     assert n_tested > n_words // 2
@@ -114,10 +114,10 @@ def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> N
 
 @pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
 def test_each_duplicate_is_refused_at_its_last_move(max_length: int) -> None:
-    machine = pruning_fsm(max_length)
+    fsm = pruning_fsm(max_length)
     for word in duplicates_of(max_length):
-        assert accepts(machine, word[:-1])
-        assert not accepts(machine, word)
+        assert accepts(fsm, word[:-1])
+        assert not accepts(fsm, word)
 
 
 def test_large_boards_have_longer_duplicates_unless_all_solutions_are_wanted() -> None:
@@ -144,13 +144,13 @@ def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(m
     def place(word: str) -> tuple[int, list[int]]:
         return len(word), [LETTERS.index(letter) for letter in word]
 
-    machine = pruning_fsm(max_length)
+    fsm = pruning_fsm(max_length)
     duplicates = {word: naive.naive_effect(word) for word in words_of(find_duplicates(max_length))}
     effects = {effect for effect, _box in duplicates.values()}
     accepted: dict[naive.Effect, list[tuple[str, tuple[int, int, int, int]]]] = {(): [("", (0, 0, 0, 0))]}
     paths = [""]
     for _length in range(1, max_length + 1):
-        paths = [path + letter for path in paths for letter in LETTERS if accepts(machine, path + letter)]
+        paths = [path + letter for path in paths for letter in LETTERS if accepts(fsm, path + letter)]
         for path in paths:
             effect, box = naive.naive_effect(path)
             if effect in effects:
@@ -160,14 +160,14 @@ def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(m
 
 
 @pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12, pytest.param(14, marks=pytest.mark.slow)])
-def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
+def test_fsm_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
     """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`."""
-    machine = pruning_fsm(max_length)
+    fsm = pruning_fsm(max_length)
     duplicates = find_duplicates(max_length)
     codes, states = np.zeros(1, dtype=np.int64), np.array([START])
     for n_moves in range(1, max_length + 1):
         codes_before, states_before = codes, states
-        codes, states = (codes[:, None] * 4 + np.arange(4)).reshape(-1), machine.successors[states].reshape(-1)
+        codes, states = (codes[:, None] * 4 + np.arange(4)).reshape(-1), fsm.successors[states].reshape(-1)
         ends_in_duplicate = np.zeros(len(codes), dtype=bool)
         for length, words in duplicates.items():
             if length <= n_moves:
@@ -185,7 +185,7 @@ def test_machine_refuses_exactly_its_duplicates_at_any_length(max_length: int) -
         *(pytest.param(length, marks=pytest.mark.slow) for length in (14, LARGE_BOARD_LENGTH)),
     ],
 )
-def test_machine_is_minimal(max_length: int) -> None:
+def test_fsm_is_minimal(max_length: int) -> None:
     """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
     rows = [tuple(row) for row in pruning_fsm(max_length).successors.tolist()]
     reached, to_do = {START}, [START]
@@ -223,16 +223,16 @@ def test_plain_search_counts_the_boards_that_the_naive_one_finds(size: str) -> N
 @pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
 @pytest.mark.parametrize("max_length", [2, 8, 12])
 def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: int) -> None:
-    machine = pruning_fsm(max_length)
+    fsm = pruning_fsm(max_length)
     for board_size, cell in starts(size):
-        assert machine_depth_counts(machine, board_size, cell) == plain_depth_counts(board_size, cell), cell
+        assert fsm_depth_counts(fsm, board_size, cell) == plain_depth_counts(board_size, cell), cell
 
 
 @pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
 @pytest.mark.parametrize(("size", "longest"), [("2x4", 36), ("4x2", 36), ("3x3", 31), ("2x5", 55), ("5x2", 55)])
 def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: int) -> None:
     for board_size, cell in starts(size):
-        counts = machine_depth_counts(pruning_fsm(max_length), board_size, cell)
+        counts = fsm_depth_counts(pruning_fsm(max_length), board_size, cell)
         assert counts == plain_depth_counts(board_size, cell), cell
         assert sum(counts) == math.factorial(board_size.n_cells) // 2
         if cell == 0:
@@ -253,7 +253,7 @@ def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: in
 )
 def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: int, max_length: int) -> None:
     def counts_of_both(start: tuple[BoardSize, int]) -> tuple[list[int], list[int]]:
-        return machine_depth_counts(pruning_fsm(max_length), *start), plain_depth_counts(*start)
+        return fsm_depth_counts(pruning_fsm(max_length), *start), plain_depth_counts(*start)
 
     # The kernels release the GIL; each more thread would take another 0.5 GB.
     with ThreadPoolExecutor(2) as pool:
@@ -265,7 +265,7 @@ def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: i
 
 
 @pytest.mark.tiny
-def test_search_notices_a_machine_that_refuses_both_ways_round_two_by_two() -> None:
+def test_search_notices_an_fsm_that_refuses_both_ways_round_two_by_two() -> None:
     """Six moves either way round 2x2 cells have the same effect: one is a duplicate, the other must stay."""
     duplicates = find_duplicates(8)
     effects = [naive.naive_effect(word)[0] for word in words_of({6: duplicates[6]})]
@@ -275,12 +275,12 @@ def test_search_notices_a_machine_that_refuses_both_ways_round_two_by_two() -> N
     for word in others:
         too_many = {**duplicates, 6: np.append(duplicates[6], code_of(word))}
         successors = move_pruning._minimised(move_pruning._automaton(too_many))
-        machine = move_pruning.PruningFsm(8, successors)
+        fsm = move_pruning.PruningFsm(8, successors)
         for size in ("2x2", "2x3", "3x2"):
-            assert any(machine_depth_counts(machine, *start) != plain_depth_counts(*start) for start in starts(size))
+            assert any(fsm_depth_counts(fsm, *start) != plain_depth_counts(*start) for start in starts(size))
 
 
-def test_machine_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fsm_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     pruning_fsm.cache_clear()
     first = pruning_fsm(8)

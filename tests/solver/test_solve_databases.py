@@ -31,7 +31,7 @@ def test_several_databases_prune_with_the_largest_of_their_sums() -> None:
             for (threshold_found, generated, expanded), (t, most_generated, most_expanded) in zip(
                 node_counts(solution.iterations[:-1]), expected, strict=False
             ):
-                # The solver's machine knows longer duplicates too.
+                # The solver's FSM prunes longer duplicates too.
                 assert threshold_found == t
                 assert generated <= most_generated
                 assert expanded <= most_expanded

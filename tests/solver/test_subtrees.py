@@ -15,7 +15,7 @@ from solver import checkpoint as checkpoint_module
 from solver.engine import subtree_list
 from solver.engine.subtrees import search_subtrees, upper_tree
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
-from tests.naive.prefixes import naive_prefixes
+from tests.naive.upper_tree import naive_upper_tree
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S4: ("555", "4x4")}
@@ -162,7 +162,7 @@ def test_checkpoint_of_other_thresholds_is_ignored() -> None:
 
 @pytest.mark.tiny
 def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
-    machine = pruning_fsm(DEFAULT_LENGTH)
+    fsm = pruning_fsm(DEFAULT_LENGTH)
     with database_for("3,5/2,4/1", "3x2") as database:
 
         def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
@@ -178,12 +178,12 @@ def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     database.goal,
                     database.size,
                     threshold,
-                    machine,
+                    fsm,
                     lower_bounds,
                     lambda depth, h, inner=inner: h + depth <= inner,
                 )
-                generated, expanded, paths = naive_prefixes(
-                    board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, machine
+                generated, expanded, paths = naive_upper_tree(
+                    board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, fsm
                 )
                 if found.tiles is None:
                     assert (found.generated, found.expanded, sorted(found.rest)) == (

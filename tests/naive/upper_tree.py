@@ -7,12 +7,12 @@ from pdb_query import Database
 from solver.move_pruning.move_pruning import START, PruningFsm
 
 
-def naive_prefixes(
+def naive_upper_tree(
     board: Board,
     threshold: int,
     is_upper: Callable[[int, int], bool],
     database: Database,
-    machine: PruningFsm,
+    fsm: PruningFsm,
 ) -> tuple[int, int, list[bytes]]:
     """Return the generated and expanded nodes for which `is_upper(depth, h)`, and the paths of the nodes below them."""
     paths: list[bytes] = []
@@ -29,7 +29,7 @@ def naive_prefixes(
         blank = board.index(0)
         for cell in database.size.neighbours[blank]:
             step = {-database.size.width: 0, -1: 1, 1: 2, database.size.width: 3}[cell - blank]
-            after = int(machine.successors[state, step])
+            after = int(fsm.successors[state, step])
             if after >= 0:
                 counts[0] += 1
                 cells = list(board)
