@@ -22,7 +22,7 @@ from pdb_core.table_spec import TableSpec
 from pdb_query.lookup import LookupTables, lookup_tables, sum_views
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import fsm_for
 
 SIZE = BoardSize(4, 4)
@@ -62,7 +62,7 @@ def partition_of(patterns: list[list[int]]) -> Partition:
     return parse_partition("/".join(",".join(map(str, sorted(tiles))) for tiles in patterns), SIZE, GOAL)
 
 
-def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heuristic:
+def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> DatabaseSums:
     """The partition's sums, its tables built in memory; `known` keeps small tables."""
     tables = []
     for pattern in partition.patterns:
@@ -76,10 +76,10 @@ def heuristic(partition: Partition, known: dict[Pattern, np.ndarray]) -> Heurist
     memory.flags.writeable = False
     starts = np.cumsum([0, *map(len, tables)])[:-1].tolist()
     lookup: LookupTables = lookup_tables(SIZE, GOAL, partition, "bits", memory, starts)
-    return Heuristic(lookup, sum_views(SIZE, GOAL, partition, goal_symmetries(GOAL, SIZE)))
+    return DatabaseSums(lookup, sum_views(SIZE, GOAL, partition, goal_symmetries(GOAL, SIZE)))
 
 
-def measure(heuristics: list[Heuristic], boards: list[tuple[int, ...]]) -> tuple[float, float, float]:
+def measure(heuristics: list[DatabaseSums], boards: list[tuple[int, ...]]) -> tuple[float, float, float]:
     search = IdaStar(database_engine(SIZE, heuristics, fsm_for(SIZE)))
     search.search(boards[0])
     results = [search.search(board) for board in boards]

@@ -27,7 +27,7 @@ from solver.engine.frontier import FrontierLimits
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.move_pruning.move_pruning import PruningFsm, fsm_for
 from solver.progress import Iteration, Limits, Report
@@ -186,7 +186,7 @@ class Solver(IdaStarSolver):
         for other in databases[1:]:
             other.check_size(database.size)
         heuristics = [
-            Heuristic(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
+            DatabaseSums(other.lookup_tables, other.views(database.goal, reflects=reflects)) for other in databases
         ]
         source = " or ".join(str(other.path) for other in databases)
         super().__init__(

@@ -34,11 +34,11 @@ from solver.engine.catalogue_round_kernels import (
     CatalogueStages,
 )
 from solver.engine.engine import Array
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.vectors.vectors import address_of
 
 # Sum of a search: a database, a view of the board, and patterns.
-Sum = tuple[Heuristic, int, tuple[int, ...]]
+Sum = tuple[DatabaseSums, int, tuple[int, ...]]
 
 
 class Unit(NamedTuple):
@@ -47,7 +47,7 @@ class Unit(NamedTuple):
     unit_tiles  tiles of the board, in the order of the table's labels
     """
 
-    heuristic: Heuristic
+    heuristic: DatabaseSums
     view: int
     pattern: int
     unit_tiles: tuple[int, ...]
@@ -65,7 +65,7 @@ def distinct_units(sums: Sequence[Sum]) -> dict[tuple[bool, tuple[int, ...]], Un
     return units
 
 
-def unit_key(heuristic: Heuristic, view: int, pattern: int) -> tuple[bool, tuple[int, ...]]:
+def unit_key(heuristic: DatabaseSums, view: int, pattern: int) -> tuple[bool, tuple[int, ...]]:
     """Return a key that units with equal distances share."""
     return heuristic.tables.counts_every_move != 0, heuristic.tiles(view, pattern)
 

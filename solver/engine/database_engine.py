@@ -47,7 +47,7 @@ from solver.engine.layout import (
     WORDS,
 )
 from solver.engine.round_kernels import TILES_BYTES
-from solver.engine.unit_tables import BLOCKS, Heuristic, UnitTables, unit_tables
+from solver.engine.unit_tables import BLOCKS, DatabaseSums, UnitTables, unit_tables
 from solver.engine.wide_round_kernels import (
     BLOCK,
     CELL_BITS,
@@ -84,7 +84,7 @@ class DatabaseEngine(Engine):
     source  names the tables' files in messages
     """
 
-    heuristics: tuple[Heuristic, ...]
+    heuristics: tuple[DatabaseSums, ...]
     sums: tuple[Sum, ...]
     units: tuple[Unit, ...]
     source: str
@@ -109,7 +109,7 @@ class DatabaseEngine(Engine):
         return Roots(rows, nodes, sums, h, h)
 
     def _probed(
-        self, rows: npt.NDArray[np.uint8], heuristic: Heuristic
+        self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums
     ) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8]]:
         """Return the cell sets, labels and distances of a database, see `probe_boards`."""
         shape = (len(rows), *heuristic.views.view_of_unit.shape)
@@ -129,7 +129,7 @@ class DatabaseEngine(Engine):
 
 def database_engine(
     size: BoardSize,
-    heuristics: Sequence[Heuristic],
+    heuristics: Sequence[DatabaseSums],
     fsm: PruningFsm,
     *,
     source: str = "the table",
@@ -188,7 +188,7 @@ def database_engine(
 
 
 def _kind_of_rounds(
-    size: BoardSize, heuristics: Sequence[Heuristic], sums: Sequence[Sum], rounds: Sequence[str] | None
+    size: BoardSize, heuristics: Sequence[DatabaseSums], sums: Sequence[Sum], rounds: Sequence[str] | None
 ) -> str:
     """Return the first kind of `rounds` that suits the tables, by default the fastest."""
     suits = {
@@ -201,12 +201,12 @@ def _kind_of_rounds(
     return next(kind for kind in rounds or fastest if suits[kind])
 
 
-def _sums(heuristics: Sequence[Heuristic]) -> list[Sum]:
+def _sums(heuristics: Sequence[DatabaseSums]) -> list[Sum]:
     """Return the sums of a search in their order."""
     return [(heuristic, view, patterns) for heuristic in heuristics for view, patterns in heuristic.sums()]
 
 
-def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
+def _suits_vectors(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> bool:
     """Return whether the vector stages can search with these tables."""
     n_sums = sum(len(heuristic.sums()) for heuristic in heuristics)
     return (
@@ -227,7 +227,7 @@ def _suits_vectors(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
 
 def _fill_vector_sum(
     row: Int64s,
-    heuristic: Heuristic,
+    heuristic: DatabaseSums,
     view: int,
     patterns: tuple[int, ...],
     size: BoardSize,
@@ -278,7 +278,7 @@ def _order_of_sums(rows: Int64s) -> tuple[Int64s, Int64s]:
     return order, n_far
 
 
-def _cell_sets(size: BoardSize, heuristics: Sequence[Heuristic]) -> npt.NDArray[np.uint64]:
+def _cell_sets(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> npt.NDArray[np.uint64]:
     """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
     sets = np.zeros(1 << MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = BLOCK_BITS + REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
@@ -290,7 +290,7 @@ def _cell_sets(size: BoardSize, heuristics: Sequence[Heuristic]) -> npt.NDArray[
     return sets
 
 
-def _suits_wide(size: BoardSize, heuristics: Sequence[Heuristic]) -> bool:
+def _suits_wide(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> bool:
     """Return whether wide rounds can search with these tables."""
     return (
         size.n_cells <= MAX_WIDE_CELLS

@@ -67,8 +67,8 @@ class UnitTables(NamedTuple):
     n_units: int
 
 
-class Heuristic(NamedTuple):
-    """The sums of one database: its tables, and the views of a board through its symmetries."""
+class DatabaseSums(NamedTuple):
+    """Sums of one database: its tables, and the views of a board through its symmetries."""
 
     tables: LookupTables
     views: SumViews
@@ -93,11 +93,11 @@ class Heuristic(NamedTuple):
         return list(different.values())
 
     def tiles(self, view: int, pattern: int) -> tuple[int, ...]:
-        """Return the tiles of a board that a pattern has in one of the views, ascending."""
+        """Return the tiles that a pattern has in one of the views of a board, ascending."""
         return tuple(np.flatnonzero(self.views.labels_of_tiles()[view, pattern] >= 0).tolist())
 
 
-def unit_tables(size: BoardSize, heuristics: Sequence[Heuristic]) -> UnitTables:
+def unit_tables(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> UnitTables:
     """Arrange the tables of databases and the views of a goal for kernels.
 
     The memory of the tables must outlive the result. A search without databases gets empty arrays.

@@ -21,7 +21,7 @@ from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES
-from solver.engine.unit_tables import Heuristic, UnitTables, unit_tables
+from solver.engine.unit_tables import DatabaseSums, UnitTables, unit_tables
 from solver.graph_search.best_first_kernels import (
     EMPTY,
     EXPANDED,
@@ -154,7 +154,7 @@ class BestFirst:
         self._packing = packing_of(size, goal)
         self._heuristic: HeuristicTables = heuristic_tables(heuristics, size, goal)
         # The kernel reads these tables by address.
-        self._sums = sums = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
+        self._sums = sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
         self._tables: UnitTables = unit_tables(size, sums)
         self._places = _unit_places(sums)
 
@@ -251,7 +251,7 @@ def _lower_bound(h: int, weights: Weights, largest_key: int) -> int:
     return h if weights.g_factor == 0 else max(h, -(-largest_key // weights.h_factor))
 
 
-def _unit_places(sums: Sequence[Heuristic]) -> UnitPlaces:
+def _unit_places(sums: Sequence[DatabaseSums]) -> UnitPlaces:
     cells, labels, n_units = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [0]
     sum_of_view: list[int] = []
     for heuristic in sums:

@@ -54,7 +54,7 @@ from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, Datab
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
 from solver.engine.subtrees import search_subtrees, upper_tree
-from solver.engine.unit_tables import Heuristic, UnitTables
+from solver.engine.unit_tables import DatabaseSums, UnitTables
 from solver.engine.wide_round_kernels import WideStages
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.faults.watched import Case, watched
@@ -207,7 +207,7 @@ def _near_boards(database: Database, n: int, rng: random.Random) -> Iterator[Boa
 
 def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
     """Yield an engine for each kind of rounds that suits the tables."""
-    heuristic = Heuristic(database.lookup_tables, database.views(database.goal))
+    heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
     for kind, stages in KINDS.items():
         engine = database_engine(
             database.size, [heuristic], pruning_fsm(8), source=str(database.path), rounds=(kind, SCALAR)

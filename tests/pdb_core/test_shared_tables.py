@@ -26,7 +26,7 @@ from pdb_service.served_databases import Served
 from solver import GraphSolver, Limits
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.command_line import pdb, refused
 from tests.naive import boards_and_tables as naive
@@ -207,7 +207,7 @@ def test_searches_generate_the_same_nodes_with_shared_tables(encoding: Encoding)
                 IdaStar(
                     database_engine(
                         shared.size,
-                        [Heuristic(database.lookup_tables, database.views()) for database in (*beside, first)],
+                        [DatabaseSums(database.lookup_tables, database.views()) for database in (*beside, first)],
                         pruning_fsm(),
                     )
                 )
@@ -225,7 +225,7 @@ def test_best_first_searches_expand_the_same_nodes_with_shared_tables(encoding: 
         with shared, separate:
             solvers = [GraphSolver(shared.size, shared.goal, databases=[database]) for database in (shared, separate)]
             idas = [
-                IdaStar(database_engine(shared.size, [Heuristic(of.lookup_tables, of.views())], pruning_fsm()))
+                IdaStar(database_engine(shared.size, [DatabaseSums(of.lookup_tables, of.views())], pruning_fsm()))
                 for of in (shared, separate)
             ]
             for row in random_boards(shared.size, shared.goal, 10, seed=6):

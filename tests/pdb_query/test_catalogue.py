@@ -16,7 +16,7 @@ from solver import Solver
 from solver.engine.catalogue_round_kernels import CatalogueStages
 from solver.engine.catalogue_stages import distinct_units
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from tests.command_line import pdb
 from tests.solver.test_engine import engine_for, node_counts
 from tests.solving import share, solvable_boards
@@ -124,7 +124,7 @@ def test_a_catalogue_of_the_15_puzzle_is_searched_like_its_partitions() -> None:
 @pytest.mark.tiny
 def test_a_table_is_looked_up_once_whatever_the_sums_that_have_it() -> None:
     with open_bits("+".join(PARTS_3X3), "3x3") as joined:
-        heuristic = Heuristic(joined.lookup_tables, joined.views(joined.goal))
+        heuristic = DatabaseSums(joined.lookup_tables, joined.views(joined.goal))
         sums = [(heuristic, view, patterns) for view, patterns in heuristic.sums()]
         tiles = {heuristic.tiles(view, pattern) for _, view, patterns in sums for pattern in patterns}
         units = distinct_units([*sums, *sums])

@@ -17,7 +17,7 @@ from solver import Checkpoint, GraphSolver, Iteration, Limits
 from solver.engine import subtree_list
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests import ROOT
 from tests.faults.damaged_tables import OUTCOMES, READERS
@@ -83,7 +83,7 @@ def test_distance_of_the_wrong_parity_is_refused() -> None:
             with pytest.raises(TableFileDamagedError, match="no distance"):
                 database.probe(board)
             ida_star = IdaStar(
-                database_engine(S3, [Heuristic(database.lookup_tables, database.views())], pruning_fsm(8))
+                database_engine(S3, [DatabaseSums(database.lookup_tables, database.views())], pruning_fsm(8))
             )
             with pytest.raises(TableFileDamagedError, match="contradicts"):
                 ida_star.search(board, Limits(nodes=100_000))
@@ -101,7 +101,9 @@ def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
 def test_threshold_below_a_sum_is_refused() -> None:
     """Such a node would have a negative slack, which would overwrite its moves."""
     with database_for(PARTITION, "3x3") as database:
-        ida_star = IdaStar(database_engine(S3, [Heuristic(database.lookup_tables, database.views())], pruning_fsm(8)))
+        ida_star = IdaStar(
+            database_engine(S3, [DatabaseSums(database.lookup_tables, database.views())], pruning_fsm(8))
+        )
         roots = ida_star.engine.roots(solvable_boards(S3, database.goal, 1, 5))
         with ida_star.stacks.borrowed() as stack, pytest.raises(TableFileDamagedError, match="contradicts"):
             stack.begin(roots, 0, int(roots.h[0]) - 2)
@@ -125,7 +127,9 @@ def test_upper_part_of_a_threshold_is_limited(monkeypatch: pytest.MonkeyPatch) -
     with database_for("555", "4x4", encoding="bits") as database:
         board = solvable_boards(S4, database.goal, 1, 5)[0]
         h = database.probe(board).maximum
-        ida_star = IdaStar(database_engine(S4, [Heuristic(database.lookup_tables, database.views())], pruning_fsm(8)))
+        ida_star = IdaStar(
+            database_engine(S4, [DatabaseSums(database.lookup_tables, database.views())], pruning_fsm(8))
+        )
         checkpoint = Checkpoint()
         checkpoint.finished = (Iteration(h + 12, 100, 40, 0.1), Iteration(h + 14, 60_000_000, 30_000_000, 1.0))
         divided = subtree_list.divide(ida_star.stacks, board, h + 16, checkpoint)

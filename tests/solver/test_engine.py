@@ -11,7 +11,7 @@ from pdb_query import Database
 from solver import Solver, replay
 from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.engine.wide_round_kernels import WideStages
 from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, find_duplicates, pruning_fsm
 from solver.textbook import ida_star as textbook_ida_star
@@ -21,7 +21,7 @@ from tests.solving import S3, S4, database_for, node_counts, share, solvable_boa
 
 def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
     goal = databases[0].goal
-    heuristics = [Heuristic(database.lookup_tables, database.views(goal)) for database in databases]
+    heuristics = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
     return IdaStar(database_engine(databases[0].size, heuristics, pruning_fsm(max_duplicate), **options))
 
 

@@ -12,7 +12,7 @@ from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
 from tests.solving import S3, S4, database_for, hard_board, node_counts, share, solvable_boards
@@ -29,7 +29,7 @@ def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def engine_for(database: Database, kind: str = VECTOR, batch: int = 64, max_duplicate: int = 12) -> Engine:
-    heuristics = [Heuristic(database.lookup_tables, database.views(database.goal))]
+    heuristics = [DatabaseSums(database.lookup_tables, database.views(database.goal))]
     return database_engine(database.size, heuristics, pruning_fsm(max_duplicate), rounds=(kind, SCALAR), batch=batch)
 
 

@@ -159,23 +159,6 @@ def test_a_star_with_databases_finds_the_distance(partition: str, encoding: Enco
     assert (n_reopened > 0) == (encoding == "bytes")
 
 
-def test_the_largest_of_several_databases_and_a_heuristic_counts() -> None:
-    goal = blank_last(S3)
-    distances = naive_distances(S3, goal)
-    with (
-        database_for("1,2,5/3,4,6/7,8", "3x3", encoding="bytes") as first,
-        database_for("1,2,3,4/5,6,7,8", "3x3", encoding="bits") as second,
-    ):
-        for board in list(distances)[5::15000]:
-            both = search_best_first(board, goal, S3, databases=[first, second], heuristic="manhattan")
-            assert both.h == max(
-                first.probe(board).maximum, second.probe(board).maximum, naive_manhattan(board, goal, S3)
-            )
-            check(both, distances[board])
-            one = search_best_first(board, goal, S3, databases=[second])
-            assert both.expanded <= one.expanded * 1.1
-
-
 @pytest.mark.parametrize("encoding", ["bytes", "bits"])
 def test_databases_serve_other_goals_and_larger_boards(encoding: Encoding) -> None:
     goal = blank_first(S4)

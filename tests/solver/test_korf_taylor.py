@@ -1,6 +1,5 @@
 """Last moves, corner tiles and both with linear conflicts: larger boards, known distances, and what each adds."""
 
-import math
 import random
 
 import numpy as np
@@ -12,7 +11,6 @@ from solver.heuristics import HEURISTICS, HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
 from solver.heuristics.last_move import endings
 from tests.naive.boards_and_tables import naive_moves
-from tests.naive.pruned_breadth_first_kernels import advance_plain
 from tests.solver.test_heuristics import NAIVE
 
 NAMES = ("manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor")
@@ -67,28 +65,6 @@ def test_no_value_exceeds_the_moves_of_a_walk_from_the_goal(size: BoardSize) -> 
                 assert all((n_moves - h) % 2 == 0 for h in row)
                 for consistent in MANHATTAN, LAST_MOVE, LINEAR_CONFLICT:
                     assert abs(row[consistent] - before[consistent]) == 1
-
-
-@pytest.mark.parametrize(("size", "blank"), [(BoardSize(2, 5), 9), (BoardSize(2, 5), 4), (BoardSize(5, 2), 7)], ids=str)
-def test_no_value_exceeds_the_distance_on_any_board_of_ten_cells(size: BoardSize, blank: int) -> None:
-    goal = (*range(1, blank + 1), 0, *range(blank + 1, 10))
-    boards = np.array([sum(tile << 4 * cell for cell, tile in enumerate(goal))], dtype=np.int64)
-    visited = np.zeros(math.factorial(10) // 8 + 1, dtype=np.uint8)
-    start = sum(sum(later < tile for later in goal[cell:]) * math.factorial(9 - cell) for cell, tile in enumerate(goal))
-    visited[start // 8] = 1 << start % 8
-    tables = heuristic_tables(NAMES, size, goal)
-    n_boards = depth = 0
-    while len(boards) > 0:
-        cells = (boards[:, None] >> 4 * np.arange(10) & 15).astype(np.uint8)
-        values = np.zeros((len(boards), len(NAMES)), dtype=np.uint16)
-        evaluate_many(tables, cells, values)
-        assert values.max() <= depth
-        assert np.all((values + depth) % 2 == 0)
-        n_boards += len(boards)
-        next_boards = np.empty(4 * len(boards), dtype=np.int64)
-        boards = next_boards[: advance_plain(size.width, size.height, boards, visited, next_boards)]
-        depth += 1
-    assert n_boards == math.factorial(10) // 2
 
 
 @pytest.mark.parametrize("name", ["korf100", "classic", "hardest80"])

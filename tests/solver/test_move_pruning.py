@@ -2,7 +2,6 @@
 
 import itertools
 import math
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -207,16 +206,6 @@ def test_fsm_is_minimal(max_length: int) -> None:
 def starts(size: str) -> list[tuple[BoardSize, int]]:
     board_size = parse_size(size)
     return [(board_size, cell) for cell in range(board_size.n_cells)]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
-def test_plain_search_counts_the_boards_that_the_naive_one_finds(size: str) -> None:
-    for board_size, cell in starts(size):
-        tiles = list(range(1, board_size.n_cells))
-        naive_depths = naive.naive_distances(board_size, (*tiles[:cell], 0, *tiles[cell:])).values()
-        naive_counts = Counter(naive_depths)
-        assert plain_depth_counts(board_size, cell) == [naive_counts[depth] for depth in range(len(naive_counts))]
 
 
 @pytest.mark.tiny

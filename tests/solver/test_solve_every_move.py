@@ -5,7 +5,7 @@ import pytest
 from pdb_core.puzzle import blank_last, parse_size, random_boards
 from pdb_query import Database, open_database
 from solver import GraphSolver, Solver
-from solver.engine.unit_tables import Heuristic
+from solver.engine.unit_tables import DatabaseSums
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
@@ -80,6 +80,6 @@ def test_reflection_of_a_pattern_that_is_its_own_is_not_asked() -> None:
     with every_move("1,2,3,4,7", "3x3") as database:
         values = database.probe_batch(random_boards(S3, blank_last(S3), 200, seed=3)).values
         assert (values[:, 0] == values[:, 1]).all()
-        assert len(Heuristic(database.lookup_tables, database.views()).sums()) == 1
+        assert len(DatabaseSums(database.lookup_tables, database.views()).sums()) == 1
     with every_move("1,2,3", "3x3") as database:
-        assert len(Heuristic(database.lookup_tables, database.views()).sums()) == 2
+        assert len(DatabaseSums(database.lookup_tables, database.views()).sums()) == 2

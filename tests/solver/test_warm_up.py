@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from pdb_core.errors import ClusterError, TableFileDamagedError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import blank_last
 from pdb_query import Database, open_database
-from solver import GraphSolver, Limits, Solver
+from solver import Limits, Solver
 from solver.engine.frontier import FrontierWork
 from tests.solving import S4
 from tests.tables import table_file
@@ -65,25 +64,6 @@ def test_constructor_reports_a_table_that_leads_nowhere(
     monkeypatch.setattr(FrontierWork, "search", ends_after(FrontierWork.search, _MOST_SLICES))
     with open_database(damaged) as database, pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
         Solver(database, **options)
-
-
-@pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "greedy"])
-def test_graph_solver_is_made_within_the_limit(damaged: Path, search: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    generated = []
-    real = GraphSolver.solve
-
-    def noting(self: GraphSolver, board: Any, *, limits: Limits | None = None, **options: Any) -> Any:
-        # Without a limit some of these searches fill the memory.
-        assert limits is not None
-        solution = real(self, board, limits=limits, **options)
-        generated.append(solution.generated)
-        return solution
-
-    monkeypatch.setattr(GraphSolver, "solve", noting)
-    # Some of these tables contradict the solution.
-    with open_database(damaged) as database, suppress(TableFileDamagedError):
-        GraphSolver(S4, blank_last(S4), search=search, databases=[database], memory_limit_bytes=50_000_000)
-    assert all(n <= 1_004 for n in generated)
 
 
 def test_worker_of_a_cluster_refuses_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
