@@ -1,4 +1,4 @@
-"""Which tables answer for a board: those of --db, or the standard ones of its size."""
+"""Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
 import threading
 import time
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
     from pdb_query import Database, Instance
 
-# How often to look whether another process has built the standard table.
+# Seconds between two checks whether another process has built the standard table.
 _POLL_S = 0.2
 
 
 class OpenDatabases:
-    """The databases of --db, or the standard one of each board size, opened when a board asks for it. Thread-safe."""
+    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe."""
 
     def __init__(self, paths: list[Path] | None, load: str, *, verify: bool = False) -> None:
-        """With `verify` tables are compared with their digests when they are opened."""
+        """Prepare for `paths`; with `verify`, files are compared with their digests when they are opened."""
         self._paths, self._load, self._verify = paths or [], load, verify
         self._given: tuple[Database, ...] = ()
         self._standard: dict[tuple[BoardSize, int], Database] = {}
@@ -31,7 +31,7 @@ class OpenDatabases:
             database = open_file(path, self._load, verify=self._verify)
             if self._given:
                 database.check_size(self._given[0].size)
-                database.views(self._given[0].goal)  # raises where it cannot serve that goal
+                database.views(self._given[0].goal)  # raises `GoalError` if it cannot serve that goal
             self._given += (database,)
         return self
 
@@ -40,7 +40,7 @@ class OpenDatabases:
             database.close()
 
     def goal_of(self, instance: "Instance", goal: str | None) -> "Board":
-        """The goal of a board: its own, else that of --goal, else that of the tables of --db, else blank-last.
+        """Return the goal of a board: the first of its own, that of --goal, that of the tables of --db, and blank-last.
 
         Raises `GoalError`.
         """
@@ -54,12 +54,13 @@ class OpenDatabases:
         return blank_last(instance.size)
 
     def digests(self) -> list[str] | str:
-        """Which tables these are: the digests of the headers of --db, or `standard`."""
+        """Return the digests of the headers of --db, or `standard`."""
         return [database.header.digest() for database in self._given] or "standard"
 
     def databases_for(self, size: "BoardSize", goal: "Board") -> "tuple[Database, ...]":
-        """The tables for boards of that size and goal. Raises `TableMismatchError`, `InputError` where
-        boards are too large for tables, and what a build raises.
+        """Return the tables for boards of a size and goal.
+
+        Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
         """
         from pdb_core.puzzle import check_table_size
 
@@ -90,15 +91,15 @@ def open_file(path: Path, load: str, *, verify: bool) -> "Database":
 
 
 def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:
-    """Return the function that shows how much of a table file is compared with its digests."""
+    """Return a function that shows how much of a table file has been compared with its digests."""
     return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %")
 
 
 def standard_table(size: "BoardSize", goal: "Board") -> Path:
-    """The table file that is used where none is named, in the user's cache folder; built there the first time.
+    """Return the table file for commands without --db, in the user's cache folder; build it the first time.
 
-    The default for 4x4 is 663, for 5x5 6666, for 3x3 the complete table, for others a partition that builds quickly.
-    Raises what a build raises; where the folder cannot be written, what to do about that.
+    It is 663 for 4x4, 6666 for 5x5, the complete table for 3x3, and for other sizes a partition that builds quickly.
+    Raises the errors of a build.
     """
     from pdb_build import build_database, plan_build
     from pdb_core.errors import BuildRunningError, DiskFullError, OutputError, TableFileError
@@ -129,7 +130,7 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             try:
-                # What is left of an earlier build of a file that nobody has asked for is nobody's.
+                # Discard what an interrupted build left.
                 build_database(plan_build(size, goal, partition, path), fresh=True)
             except BuildRunningError:
                 time.sleep(_POLL_S)
@@ -139,5 +140,5 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}; {instead}") from error
     except (OutputError, DiskFullError) as error:
-        # The advice is that of pdb build: the command at hand has no --out for it.
+        # The advice of `pdb build` names --out, which this command does not have.
         raise type(error)(f"{str(error).split(';')[0]}; {instead}") from error

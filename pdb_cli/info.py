@@ -1,4 +1,4 @@
-"""`pdb info`: what a table file holds."""
+"""`pdb info`: description of table files."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

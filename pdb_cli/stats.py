@@ -1,4 +1,4 @@
-"""`pdb stats`: how strong a database is."""
+"""`pdb stats`: histograms of tables and mean lower bounds over random boards."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,9 +35,7 @@ def stats(
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Histogram, mean and maximum of each table, and the mean lower bound over random boards with its standard
-    error.
-    """
+    """Show the histogram, mean and maximum of each table, and the mean lower bound over random boards."""
     check_plot(plot)
     prepare()
     from pdb_query import open_database

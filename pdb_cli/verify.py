@@ -1,4 +1,4 @@
-"""`pdb verify`: whether a table file holds what it says, and whether what it says is true."""
+"""`pdb verify`: comparison of table files with their digests, and proofs of their distances."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -30,7 +30,7 @@ def verify(
     threads: ThreadsOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Check table files against their digests; with --deep, prove every entry. Says what was checked."""
+    """Compare table files with their digests; with --deep, prove every entry. Print what was checked."""
     prepare()
     write_records((_verify_file(path, deep, threads) for path in files), output, columns=_COLUMNS, text=_text)
 

@@ -12,6 +12,11 @@ Both ranks are sums of two table entries, with no loop:
   upper half, with the number of cells occupied in the lower half, the other.
 - A Lehmer digit of an early position depends on the labels before it alone, one of a late position on the labels after
   it alone; so the first labels give one summand, the last labels the other.
+
+`ranking_kernels` ranks one pattern by these tables. `lookup_kernels.byte_address`, `descent_kernels` and the engine's
+`unit_kernels.unit_address` do the same with the tables of many patterns in flat arrays. Kernels of the engine on
+vectors (`rank_of_digits`) compute arrangement ranks from Lehmer digits, which need no lookups.
+tests/solver/test_index_functions.py compares all of them.
 """
 
 import math

@@ -266,6 +266,8 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
         raise ValueError(f"{shorten(repr(name), 60)} is not the name of a partition")
     if content["partitions"] is None:
         return Partition(name, patterns, size, cost)
+    if content["encoding"] != "bits":
+        raise ValueError("a catalogue is stored in bits only")
     partitions = tuple(_naturals(indices) for indices in content["partitions"])
     if not all(indices and sorted(set(indices)) == list(indices) for indices in partitions):
         raise ValueError("the indices of a partition's patterns do not ascend")
@@ -304,7 +306,7 @@ def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> Pa
 
 
 def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
-    """Raise `ValueError` if a table in bits cannot have `n_bytes`, `MemoryLimitError` if its blocks do not fit.
+    """Check the size of a table in bits: raise `ValueError` if no table has it, `MemoryLimitError` if it is too large.
 
     Blocks are counted one by one, and a large board has many.
     """

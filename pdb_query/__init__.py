@@ -1,4 +1,4 @@
-"""How tables are asked: open a file, look boards up, by themselves or many at a time; and the instance sets."""
+"""Table files and instance sets: open a file, look up single boards or many at a time."""
 
 from pdb_query.database import BatchProbe, Database, Probe, open_database
 from pdb_query.instances import Instance, instance_sets, read_instances

@@ -1,4 +1,4 @@
-"""A database: the tables of one partition or of a catalogue of them, and what they say of a board."""
+"""Database of pattern tables: opening, lookups of boards, verification."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -19,9 +19,8 @@ from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
-from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, sum_views
+from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, probe_boards, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
-from pdb_query.probe import probe_boards
 from pdb_query.table_file import LoadMode, TableFile, load_table_file
 
 Default = TypeVar("Default")
@@ -32,11 +31,11 @@ _VERIFY_BYTES = 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Probe:
-    """What a database says of one board.
+    """Distances and lower bounds of one board.
 
-    values   for each symmetry, the database's own first and then the reflected ones, the distance of each pattern
-    sums     for each symmetry, the sum over the patterns of each partition; where every move counts, the largest of the
-             patterns
+    values   for each symmetry, first the identity and then the reflections, the distance of each pattern
+    sums     for each symmetry, the sum over the patterns of each partition; if every move counts, the largest distance
+             instead of the sum
     maximum  the largest sum: the lower bound on the length of a solution
     """
 
@@ -47,13 +46,12 @@ class Probe:
 
 @dataclass(frozen=True)
 class BatchProbe:
-    """What a database says of m boards.
+    """Distances and lower bounds of m boards.
 
-    values   uint8[m, s, p]  the distance of each pattern in each symmetry; the database's own first
-    sums     int16[m, s * q] the sums of the q partitions in the first symmetry, then in the others; where every move
-                             counts, the largest of the patterns
-    maximum  int16[m]        the largest sum; -1 where a board cannot be solved, and what it holds elsewhere means
-             nothing
+    values   uint8[m, s, p]   the distance of each pattern in each symmetry, first the identity
+    sums     int16[m, s * q]  the sums of the q partitions in the first symmetry, then in the others; if every move
+                              counts, the largest distances instead of the sums
+    maximum  int16[m]         the largest sum; -1 if the board cannot be solved, and its other values are meaningless
     """
 
     values: npt.NDArray[np.uint8]
@@ -62,9 +60,10 @@ class BatchProbe:
 
 
 class Database:
-    """The tables of one partition or catalogue, read-only.
+    """Database of the tables of one partition or catalogue, read-only.
 
-    Any number of threads may ask at the same time; lookups release the GIL. Use it as a context manager, or `close` it.
+    Any number of threads may look up at the same time; lookups release the GIL. Use it as a context manager, or `close`
+    it.
 
     >>> with open_database("data/8.h5") as database:
     ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).maximum
@@ -98,7 +97,7 @@ class Database:
         return f"<Database {self.header.partition.name} {self.size} {self.path}>"
 
     def close(self) -> None:
-        """Let go of the tables; arrays that were handed out stay valid. Asking afterwards raises `ValueError`."""
+        """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `ValueError`."""
         self._file = None
         self._tables = None
 
@@ -112,30 +111,30 @@ class Database:
 
     @property
     def encoding(self) -> Encoding:
-        """How distances are written: `bytes` or `bits`, see `pdb_core.encoding`."""
+        """Encoding of the distances: `bytes` or `bits`, see `pdb_core.encoding`."""
         return self.header.encoding
 
     @property
     def cost(self) -> Cost:
-        """Which moves the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
+        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
         return self.header.cost
 
     @property
     def lookup_tables(self) -> LookupTables:
-        """The tables as kernels take them. Raises `ValueError` where the database is closed."""
+        """Tables in the form that kernels read. Raises `ValueError` if the database is closed."""
         if self._tables is None:
             raise ValueError(f"the database {self.path} is closed")
         return self._tables
 
     def mappings(self, goal: Board | None = None) -> tuple[BoardMapping, ...]:
-        """Every way to read a board with `goal` (the database's own by default) as one of this database.
+        """Return all symmetries that map boards with `goal` (by default the database's own) to boards of this database.
 
-        Raises `GoalError` where the tables cannot serve that goal.
+        Raises `GoalError` if there is none.
         """
         return mappings_between(self.goal if goal is None else goal, self.goal, self.size)
 
     def views(self, goal: Board | None = None, *, reflects: bool = True) -> SumViews:
-        """The same as kernels take it; of the first way alone where `reflects` is False. Raises `GoalError`."""
+        """Return `mappings` in the form for kernels; if `reflects` is False, only the first. Raises `GoalError`."""
         return self._views_of(self.goal if goal is None else goal, reflects)
 
     def _make_views(self, goal: Board, reflects: bool) -> SumViews:
@@ -143,7 +142,7 @@ class Database:
         return sum_views(self.size, self.goal, self.header.partition, mappings, self.header.uses)
 
     def check_size(self, size: BoardSize) -> None:
-        """Raise `TableMismatchError` where the tables are not for boards of that size."""
+        """Raise `TableMismatchError` if the tables are for boards of another size."""
         if size != self.size:
             raise TableMismatchError(
                 f"{self.path} holds tables for {self.size} boards, this board is {size}; "
@@ -151,11 +150,11 @@ class Database:
             )
 
     def table(self, index: int) -> npt.NDArray[np.uint8]:
-        """The table of the pattern at `index` in the partition: uint8[n_bytes], read-only, no copy.
+        """Return the table of the pattern at `index` in the partition: uint8[n_bytes], read-only, not copied.
 
-        In bytes, entry `PatternIndex.rank(cells)` holds the distance; in bits, docs/format.md says which bit stands for
-        a state. A pattern that uses the table of another has that one, in which its own tiles are to be looked up at
-        `table_cells`. Raises `IndexError`, and `ValueError` where the database is closed.
+        In bytes, entry `PatternIndex.rank(cells)` is the distance; for bits see docs/format.md. If the pattern uses the
+        table of another, that table is returned: rank `table_cells` in it. Raises `IndexError`, and `ValueError` if the
+        database is closed.
         """
         entry = self.header.patterns[index]
         tables = self.lookup_tables
@@ -163,13 +162,13 @@ class Database:
         return tables.memory[start : start + entry.n_bytes]
 
     def index(self, index: int) -> PatternIndex:
-        """The index function of the pattern at `index`: `rank` and `unrank`. Raises `IndexError`."""
+        """Return the index function of the pattern at `index`: `rank` and `unrank`. Raises `IndexError`."""
         return PatternIndex(self.size, self.header.patterns[index].pattern.n_tiles)
 
     def table_cells(self, index: int, cells: Sequence[int]) -> tuple[int, ...]:
-        """What to rank to find the pattern at `index`, its tiles (ascending) on `cells`, in the table it uses.
+        """Return the cells to rank for the pattern at `index` with its tiles (ascending) on `cells`.
 
-        The cells themselves, unless that is the table of another pattern. Raises `IndexError`.
+        These are other cells only if the pattern uses the table of another. Raises `IndexError`.
         """
         entry = self.header.patterns[index]
         if entry.use is None:
@@ -178,10 +177,10 @@ class Database:
         return tuple(entry.use.cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
     def probe(self, board: Sequence[int], goal: Board | None = None) -> Probe:
-        """What the tables say of one board.
+        """Look up one board.
 
-        Raises `BoardError` where it is no board of this size, `UnsolvableError` where it cannot be solved, `GoalError`
-        where the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
+        Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError` if
+        the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
         """
         checked = check_board(board, self.size)
         wanted = self.goal if goal is None else goal
@@ -198,31 +197,31 @@ class Database:
         )
 
     def get(self, board: Sequence[int], default: Default, goal: Board | None = None) -> Probe | Default:
-        """Like `probe`, but `default` where it would raise `BoardError` or `UnsolvableError`."""
+        """Look up one board, or return `default` instead of raising `BoardError` or `UnsolvableError`."""
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
             return default
 
     def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True) -> BatchProbe:
-        """What the tables say of many boards, an array of shape (m, n_cells) of integers.
+        """Look up many boards, an array of shape (m, n_cells) of integers.
 
-        Raises `BoardError` for the first row that is no board, unless `strict` is False: the `maximum` of such rows is
-        then -2. Raises `GoalError` where the tables cannot serve `goal`. Boards that cannot be solved are no error:
-        their `maximum` is -1. Raises `TableFileDamagedError` if the tables have no distance for a solvable board.
+        Raises `BoardError` for the first row that is not a board, unless `strict` is False: then the `maximum` of such
+        rows is -2. The `maximum` of boards that cannot be solved is -1. Raises `GoalError` if the tables cannot serve
+        `goal`, `TableFileDamagedError` if they have no distance for a solvable board.
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
         bad = np.flatnonzero(verdicts < 0)
         if len(bad):
             rows = rows.copy()
-            rows[bad] = self.goal  # any board: the kernel must not be given others
+            rows[bad] = self.goal  # any board, because kernels do not check boards
         values = np.empty((len(rows), *views.view_of_unit.shape), dtype=np.uint8)
         n_sums = views.n_sums * len(views.is_in_sum)
         masks, labels = np.empty((2, *values.shape), dtype=np.int64)
         probe_boards(rows, tables, views, masks, labels, values)
         sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
-        # Where every move counts, patterns share moves: their distances may not be added up.
+        # If every move counts, patterns share moves, so their distances may not be added up.
         damaged = add_up(values, views.is_in_sum, verdicts, int(self.cost == "every-move"), sums, maximum)
         if damaged >= 0:
             raise TableFileDamagedError(
@@ -234,10 +233,10 @@ class Database:
     def check_boards(
         self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
-        """Return boards, an array of shape (m, n_cells) of integers, as uint8, and for each whether it can be solved:
-        int8[m], 1 or 0; -1 for a row that is no board.
+        """Return boards, an array of shape (m, n_cells) of integers, as uint8, and a verdict on each as int8[m].
 
-        Raises `BoardError` for the first row that is no board, unless `strict` is False.
+        A verdict is 1 for solvable, 0 for unsolvable, -1 if the row is not a board. Raises `BoardError` for the first
+        row that is not a board, unless `strict` is False.
         """
         rows = board_rows(boards, self.size)
         goal_places, dark_cells = _parity_of(self.goal if goal is None else goal, self.size)
@@ -288,27 +287,25 @@ class Database:
 
 @lru_cache(maxsize=64)
 def _parity_of(goal: Board, size: BoardSize) -> tuple[Int64s, int]:
-    """What tells which boards lead to a goal: the cell of each tile, and the dark cells as a mask."""
+    """Return the cell of each tile in a goal, and the mask of the dark cells. They give the parity of a board."""
     return np.argsort(np.array(goal, dtype=np.int64)), sum(1 << at for at in range(size.n_cells) if size.is_dark(at))
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
-    """Boards as uint8[m, n_cells]; a number that is on no board becomes 255. Raises `BoardError`."""
+    """Return boards as uint8[m, n_cells]; numbers that are on no board become 255. Raises `BoardError`."""
     given = np.asarray(boards)
     if given.ndim != 2 or given.shape[1] != size.n_cells:
         raise BoardError(f"boards must be an array of shape (m, {size.n_cells}), not {given.shape}")
     if given.dtype.kind not in "iu":
         raise BoardError(f"boards must be integers, not {given.dtype}")
     if given.dtype != np.uint8:
-        # A number that a byte cannot hold must not be taken for another one: 255 is on no board.
+        # A conversion to bytes would turn 256 into 0. No board has 255.
         given = np.where((given >= 0) & (given < 255), given, 255)
     return np.ascontiguousarray(given, dtype=np.uint8)
 
 
 def _counts(piece: npt.NDArray[np.uint8], encoding: Encoding) -> Int64s:
-    """Return what a piece of a table adds to its counts: of bits the number of ones, int64[1], else the number of each
-    byte, int64[256].
-    """
+    """Count the ones of a piece of a table in bits, int64[1], or each value of a piece in bytes, int64[256]."""
     if encoding == "bits":
         n_whole = len(piece) // 8 * 8
         words, rest = piece[:n_whole].view(np.uint64), piece[n_whole:]
@@ -321,7 +318,7 @@ def _counts(piece: npt.NDArray[np.uint8], encoding: Encoding) -> Int64s:
 
 
 def _expected_counts(entry: PatternHeader, encoding: Encoding) -> Int64s:
-    """Return the counts of a table that has the histogram of its header."""
+    """Return the counts that follow from the histogram in the header."""
     if encoding == "bits":
         return np.array([sum(n for distance, n in enumerate(entry.histogram) if distance & 2)], dtype=np.int64)
     expected = np.zeros(256, dtype=np.int64)
@@ -339,11 +336,12 @@ def open_database(
 ) -> Database:
     """Open a table file.
 
-    `load` is `map` (shared, opens in milliseconds), `copy` (into memory) or `huge` (into memory of huge pages: the
-    fastest lookups). With `verify` every table is read and compared with its digest, as `Database.verify` does, which
-    calls `progress`. Without it a table whose bytes were changed opens, and gives wrong distances.
+    `load` is `map` (shared, opens in milliseconds), `copy` (into memory) or `huge` (into huge pages: the fastest
+    lookups). With `verify` all bytes are read and compared with their digests, as `Database.verify` does, which calls
+    `progress`. Without it a table whose bytes were changed opens, and lookups in it give wrong distances.
 
-    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`.
+    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`, and
+    `TableFileError` or `MemoryLimitError` if the file cannot be read.
     """
     database = Database(load_table_file(Path(path), load))
     if verify:

@@ -1,6 +1,6 @@
-"""The numbers that `descent_kernels` reads beside the tables: sets of moves, records of moves and of patterns.
+"""Numbers that `descent_kernels` reads in addition to the tables: sets of moves, records of moves and of patterns.
 
-All are in one array, because numba spends compile time on each array that a kernel gets.
+All are in one array, because numba spends compile time on each array argument of a kernel.
 
 A move is a cell and a direction: the tile on that cell goes to the next cell in that direction. A set of moves is one
 word of 64 bits for boards of up to 16 cells, 2 words for up to 32 cells, 4 words beyond. Direction d of cell c is bit
@@ -34,7 +34,7 @@ HEADER_FIELDS = 16
 MOVE_FIELDS = 16
 SOURCE, TARGET, BOTH_CELLS, CELLS_BELOW, CELLS_BETWEEN, IS_RAISED, REVERSE_WORD, REVERSE_BIT, KEPT = range(9)
 
-# Fields of the record of a pattern: where its parts start in arrays of `LookupTables`, and its sizes. LOW_START,
+# Fields of the record of a pattern: the starts of its parts in arrays of `LookupTables`, and its sizes. LOW_START,
 # HIGH_START and BLOCK_START are indices of `set_ranks`, PREFIX_START and SUFFIX_START of `order_ranks`.
 # GOAL_MASK is the cell set of the goal, or the blank's cell if every move counts.
 RECORD_FIELDS = 16

@@ -1,6 +1,6 @@
-"""Kernels that find distances in tables of bits, by descents to the goal.
+"""Kernels that find distances in tables in bits, by descents to the goal.
 
-A table of bits holds bit 1 of each distance, and the parity of a distance is known. So each distance is known modulo 4.
+A table in bits holds bit 1 of each distance, and the parity of a distance is known. So each distance is known modulo 4.
 The distances of neighbours differ by 1. A descent starts at the state of a unit, and goes to a neighbour that is one
 move nearer to the goal, until it is there. The number of moves is the distance.
 
@@ -102,7 +102,7 @@ def probe_bits(
     boards: Any, unit_maps: Any, memory: Any, numbers: Any, set_ranks: Any, order_ranks: Any, region_numbers: Any,
     descents: Any, memo: Any, masks: Any, labels: Any, values: Any,
 ) -> None:  # fmt: skip
-    """Find the distances of all units of all boards in tables of bits.
+    """Find the distances of all units of all boards in tables in bits.
 
     boards    uint8[m * n_cells]     valid boards
     numbers   int64                  `LookupTables.descent`; others by these names: see there and `SumViews`
@@ -312,7 +312,7 @@ def make_moves(descents: Any, n_descents: int, numbers: Any) -> None:
             mask ^= numbers[_at(move + BOTH_CELLS)]
         descents[_at(other + MASK)], descents[_at(other + LABELS)] = mask, labels
         descents[_at(at + BLANK_CELL)] = source
-        # Step 3. What is known of the moves.
+        # Step 3. The sets of moves that lead toward the goal, and that have failed.
         row = numbers[_at(record + TOWARD_START)] + label * n_cells * n_words
         for word in range(n_words):
             before = state + MOVE_WORDS + word * WORD_FIELDS
@@ -342,7 +342,7 @@ def rank_sets(descents: Any, n_descents: int, numbers: Any, set_ranks: Any, regi
             continue
         record = descents[_at(at + RECORD)]
         mask = descents[_at(at + (descents[_at(at + CURRENT)] ^ OTHER_STATE) + MASK)]
-        # As in `address_kernels`, with all that depends on the pattern in one record.
+        # As `lookup_kernels.rank_set`, with all numbers of a pattern in one record: fewer arrays, one cache line.
         below = mask & low_mask
         above = (popcount(below) << high_bits) | (mask >> low_bits)
         cell_set = np.int64(set_ranks[_at(numbers[_at(record + LOW_START)] + below)])
@@ -372,7 +372,7 @@ def find_neighbours(
         record = descents[_at(at + RECORD)]
         other = at + (descents[_at(at + CURRENT)] ^ OTHER_STATE)
         mask, labels = descents[_at(other + MASK)], descents[_at(other + LABELS)]
-        # Step 1. The address, as in `address_kernels`.
+        # Step 1. The address. The order is that of `lookup_kernels.rank_order`, see `rank_sets`.
         cell_set = descents[_at(at + CELL_SET)]
         region_row = numbers[_at(record + REGION_NUMBER_START)] + cell_set * n_cells
         region_number: Any = np.int64(region_numbers[_at(region_row + descents[_at(at + BLANK_CELL)])])

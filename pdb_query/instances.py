@@ -1,4 +1,4 @@
-"""Instance sets: boards to query and to solve, by name, from a file, or from standard input."""
+"""Instance sets: boards to query and to solve, from a named set, a file, or standard input."""
 
 import csv
 import difflib
@@ -13,7 +13,7 @@ from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, parse_board, parse_goal
 
-# In a wheel the sets lie beside this file; in a checkout they are data/instances.
+# In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
 _MAX_LINE = 10_000
 _COLUMNS = ("id", "goal", "optimal_length", "board")
@@ -22,7 +22,7 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class Instance:
-    """A board to solve. `goal` is as written in the file, a name or a board; None where the file says nothing."""
+    """Board to solve. `goal` is the text in the file, a name or a board; None if the file has none."""
 
     id: str
     board: Board
@@ -33,7 +33,7 @@ class Instance:
 
 @lru_cache(maxsize=1)
 def instance_sets() -> dict[str, Path]:
-    """The named sets and their files."""
+    """Return the named sets and their files."""
     for place in _PLACES:
         if place.is_dir():
             return {path.stem: path for path in sorted(place.glob("*.csv"))}
@@ -41,14 +41,14 @@ def instance_sets() -> dict[str, Path]:
 
 
 def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None = None) -> Iterator[Instance]:
-    """Boards of a set by name, of a file by its path, or of standard input (`-`), one by one as they are read.
+    """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
 
-    The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`, others being
-    ignored), or plain lines of one board each. Blank lines and lines that start with `#` are passed over. `size` is
-    that of boards which do not tell their own, as in `parse_board`.
+    The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`; others are ignored),
+    or plain lines of one board each. Empty lines and lines that start with `#` are skipped. `size` is the size of
+    boards that are written as one row, as in `parse_board`.
 
-    Raises `InstanceError` where there is no such set or file, or it cannot be read, `BoardError` for a line that holds
-    no board, `GoalError` for one whose goal is none; all name the file and the line.
+    Raises `InstanceError` if there is no such set or file, or it cannot be read, `BoardError` for a line without a
+    board, `GoalError` for an invalid goal. All name the file and the line.
     """
     if source == STANDARD_INPUT:
         lines = stdin or sys.stdin
@@ -59,7 +59,7 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
     path = instance_sets().get(source) or Path(source)
     shown = shorten(source)
     try:
-        # A strict decoder fails a buffer ahead of the line; escaped bytes are refused where they stand.
+        # A strict decoder fails a buffer ahead of the line; escaped bytes are refused in their own line.
         with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as file:
             yield from _parse(file, as_typed(str(path)) if path == Path(source) else source, size)
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instanc
 
 
 def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
-    """Lines that hold something, with their numbers."""
+    """Yield the lines that are neither empty nor comments, with their numbers."""
     number = 0
     try:
         while line := lines.readline(_MAX_LINE + 2):  # the longest line, its end, and one more to notice
@@ -113,7 +113,7 @@ def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
             if text and not text.startswith("#"):
                 yield number, text
     except UnicodeDecodeError:
-        # From a strict decoder, which reads ahead: all that is known is that the lines so far were sound.
+        # From a strict decoder, which reads ahead: only the lines so far are known to be valid.
         raise InstanceError(
             f"{name} is not text in UTF-8, on line {number + 1} or after it; name a text file of boards"
         ) from None
@@ -122,12 +122,12 @@ def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_unicode(line: str) -> bool:
-    """Whether `line` holds no bytes that could not be decoded."""
+    """Return whether all bytes of a line could be decoded."""
     return line.isascii() or not any("\ud800" <= character <= "\udfff" for character in line)
 
 
 def _parse_header(line: str, where: str) -> list[str] | None:
-    """The names of the columns where `line` is a header, None where it is not: then it should be a board."""
+    """Return the names of the columns, or None if `line` is not a header."""
     try:
         columns = [field.strip().lower() for field in next(iter(csv.reader([line], strict=True)))]
     except (csv.Error, StopIteration):

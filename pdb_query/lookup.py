@@ -1,11 +1,11 @@
-"""The tables of a database, made ready for kernels: everything a lookup reads, in a few flat arrays.
+"""Lookups of boards in the tables of a database: the flat arrays that kernels read, and the calls of the kernels.
 
-A *sum* is the heuristic of one partition seen through one symmetry: the database's own sum, or the reflected one; where
-every move counts, it is the largest of the patterns' distances, which may not be added up. A
-*unit* is one pattern of one sum; it is what holds a cell set and packed labels while a search moves tiles about.
+A *sum* is the heuristic of one partition through one symmetry of the board. If every move counts, it is the largest of
+the patterns' distances, which may not be added up. A *unit* is one pattern of one sum: during a search it has a cell
+set and packed labels.
 
-A *view* is one way that cells are mapped in a sum. A sum has one view, and one more for each symmetry by which patterns
-use the tables of others (`sharing`).
+A *view* is a map of the board's cells in a sum. A sum has one view, and one more for each symmetry by which its
+patterns use the tables of others (`shared_tables`).
 """
 
 import math
@@ -17,40 +17,45 @@ import numpy.typing as npt
 
 from pdb_core.encoding import Encoding, block_bytes
 from pdb_core.layout import OCCUPIED, grid_masks, pattern_blocks
-from pdb_core.pattern import Partition
+from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.shared_tables import TableUse, own_tables, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
 from pdb_query import descent
 from pdb_query.descent import HEADER_FIELDS, RECORD_FIELDS, move_records, moves_toward_goal, n_words_of
+from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
+from pdb_query.lookup_kernels import place_all_units, probe_bytes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Int64s = npt.NDArray[np.int64]
 _NO_INT64S: Int64s = np.empty(0, dtype=np.int64)
+# A larger memo of descents does not fit in the processor's caches.
+_MOST_MEMO_ENTRIES = 1 << 17
 
 
 class LookupTables(NamedTuple):
-    """The tables of one partition and what ranks their entries. A pattern that uses the table of another has all that
-    the other has.
+    """Tables of one partition, and the arrays that rank their entries.
+
+    A pattern that uses the table of another has the same values as the other.
 
     memory        uint8[...]     read-only; holds all tables
-    table_start   int64[p]       where each pattern's table starts in `memory`
-    low_start, high_start, prefix_start, suffix_start   int64[p]: where each pattern's part starts in the arrays below
+    table_start   int64[p]       start of each pattern's table in `memory`
+    low_start, high_start, prefix_start, suffix_start   int64[p]: start of each pattern's part in the arrays below
     label_bits, prefix_bits, n_suffixes, n_orders       int64[p]
     low, high     int32          cell-set ranks, see `ranking.CellSetRanks`
     prefix, suffix  uint16       arrangement ranks, see `ranking.ArrangementRanks`
     low_bits, high_bits          cells in the lower and the upper half of a mask
     goal          uint8[n_cells] the goal of the tables
-    dark_cells    mask of the cells of one colour of the chess board
-    n_dark        int64[p]       the tiles of each pattern that are on dark cells in the goal
+    dark_cells    mask of the cells of one colour of a chessboard
+    n_dark        int64[p]       number of tiles of each pattern that are on dark cells in the goal
 
-    For tables of bits, else empty or 0:
+    For tables in bits; otherwise empty or 0:
     is_bits       1
-    counts_every_move  1 where the blank's moves count, too: each free cell is a region of its own
-    block_start, region_start  int64[p]: where each pattern's part starts in the next two
+    counts_every_move  1 if the blank's moves count: then each free cell is a region
+    block_start, region_start  int64[p]: start of each pattern's part in the next two
     first_block   int32          see `layout.Blocks`
-    region_numbers  uint8        the same, flat, and 15 bytes more
+    region_numbers  uint8        see `layout.Blocks`; flat, and 15 more bytes
     set_ranks     int32          `low`, `high` and `first_block`, which are parts of it
     order_ranks   uint16         `prefix` and `suffix`, which are parts of it
     descent       int64          see `descent`
@@ -87,19 +92,20 @@ class LookupTables(NamedTuple):
 
 
 class SumViews(NamedTuple):
-    """Where the tiles of a board are to be found in each sum. Sum s begins with view s; views beyond the sums are those
-    of patterns that use the tables of others.
+    """Maps from the cells and tiles of a given board to those of each view.
 
-    cell_maps      int64[v, n_cells]  the cell of a view's board that each cell of the given board becomes
-    given_cells    int64[v, n_cells]  the other way: the cell of the given board for each one of a view's board
-    tile_patterns  int64[v, n_cells]  the pattern that each tile of the given board belongs to there; -1 for the blank,
-                   and for tiles that the sum looks at in another view
-    tile_labels    int64[v, n_cells]  its label within the table's pattern; -1 likewise
-    sum_of_view    int64[v]
-    view_of_unit   int64[s, p]        the view that each pattern of each sum has its tiles in. Of a catalogue, s counts
-                   the symmetries, and p the patterns of all partitions
-    unit_maps      int64[s * p * 2 * n_cells]  for each unit the row of its view in `given_cells`, then the label that
-                   each tile of the given board has in it; -1 for none
+    Sum s begins with view s; views beyond the sums are those of patterns that use the tables of others.
+
+    cell_maps      int64[v, n_cells]  the cell of the view for each cell of the given board
+    given_cells    int64[v, n_cells]  the inverse: the cell of the given board for each cell of the view
+    tile_patterns  int64[v, n_cells]  the pattern of each tile of the given board; -1 for the blank, and for tiles whose
+                   pattern has another view
+    tile_labels    int64[v, n_cells]  the label of each tile within the table's pattern; -1 likewise
+    sum_of_view    int64[v]           the sum of each view
+    view_of_unit   int64[s, p]        the view of each pattern of each sum. For a catalogue, s counts the symmetries,
+                   and p the patterns of all partitions
+    unit_maps      int64[s * p * 2 * n_cells]  for each unit the row of its view in `given_cells`, then the label of
+                   each tile of the given board; -1 for none
     is_in_sum      bool[q, p]         whether a pattern belongs to a partition
     """
 
@@ -117,7 +123,7 @@ class SumViews(NamedTuple):
         return len(self.view_of_unit)
 
     def labels_of_tiles(self) -> Int64s:
-        """int64[s, p, n_cells]: the label of each tile of the given board in each unit, -1 for none."""
+        """Return the label of each tile of the given board in each unit, -1 for none: int64[s, p, n_cells]."""
         return self.unit_maps.reshape(*self.view_of_unit.shape, 2, -1)[:, :, 1]
 
 
@@ -130,11 +136,10 @@ def lookup_tables(
     table_start: Sequence[int],
     uses: Sequence[TableUse] | None = None,
 ) -> LookupTables:
-    """Gather what lookups in the tables of `partition` need; `memory` must be read-only, so that kernels are compiled
-    once.
+    """Return the arrays for lookups in the tables of `partition`.
 
-    `table_start` has a place for each pattern, also for one that uses the table of another; `uses` says which do, by
-    default none.
+    `memory` must be read-only, so that kernels are compiled for one type. `table_start` has the start of each pattern's
+    table, also if it is that of another pattern. `uses` names these; by default each pattern has its own table.
     """
     uses = uses or own_tables(size, len(partition.patterns))
     if encoding == "bits":
@@ -184,38 +189,62 @@ def lookup_tables(
 def _with_blocks(
     size: BoardSize, goal: Board, partition: Partition, tables: LookupTables, uses: Sequence[TableUse]
 ) -> LookupTables:
-    """The same for tables of bits."""
-    # Walks down end at the goal of the table, so these are the patterns that the tables were made for.
+    """Add the arrays for tables in bits."""
+    # Descents end at the goal of the table, so these are the patterns that the tables were built for.
     patterns = [partition.patterns[use.index] for use in uses]
     blocks = [pattern_blocks(size, pattern.n_tiles, partition.cost) for pattern in patterns]
     first_block, block_start = _concatenate([of.first_block for of in blocks])
     # A view is a new object each time: `_concatenate` must see that patterns of one size share their regions.
     flat = {of.n_tiles: of.region_numbers.reshape(-1) for of in blocks}
     region_numbers, region_start = _concatenate([flat[of.n_tiles] for of in blocks])
-    # Kernels read 16 bytes at a time, also of the last row.
+    # Kernels read 16 bytes at a time, also in the last row.
     region_numbers = np.concatenate([region_numbers, np.full(15, OCCUPIED, dtype=np.uint8)])
     set_ranks, (low, high, first_block) = _joined([tables.low, tables.high, first_block])
     order_ranks, (prefix, suffix) = _joined([tables.prefix, tables.suffix])
-    n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
-    first_bit = 8 * tables.table_start
-    block_bits = np.array([8 * block_bytes(int(n)) for n in n_tiles], dtype=np.int64)
+    tables = tables._replace(
+        is_bits=1,
+        counts_every_move=int(partition.cost == "every-move"),
+        low=low,
+        high=high,
+        prefix=prefix,
+        suffix=suffix,
+        block_start=block_start,
+        region_start=region_start,
+        first_block=first_block,
+        region_numbers=region_numbers,
+        set_ranks=set_ranks,
+        order_ranks=order_ranks,
+    )
     goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, patterns, strict=True)]
-    goal_block, goal_order = np.array(goal_states, dtype=np.int64).T
+    return tables._replace(descent=_descent_numbers(size, goal, patterns, tables, goal_states))
+
+
+def _descent_numbers(
+    size: BoardSize,
+    goal: Board,
+    patterns: Sequence[Pattern],
+    tables: LookupTables,
+    goal_states: Sequence[tuple[int, int]],
+) -> Int64s:
+    """Return the array of `descent`; `goal_states` are the block and the arrangement of each pattern in the goal."""
+    n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
-    every_move = partition.cost == "every-move"
-    goal_masks = [sum(1 << cell for cell in ([goal.index(BLANK)] if every_move else cells)) for cells in goal_cells]
-    moves = move_records(size, partition.cost).reshape(-1)
+    masked_cells = [[goal.index(BLANK)]] * len(patterns) if tables.counts_every_move else goal_cells
+    moves = move_records(size, "every-move" if tables.counts_every_move else "additive").reshape(-1)
     toward = moves_toward_goal(size, [cell for cells in goal_cells for cell in cells]).reshape(-1)
     moves_start = HEADER_FIELDS + RECORD_FIELDS * len(patterns)
     words_of_label = size.n_cells * n_words_of(size.n_cells)
+    first_bit = 8 * tables.table_start
+    block_bits = np.array([8 * block_bytes(pattern.n_tiles) for pattern in patterns], dtype=np.int64)
+    goal_block, goal_order = np.array(goal_states, dtype=np.int64).T
     records = np.zeros((len(patterns), RECORD_FIELDS), dtype=np.int64)
     for field, numbers in {
         descent.LOW_START: tables.low_start,
-        descent.HIGH_START: len(low) + tables.high_start,
-        descent.REGION_NUMBER_START: region_start,
-        descent.BLOCK_START: len(low) + len(high) + block_start,
+        descent.HIGH_START: len(tables.low) + tables.high_start,
+        descent.REGION_NUMBER_START: tables.region_start,
+        descent.BLOCK_START: len(tables.low) + len(tables.high) + tables.block_start,
         descent.PREFIX_START: tables.prefix_start,
-        descent.SUFFIX_START: len(prefix) + tables.suffix_start,
+        descent.SUFFIX_START: len(tables.prefix) + tables.suffix_start,
         descent.TOWARD_START: moves_start + len(moves) + words_of_label * (np.cumsum(n_tiles) - n_tiles),
         descent.LABEL_BITS: tables.label_bits,
         descent.PREFIX_BITS: tables.prefix_bits,
@@ -223,7 +252,7 @@ def _with_blocks(
         descent.FIRST_BIT: first_bit,
         descent.BLOCK_BITS: block_bits,
         descent.GOAL_ADDRESS: first_bit + goal_block * block_bits + goal_order,
-        descent.GOAL_MASK: np.array(goal_masks, dtype=np.int64),
+        descent.GOAL_MASK: np.array([sum(1 << cell for cell in cells) for cells in masked_cells], dtype=np.int64),
     }.items():
         records[:, field] = numbers
     grid = grid_masks(size)
@@ -236,37 +265,23 @@ def _with_blocks(
         descent.NOT_LEFT: grid.not_left,
         descent.NOT_RIGHT: grid.not_right,
         descent.DARK_CELLS: tables.dark_cells,
-        descent.COUNTS_EVERY_MOVE: int(every_move),
+        descent.COUNTS_EVERY_MOVE: tables.counts_every_move,
         descent.LOW_BITS: tables.low_bits,
         descent.HIGH_BITS: tables.high_bits,
         descent.MOVES_START: moves_start,
     }.items():
         header[field] = number
-    return tables._replace(
-        is_bits=1,
-        counts_every_move=int(every_move),
-        low=low,
-        high=high,
-        prefix=prefix,
-        suffix=suffix,
-        block_start=block_start,
-        region_start=region_start,
-        first_block=first_block,
-        region_numbers=region_numbers,
-        set_ranks=set_ranks,
-        order_ranks=order_ranks,
-        descent=np.concatenate([header, records.reshape(-1), moves, toward]),
-    )
+    return np.concatenate([header, records.reshape(-1), moves, toward])
 
 
 def _joined(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar], list[npt.NDArray[Scalar]]]:
-    """Return arrays one after the other as one array, and its parts."""
+    """Concatenate arrays; return the whole and its parts."""
     whole = np.concatenate(arrays)
     return whole, np.split(whole, np.cumsum([len(array) for array in arrays])[:-1])
 
 
 def _concatenate(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar], Int64s]:
-    """One array of all different ones, each once, and where each of `arrays` starts in it."""
+    """Concatenate the distinct arrays, each once; return the whole and the start of each of `arrays` in it."""
     starts: dict[int, int] = {}
     parts, total = [], 0
     for array in arrays:
@@ -284,27 +299,27 @@ def sum_views(
     mappings: Sequence[BoardMapping],
     uses: Sequence[TableUse] | None = None,
 ) -> SumViews:
-    """The views of a board through each of `mappings`, which lead to boards with `goal`, that of the tables.
+    """Return the views of a board through each of `mappings`, which map to boards with `goal`, that of the tables.
 
-    `uses` says which patterns use the tables of others, by default none.
+    `uses` names the table of each pattern; by default each has its own.
     """
     uses = uses or own_tables(size, len(partition.patterns))
-    # The first pattern has a table of its own, so the identity comes first.
-    ways = list(dict.fromkeys(use.cell_map for use in uses))
-    pattern_of = np.full((len(ways), size.n_cells), -1, dtype=np.int64)
-    label_of = np.full((len(ways), size.n_cells), -1, dtype=np.int64)
+    # The first pattern has its own table, so the identity comes first.
+    table_maps = list(dict.fromkeys(use.cell_map for use in uses))
+    pattern_of = np.full((len(table_maps), size.n_cells), -1, dtype=np.int64)
+    label_of = np.full((len(table_maps), size.n_cells), -1, dtype=np.int64)
     label_in = np.full((len(uses), size.n_cells), -1, dtype=np.int64)
     for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True)):
-        way, labels = ways.index(use.cell_map), partition.patterns[use.index].tiles
+        row, labels = table_maps.index(use.cell_map), partition.patterns[use.index].tiles
         for tile, stood_for in zip(pattern.tiles, tiles_stood_for(goal, pattern, use.cell_map), strict=True):
-            pattern_of[way, tile], label_of[way, tile] = index, labels.index(stood_for)
+            pattern_of[row, tile], label_of[row, tile] = index, labels.index(stood_for)
             label_in[index, tile] = labels.index(stood_for)
     tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)
     cell_maps = np.array([mapping.cell_map for mapping in mappings], dtype=np.int64)
-    # Way w of sum s is view w * (number of sums) + s.
-    all_maps = np.concatenate([np.array(way)[cell_maps] for way in ways])
+    # Map m of sum s is view m * (number of sums) + s.
+    all_maps = np.concatenate([np.array(table_map)[cell_maps] for table_map in table_maps])
     n_sums = len(mappings)
-    firsts = n_sums * np.array([ways.index(use.cell_map) for use in uses], dtype=np.int64)
+    firsts = n_sums * np.array([table_maps.index(use.cell_map) for use in uses], dtype=np.int64)
     given_cells = np.argsort(all_maps, axis=1)
     tile_patterns = pattern_of[:, tile_maps].reshape(all_maps.shape)
     tile_labels = label_of[:, tile_maps].reshape(all_maps.shape)
@@ -316,8 +331,46 @@ def sum_views(
         given_cells,
         tile_patterns,
         tile_labels,
-        np.tile(np.arange(n_sums), len(ways)),
+        np.tile(np.arange(n_sums), len(table_maps)),
         view_of_unit,
         np.stack([given_cells[view_of_unit], unit_labels], axis=2).reshape(-1),
         is_in_sum,
+    )
+
+
+def probe_boards(
+    boards: npt.NDArray[np.uint8],
+    tables: LookupTables,
+    views: SumViews,
+    masks: Int64s,
+    labels: Int64s,
+    values: npt.NDArray[np.uint8],
+) -> None:
+    """Look up every unit of every board in all tables. The arrays must be contiguous.
+
+    boards         uint8[m, n_cells]  valid boards
+    masks, labels  int64[m, s, p]     mutated: the cell set and the packed labels of each unit
+    values         uint8[m, s, p]     mutated: the distances; UNREACHED for damaged tables or unsolvable boards
+    """
+    # Separate kernels, so that only those in use are compiled.
+    if not tables.is_bits:
+        place_all_units(boards, tables, views, masks, labels)
+        probe_bytes(tables, masks, labels, values)
+        return
+    n_units = values.size
+    # A power of 2, about the number of units: each descent adds one distance.
+    memo = np.zeros(min(1 << n_units.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
+    probe_bits(
+        boards.reshape(-1),
+        views.unit_maps,
+        tables.memory,
+        tables.descent,
+        tables.set_ranks,
+        tables.order_ranks,
+        tables.region_numbers,
+        np.empty(min(N_DESCENTS, n_units) * DESCENT_FIELDS, dtype=np.int64),
+        memo,
+        masks.reshape(-1),
+        labels.reshape(-1),
+        values.reshape(-1),
     )

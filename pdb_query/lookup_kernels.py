@@ -1,4 +1,9 @@
-"""Kernels that look boards up in tables."""
+"""Kernels that look boards up in tables.
+
+`byte_address` is the index function of `pdb_core.ranking` over the arrays of `LookupTables`, in which each pattern has
+its part. It reads them at offsets, because slices of arrays cost time. tests/solver/test_index_functions.py compares
+all kernels that rank placements.
+"""
 
 from typing import Any
 
@@ -8,10 +13,36 @@ from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.encoding import UNREACHED
 from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.puzzle import BLANK
-from pdb_query.address_kernels import byte_address
 
-# Boards whose entries are asked for at a time.
+# Boards whose entries are prefetched together.
 _GROUP_BOARDS = 16
+
+
+@borrowing_kernel
+def rank_set(tables: Any, pattern: int, mask: int) -> int:
+    """Return the rank of a cell set of a pattern; tables: `LookupTables`."""
+    below = mask & ((1 << tables.low_bits) - 1)
+    above = (popcount(below) << tables.high_bits) | (mask >> tables.low_bits)
+    # Unsigned indices spare numba its test for negative ones.
+    return np.int64(tables.low[np.uint64(tables.low_start[pattern] + below)]) + np.int64(  # type: ignore[return-value]
+        tables.high[np.uint64(tables.high_start[pattern] + above)]
+    )
+
+
+@borrowing_kernel
+def rank_order(tables: Any, pattern: int, labels: int) -> int:
+    """Return the rank of the packed labels of a pattern."""
+    prefix_bits = tables.prefix_bits[pattern]
+    before = tables.prefix[np.uint64(tables.prefix_start[pattern] + (labels & ((1 << prefix_bits) - 1)))]
+    after = tables.suffix[np.uint64(tables.suffix_start[pattern] + (labels >> prefix_bits))]
+    return np.int64(before) * tables.n_suffixes[pattern] + np.int64(after)  # type: ignore[no-any-return]
+
+
+@borrowing_kernel
+def byte_address(tables: Any, pattern: int, mask: int, labels: int) -> int:
+    """Return the index in `tables.memory` of the entry of a placement, for tables in bytes."""
+    entry = rank_set(tables, pattern, mask) * tables.n_orders[pattern] + rank_order(tables, pattern, labels)
+    return tables.table_start[pattern] + entry  # type: ignore[no-any-return]
 
 
 @borrowing_kernel
@@ -45,8 +76,9 @@ def place_all_units(boards: Any, tables: Any, views: Any, masks: Any, labels: An
 
 @kernel
 def probe_bytes(tables: Any, masks: Any, labels: Any, values: Any) -> None:
-    """Read `values` in tables of bytes, some boards at a time, so that their waits for memory overlap. See
-    `probe.probe_boards`.
+    """Read `values` in tables in bytes, some boards at a time, so that their waits for memory overlap.
+
+    See `lookup.probe_boards` for the arrays.
 
     A move takes a tile to a cell of the other colour. So the cells give the parity of a distance, and an entry with the
     other parity is damaged: it counts as UNREACHED.
@@ -74,11 +106,11 @@ def probe_bytes(tables: Any, masks: Any, labels: Any, values: Any) -> None:
 
 @kernel
 def check_boards(boards: Any, goal_places: Any, dark_cells: int, verdicts: Any) -> None:
-    """Tell whether boards are valid and can be solved.
+    """Check whether boards are valid and can be solved.
 
     boards       uint8[m, n]   anything; n up to 64
     goal_places  int64[n]      the cell of each tile in the goal
-    dark_cells   mask of the cells of one colour of the chess board
+    dark_cells   mask of the cells of one colour of a chessboard
     verdicts     int8[m]       mutated: 1 solvable, 0 unsolvable, -1 not a board
     """
     n_cells = boards.shape[1]
@@ -96,7 +128,7 @@ def check_boards(boards: Any, goal_places: Any, dark_cells: int, verdicts: Any) 
             taken |= 1 << place
             if tile == np.uint64(BLANK):
                 colour = (dark_cells >> cell) & 1
-        # A tile that is there twice leaves another's place free, and so does one that is out of range.
+        # If a tile is doubled or out of range, the goal cell of another tile is not taken.
         if taken != every_place:
             verdicts[row] = -1
         else:
@@ -108,14 +140,14 @@ def add_up(values: Any, is_in_sum: Any, verdicts: Any, counts_every_move: int, s
     """Compute the sums of each board, and the largest of them.
 
     Distances are added up, or, if patterns share moves, the largest is taken. Returns the index of the first solvable
-    board that has a pattern without a distance; -1 if there is none.
+    board that has a pattern without a distance, or -1.
 
     values             uint8[m, s, p]
     is_in_sum          bool[q, p]  the patterns of each partition
     verdicts           int8[m]  see `check_boards`
-    counts_every_move  1 where patterns share moves
-    sums, maximum      int16[m, s * q], int16[m]: mutated; the maximum is -1 where a board cannot be solved, -2
-                       where it is none
+    counts_every_move  1 if patterns share moves
+    sums, maximum      int16[m, s * q], int16[m]: mutated; the maximum is -1 if the row cannot be solved, -2 if it is
+                       not a board
     """
     n_boards, _, n_patterns = values.shape
     damaged = -1

@@ -1,4 +1,4 @@
-"""Memory of this process, in huge pages if the system grants them."""
+"""Memory of this process, in huge pages if the system grants them. Used by loads of tables and by searches."""
 
 import mmap
 from contextlib import suppress
@@ -10,12 +10,12 @@ _HUGE_PAGE_BYTES = 1 << 21
 
 
 def private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
-    """Return uint8[n_bytes], cleared. With `huge` it begins at a huge page, and lies in huge pages if the system grants
-    them. numpy itself would ask for huge pages always, and for large arrays only.
+    """Return uint8[n_bytes], all zeros. With `huge` it begins at a huge page, and has huge pages if the system grants
+    them. (NumPy requests huge pages for all large arrays, and only for these.)
 
     Raises `MemoryError` or `OSError` if there is not enough.
     """
-    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux: pages are as they are
+    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux
         # Kernels may read whole words of 64 bits, the last one, too.
         return np.zeros(-(-n_bytes // 8), dtype=np.uint64).view(np.uint8)[:n_bytes]
     room = _HUGE_PAGE_BYTES if huge else 0

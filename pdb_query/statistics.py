@@ -1,4 +1,4 @@
-"""Statistics of a database over random boards."""
+"""Statistics of a database over random boards, used by `pdb stats`."""
 
 import math
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ _BOARDS_AT_A_TIME = 100_000
 
 @dataclass(frozen=True)
 class RandomBoardStatistics:
-    """Mean lower bounds over uniformly random solvable boards, each with the standard error of the mean.
+    """Mean lower bounds over uniformly random solvable boards, each with its standard error.
 
-    `sums` has the mean of each sum, the database's own first; `maximum` that of the largest.
+    `sums` has the mean of each sum, first those of the identity; `maximum` is the mean of the largest sum.
     """
 
     n_boards: int
@@ -25,7 +25,7 @@ class RandomBoardStatistics:
 
 
 def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
-    """Sample `n_boards` (at least 2) random boards; the same for the same seed."""
+    """Return the statistics of `n_boards` (at least 2) random boards. Equal seeds give equal boards."""
     generator = np.random.default_rng(seed)
     rows = []
     for start in range(0, n_boards, _BOARDS_AT_A_TIME):

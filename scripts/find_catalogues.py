@@ -23,8 +23,7 @@ from pdb_core.puzzle import Board, BoardSize
 from pdb_core.symmetry import goal_symmetries
 from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, read_instances
-from pdb_query.lookup import lookup_tables, sum_views
-from pdb_query.probe import probe_boards
+from pdb_query.lookup import lookup_tables, probe_boards, sum_views
 
 Boards = npt.NDArray[np.uint8]
 Tiles = tuple[int, ...]

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 
 from pdb_core.jit import borrowing_kernel, kernel
-from pdb_query.address_kernels import byte_address
-from pdb_query.lookup_kernels import place_units
+from pdb_query.lookup_kernels import byte_address, place_units
 
 FOUND_LENGTH, N_GENERATED, N_EXPANDED = range(3)
 NOT_FOUND = -1

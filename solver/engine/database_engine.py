@@ -12,8 +12,7 @@ from pdb_core.encoding import UNREACHED
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
-from pdb_query.lookup import Int64s
-from pdb_query.probe import probe_boards
+from pdb_query.lookup import Int64s, probe_boards
 from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import unit_tables as unit_tables_layout
 from solver.engine.board_kernels import fill_sum

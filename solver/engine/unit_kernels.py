@@ -52,7 +52,11 @@ def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
 
 @borrowing_kernel
 def unit_address(tables: Any, word: int, unit: int, blank: int) -> int:
-    """Return the bit address of the distance of a unit's state; `blank` is the blank's cell in the unit's frame."""
+    """Return the bit address of the distance of a unit's state; `blank` is the blank's cell in the unit's frame.
+
+    This is the index function of `pdb_core.ranking` over the arrays of all databases of a search, see
+    `lookup_kernels.byte_address`; for tables in bits, of blocks.
+    """
     unit_row = unit * UNIT_FIELDS
     word &= STATE_MASK
     lower = word & ((1 << tables.low_bits) - 1)

@@ -251,6 +251,7 @@ def of_pattern(index: int, **changes: object) -> Change:
         (lambda fields: fields.update(width=4), "."),
         (lambda fields: fields.update(remark="seen"), "unknown fields"),
         (lambda fields: fields["patterns"][0].update(remark="seen"), "unknown fields"),
+        (lambda fields: fields.update(partitions=[[0, 1, 2]]), "a catalogue is stored in bits only"),
         (lambda fields: fields.update(partition="a\nb"), "is not the name of a partition"),
         (lambda fields: fields.update(partition="x" * 201), "is not the name of a partition"),
         (lambda fields: fields.update(encoding="nibbles"), "'nibbles' is none of bytes, bits"),

@@ -1,0 +1,102 @@
+"""All functions that find the entry of a placement in a table agree with lists of all placements and blocks."""
+
+import itertools
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from pdb_core.encoding import Encoding
+from pdb_core.layout import pattern_blocks
+from pdb_core.puzzle import Board, BoardSize, parse_size
+from pdb_core.ranking import arrangement_ranks
+from pdb_query import Database, open_database
+from pdb_query.lookup import probe_boards
+from pdb_query.lookup_kernels import byte_address
+from solver.engine.unit_kernels import unit_address
+from solver.engine.unit_tables import Heuristic, unit_tables
+from solver.engine.vector_round_kernels import rank_of_digits
+from tests.naive import boards_and_tables as naive
+from tests.solving import solvable_boards
+from tests.tables import table_file
+
+pytestmark = pytest.mark.patient
+
+
+@lru_cache
+def naive_blocks(size: BoardSize, n_tiles: int) -> dict[tuple[tuple[int, ...], int], int]:
+    """Number the blocks in the order of docs/format.md, by cell set and lowest cell of the region."""
+    blocks = []
+    for cells in itertools.combinations(range(size.n_cells), n_tiles):
+        free = [cell for cell in range(size.n_cells) if cell not in cells]
+        regions = {min(naive.naive_region(cell, cells, size)) for cell in free}
+        blocks += [(cells, region) for region in sorted(regions)]
+    return {block: number for number, block in enumerate(blocks)}
+
+
+def naive_entry(size: BoardSize, board: Board, tiles: tuple[int, ...], encoding: Encoding) -> int:
+    """Return the index of a pattern's entry: that of a byte, or that of a bit."""
+    cells = tuple(board.index(tile) for tile in tiles)
+    rank = naive.naive_rank(cells, size.n_cells)
+    if encoding == "bytes":
+        return rank
+    n_orders = int(np.prod(range(1, len(tiles) + 1)))
+    region = min(naive.naive_region(board.index(0), cells, size))
+    block = naive_blocks(size, len(tiles))[tuple(sorted(cells)), region]
+    return block * 8 * -(-n_orders // 8) + rank % n_orders
+
+
+def placed(database: Database, boards: list[Board]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cell set and the packed labels of each pattern of each board, without symmetries."""
+    views = database.views(reflects=False)
+    rows = np.array(boards, dtype=np.uint8)
+    values = np.empty((len(rows), *views.view_of_unit.shape), dtype=np.uint8)
+    masks, labels = np.empty((2, *values.shape), dtype=np.int64)
+    probe_boards(rows, database.lookup_tables, views, masks, labels, values)
+    return masks[:, 0], labels[:, 0]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("encoding", ["bytes", "bits"])
+@pytest.mark.parametrize(
+    ("partition", "size_text"), [("1,2,5/3,4,6/7,8", "3x3"), ("1,2,3,4/5", "2x3"), ("1,2,3/4,5,6,7/8,9", "5x2")]
+)
+def test_all_index_functions_agree(partition: str, size_text: str, encoding: Encoding) -> None:
+    size = parse_size(size_text)
+    with open_database(table_file(partition, size_text, encoding=encoding)) as database:
+        tables = database.lookup_tables
+        units = unit_tables(size, [Heuristic(tables, database.views())])
+        boards = solvable_boards(size, database.goal, 20, 1)
+        masks, labels = placed(database, boards)
+        for row, board in enumerate(boards):
+            for index, entry in enumerate(database.header.patterns):
+                tiles = entry.pattern.tiles
+                expected = naive_entry(size, board, tiles, encoding)
+                cells = [board.index(tile) for tile in tiles]
+                mask, order = int(masks[row, index]), int(labels[row, index])
+                # Step 1. The engine, by absolute addresses of bits.
+                address = unit_address(units, mask | order << size.n_cells, index, board.index(0))
+                first_bit = 8 * (tables.memory.ctypes.data + entry.offset)
+                assert address - first_bit == (expected if encoding == "bits" else 8 * expected)
+                # Step 2. The library, by placements or by blocks.
+                block, rank = pattern_blocks(size, len(tiles)).state_of(board, tiles)
+                if encoding == "bytes":
+                    assert database.index(index).rank([cells]).tolist() == [expected]
+                    assert byte_address(tables, index, mask, order) - entry.offset == expected
+                    assert rank == expected % database.lookup_tables.n_orders[index]
+                else:
+                    block_bits = 8 * entry.n_bytes // pattern_blocks(size, len(tiles)).n_blocks
+                    assert block * block_bits + rank == expected
+
+
+@pytest.mark.tiny
+def test_ranks_of_lehmer_digits_are_those_of_the_tables() -> None:
+    """Vectors of the engine rank eight labels by digits of three bits, in 32-bit lanes."""
+    ranks = arrangement_ranks(8)
+    rank_lanes = getattr(rank_of_digits, "py_func", rank_of_digits)
+    for order in np.random.default_rng(1).permuted(np.tile(np.arange(8), (50, 1)), axis=1).tolist():
+        digits = sum(sum(later < label for later in order[at + 1 :]) << (3 * at) for at, label in enumerate(order))
+        labels = sum(label << (ranks.label_bits * at) for at, label in enumerate(order))
+        prefix = int(ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)])
+        expected = prefix * ranks.n_suffixes + int(ranks.suffix[labels >> ranks.prefix_bits])
+        assert rank_lanes(np.array([digits], dtype=np.uint32)).tolist() == [expected]
