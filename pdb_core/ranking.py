@@ -16,7 +16,7 @@ Both ranks are sums of two table entries, with no loop:
 `ranking_kernels` ranks one pattern by these tables. `lookup_kernels.byte_address`, `descent_kernels` and the engine's
 `unit_kernels.unit_address` do the same with the tables of many patterns in flat arrays. Kernels of the engine on
 vectors (`rank_of_digits`) compute arrangement ranks from Lehmer digits, which need no lookups.
-tests/solver/test_index_functions.py compares all of them.
+tests/solver/test_index_functions.py compares the first three, and tests/solver/test_engine.py compares searches.
 """
 
 import math

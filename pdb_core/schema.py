@@ -269,8 +269,10 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
     if content["encoding"] != "bits":
         raise ValueError("a catalogue is stored in bits only")
     partitions = tuple(_naturals(indices) for indices in content["partitions"])
-    if not all(indices and sorted(set(indices)) == list(indices) for indices in partitions):
-        raise ValueError("the indices of a partition's patterns do not ascend")
+    if len(set(partitions)) < len(partitions) or not all(
+        indices and sorted(set(indices)) == list(indices) for indices in partitions
+    ):
+        raise ValueError("a partition is doubled, or the indices of its patterns do not ascend")
     return Catalogue(name, patterns, size, cost, partitions)
 
 

@@ -90,11 +90,10 @@ def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instanc
             columns = _parse_header(line, where)
             if columns is not None:
                 continue
-        yield (
-            _parse_plain(line, number, where, size)
-            if columns is None
-            else _parse_row(line, columns, number, where, size)
-        )
+        if columns is None:
+            yield Instance(str(number), *_parse_board(line, where, size), None, None)
+        else:
+            yield _parse_row(line, columns, number, where, size)
 
 
 def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
@@ -140,11 +139,6 @@ def _parse_header(line: str, where: str) -> list[str] | None:
     return columns
 
 
-def _parse_plain(line: str, number: int, where: str, size: BoardSize | None) -> Instance:
-    board, board_size = _parse_board(line, where, size)
-    return Instance(str(number), board, board_size, None, None)
-
-
 def _parse_row(line: str, columns: list[str], number: int, where: str, size: BoardSize | None) -> Instance:
     try:
         fields = next(iter(csv.reader([line], strict=True)))
@@ -163,7 +157,10 @@ def _parse_row(line: str, columns: list[str], number: int, where: str, size: Boa
         )
     goal = row.get("goal") or None
     if goal is not None:
-        _check_goal(goal, where, board_size)
+        try:
+            parse_goal(goal, board_size)
+        except GoalError as error:
+            raise GoalError(f"{where}: {error}") from None
     return Instance(row.get("id") or str(number), board, board_size, goal, int(length) if length else None)
 
 
@@ -172,10 +169,3 @@ def _parse_board(text: str, where: str, size: BoardSize | None) -> tuple[Board, 
         return parse_board(text, size)
     except BoardError as error:
         raise BoardError(f"{where}: {error}") from None
-
-
-def _check_goal(text: str, where: str, size: BoardSize) -> None:
-    try:
-        parse_goal(text, size)
-    except GoalError as error:
-        raise GoalError(f"{where}: {error}") from None

@@ -1,14 +1,12 @@
-"""Damages the tables of files, opens them without verification, and gives them to everything that reads tables.
+"""Damage to the tables of files that are opened without verification and given to every reader of tables.
 
     python -m tests.faults.damaged_tables --tried 2000 --seed 1
     NUMBA_BOUNDSCHECK=1 python -m tests.faults.damaged_tables --tried 2000 --seed 1
 
-Each reader must end: with an error, at a limit, or with an answer. A solution must lead to the goal. All else is
-*lost*: another exception, a crash, a hang, an access outside an array. In the second form, kernels check the indices of
-arrays; it compiles them once more. Kernels that read tables by address do not check, so the pages before or after the
-tables are not accessible.
-
-Children do the work and are watched, see `watched`.
+Each reader must end: with an error, at a limit, or with an answer. A solution must lead to the goal. Every other
+outcome is *lost*: another exception, a crash, a hang, an access outside an array. With the second command, kernels
+check the indices of arrays; it compiles them once more. Kernels that read tables by address do not check, so the pages
+before or after the tables are not accessible. Child processes do the work, see `watched`.
 """
 
 import argparse
@@ -39,7 +37,7 @@ from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import lower_bounds_by
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
-from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError, TableFileError
+from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, random_boards
 from pdb_core.schema import PAGE_BYTES
@@ -86,25 +84,25 @@ SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
 KINDS: dict[str, type] = {VECTOR: type(None), WIDE: WideStages, CATALOGUE: CatalogueStages, SCALAR: UnitTables}
 _PATIENCE_S = 60.0
 _MEMORY_BYTES = 4_000_000_000
-# Far more than a search up to the limit of nodes takes.
+# The seconds are far more than a search up to the limit of nodes takes.
 _LIMITS = Limits(nodes=10_000, seconds=20)
 _GRAPH_LIMITS = Limits(nodes=20_000, seconds=20)
 _GRAPH_BYTES = 64_000_000
 # Bytes of the largest tables that are checked deeply.
 _DEEP_BYTES = 100_000
-# What becomes of a table in a reader.
-REFUSED, ERROR, LIMIT, ANSWER, LONGER, EXACT = OUTCOMES = ("refused", "error", "limit", "answer", "longer", "exact")
+# Outcomes of a reader.
+ERROR, LIMIT, ANSWER, LONGER, EXACT = OUTCOMES = ("error", "limit", "answer", "longer", "exact")
 
 
 class _LostError(Exception):
-    """An answer that no damage excuses."""
+    """Answer that no damage excuses."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A sound file, in memory that is damaged, and what searches in that memory.
+    """Sound file, a copy of its tables to damage, and the engines that search in this copy.
 
-    content   uint8, writable: the memory of the database
+    content   uint8, writable: the tables of the database
     sound     uint8: the bytes of the sound file at `path`
     boards    solvable boards, and their optimal lengths
     """
@@ -119,7 +117,7 @@ class Subject:
 
 
 class Trial(NamedTuple):
-    """A subject with damaged tables, the file of them, and a board to solve."""
+    """Subject with damaged tables, a file with these tables, and a board to solve."""
 
     subject: Subject
     damaged: Path
@@ -133,11 +131,11 @@ class Trial(NamedTuple):
 
     @property
     def engine(self) -> DatabaseEngine:
-        """One of the kinds of rounds."""
+        """Engine of a random kind of rounds."""
         return self.subject.engines[self.rng.choice(list(self.subject.engines))]
 
     def checked(self, board: Board, tiles: tuple[int, ...] | None) -> str:
-        """Replay a solution, if there is one."""
+        """Replay a solution, if there is one, and return the outcome."""
         if tiles is None:
             return LIMIT
         replay(board, tiles, self.database.goal, self.database.size)
@@ -172,11 +170,11 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     database = open_database(path)
     sound = np.frombuffer(path.read_bytes(), dtype=np.uint8)
     solved = Solver(database)
-    boards = tuple(_near_boards(database, 12, random.Random(size)))
+    boards = tuple(_near_boards(database, random.Random(size)))
     lengths = {board: solved.solve(board).length or 0 for board in boards}
     # The tables only, so that they lie next to the pages that are not accessible.
     tables = database.lookup_tables
-    first, last = _places(database)[0][0], _places(database)[-1][1]
+    first, last = _extents(database)[0][0], _extents(database)[-1][1]
     content = _guarded(last - first, at_end=at_end)
     content[:] = tables.memory[first:last]
     read_only = content.view()
@@ -189,15 +187,14 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
 
 
-def _places(database: Database) -> list[tuple[int, int]]:
-    """Return where each table begins and ends in the memory of a database, in the order of the file."""
-    starts, tables = database.lookup_tables.table_start.tolist(), database.header.tables
-    return sorted((starts[index], starts[index] + entry.n_bytes) for index, entry in tables.items())
+def _extents(database: Database) -> list[tuple[int, int]]:
+    """Return start and stop of each table, in the order of the file."""
+    return sorted((entry.offset, entry.offset + entry.n_bytes) for entry in database.header.tables.values())
 
 
-def _near_boards(database: Database, n: int, rng: random.Random) -> Iterator[Board]:
-    """Yield boards of up to some 20 moves, and on small ones any."""
-    for length in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60)[:n]:
+def _near_boards(database: Database, rng: random.Random) -> Iterator[Board]:
+    """Yield random walks of 1 to 60 moves from the goal."""
+    for length in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60):
         board = before = database.goal
         for _ in range(length):
             choices = [near for _tile, near in naive_moves(board, database.size) if near != before]
@@ -244,12 +241,9 @@ def _swapped(content: npt.NDArray[np.uint8], rng: random.Random) -> None:
 DAMAGES = (_flipped, _flipped, _filled, _filled, _randomized, _swapped, _swapped)
 
 
-def _damage(content: npt.NDArray[np.uint8], database: Database, rng: random.Random) -> None:
-    """Damage the tables in the bytes of a file; seldom any of its pages, so that it may not open."""
-    if rng.random() < 0.05:
-        _swapped(content, rng)
-        return
-    pieces = [content[start:end] for start, end in _places(database)]
+def _damage(content: npt.NDArray[np.uint8], extents: Sequence[tuple[int, int]], rng: random.Random) -> None:
+    """Damage the tables in the bytes of a file, as if they followed each other."""
+    pieces = [content[start:end] for start, end in extents]
     joined = np.concatenate(pieces)
     rng.choice(DAMAGES)(joined, rng)
     for piece, damaged in zip(pieces, np.split(joined, np.cumsum([len(piece) for piece in pieces])[:-1]), strict=True):
@@ -451,20 +445,14 @@ def _case_of(subjects: Sequence[Subject], seed: int, folder: Path) -> Case:
 
 
 def _outcomes(subject: Subject, damaged: Path, rng: random.Random) -> dict[str, str]:
-    """Damage the tables of a subject, and return what becomes of them in each reader."""
+    """Damage the tables of a subject, and return the outcome of each reader."""
     content = subject.sound.copy()
-    with open_database(subject.path) as database:
-        places = _places(database)
-        _damage(content, database, rng)
-    first, last = places[0][0], places[-1][1]
-    damaged.unlink(missing_ok=True)  # the one of the case before may be mapped
+    extents = _extents(subject.database)
+    _damage(content, extents, rng)
+    damaged.unlink(missing_ok=True)  # the file of the case before may be mapped
     damaged.write_bytes(content.tobytes())
-    try:
-        with open_database(damaged) as database:
-            subject.content[:] = database.lookup_tables.memory[first:last]
-    except TableFileError:
-        return {"open": REFUSED}
-    is_changed = any(not np.array_equal(content[start:end], subject.sound[start:end]) for start, end in places)
+    subject.content[:] = content[extents[0][0] : extents[-1][1]]
+    is_changed = any(not np.array_equal(content[start:end], subject.sound[start:end]) for start, end in extents)
     trial = Trial(subject, damaged, is_changed, rng.choice(subject.boards), rng)
     return {name: found for name, reader in READERS.items() if (found := _outcome(reader, trial))}
 

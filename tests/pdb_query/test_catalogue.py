@@ -164,6 +164,7 @@ def test_a_catalogue_serves_the_solver() -> None:
         ([[0, 1]], "belong to no partition"),
         ([[0, 1], [0, 2, 3], []], "do not ascend"),
         ([[0, 1], [0, 3, 2]], "do not ascend"),
+        ([[0, 1], [0, 1], [0, 2, 3]], "is doubled"),
         ([[0, 1], [0, 2, 4]], "out of range"),
         ([[0, 1], [0, 2, -3]], "not a natural number"),
         ([[0, 2, 3], [1, 2, 3]], "in two patterns"),

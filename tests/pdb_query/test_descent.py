@@ -1,4 +1,4 @@
-"""Descents in tables of bits: equal to a search of all states, and finite in tables with any content."""
+"""Lookups in tables in bits: equal to a search of all states, and finite in tables with any content."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -102,8 +102,15 @@ def test_single_boards_and_batches_agree() -> None:
 
 
 @pytest.mark.tiny
-def test_a_cycle_in_a_damaged_table_ends_and_raises() -> None:
-    """The tile 1 goes around four cells, and each of its moves seems to lead nearer to the goal."""
+def test_lookups_of_unsolvable_boards_end() -> None:
+    with open_database(table_file("1,2,3,4,5", "2x3", encoding="bits")) as database:
+        batch = database.probe_batch(np.array([(2, 1, 3, 4, 5, 0), (1, 2, 3, 4, 5, 0)], dtype=np.uint8))
+        assert batch.maximum.tolist() == [-1, 0]
+
+
+@pytest.mark.tiny
+def test_cycle_in_a_damaged_table_ends_and_raises() -> None:
+    """The tile 1 moves around four cells, and each of its moves seems to lead nearer to the goal."""
     size = parse_size("3x2")
     along = (lambda i, j: size.cell(j, i)) if size.width == 3 else (lambda i, j: size.cell(i, j))
     content_of = {along(1, 0): 1, along(2, 0): 1, along(2, 1): 0, along(1, 1): 0}
@@ -138,9 +145,9 @@ def test_tables_of_any_content_end(cost: Cost) -> None:
             with with_table_bytes(database, content), pytest.raises(TableFileDamagedError, match="no distance"):
                 database.probe_batch(boards)
         assert (database.probe_batch(boards).values == right).all()
-        # A cleared region beside right ones: some boards raise, the others have some value.
+        # With one table cleared, some boards raise, and the others have some value.
         half = database.lookup_tables.memory.copy()
-        half[n_bytes // 2 :] = 0
+        half[database.header.patterns[1].offset :] = 0
         with with_table_bytes(database, half):
             for board in boards[:40]:
                 try:

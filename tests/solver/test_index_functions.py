@@ -9,13 +9,11 @@ import pytest
 from pdb_core.encoding import Encoding
 from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import Board, BoardSize, parse_size
-from pdb_core.ranking import arrangement_ranks
 from pdb_query import Database, open_database
 from pdb_query.lookup import probe_boards
 from pdb_query.lookup_kernels import byte_address
 from solver.engine.unit_kernels import unit_address
 from solver.engine.unit_tables import Heuristic, unit_tables
-from solver.engine.vector_round_kernels import rank_of_digits
 from tests.naive import boards_and_tables as naive
 from tests.solving import solvable_boards
 from tests.tables import table_file
@@ -87,16 +85,3 @@ def test_all_index_functions_agree(partition: str, size_text: str, encoding: Enc
                 else:
                     block_bits = 8 * entry.n_bytes // pattern_blocks(size, len(tiles)).n_blocks
                     assert block * block_bits + rank == expected
-
-
-@pytest.mark.tiny
-def test_ranks_of_lehmer_digits_are_those_of_the_tables() -> None:
-    """Vectors of the engine rank eight labels by digits of three bits, in 32-bit lanes."""
-    ranks = arrangement_ranks(8)
-    rank_lanes = getattr(rank_of_digits, "py_func", rank_of_digits)
-    for order in np.random.default_rng(1).permuted(np.tile(np.arange(8), (50, 1)), axis=1).tolist():
-        digits = sum(sum(later < label for later in order[at + 1 :]) << (3 * at) for at, label in enumerate(order))
-        labels = sum(label << (ranks.label_bits * at) for at, label in enumerate(order))
-        prefix = int(ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)])
-        expected = prefix * ranks.n_suffixes + int(ranks.suffix[labels >> ranks.prefix_bits])
-        assert rank_lanes(np.array([digits], dtype=np.uint32)).tolist() == [expected]
