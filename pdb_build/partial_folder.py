@@ -1,7 +1,6 @@
 """The folder `OUT.partial`: what belongs to a build until the file has its name, and whose build it is.
 
 table.h5          the table file in the making
-layout.h5         the same without tables, while a build goes on from a checkpoint
 checkpoint-N...   checkpoints, see `checkpoint_files`
 lock              held by the builder; says who that is
 token             where the build is on a cluster: a random text, by which workers recognise the folder
@@ -22,7 +21,7 @@ from types import TracebackType
 from pdb_build.durable import writing_errors
 from pdb_core.errors import BuildRunningError, OutputError
 
-_TABLE, _LAYOUT, _LOCK, _TOKEN = "table.h5", "layout.h5", "lock", "token"
+_TABLE, _LOCK, _TOKEN = "table.h5", "lock", "token"
 CHECKPOINT_PREFIX = "checkpoint-"
 MANIFEST_SUFFIX = ".json"
 # What file systems without locks answer.
@@ -40,7 +39,6 @@ class PartialFolder:
         self.out = out
         self.path = partial_path(out)
         self.table = self.path / _TABLE
-        self.layout = self.path / _LAYOUT
         self.token = self.path / _TOKEN
         self._lock: int | None = None
 
@@ -77,7 +75,7 @@ class PartialFolder:
 
     def clear(self) -> None:
         """Remove what builds left here, checkpoints too. What cannot be removed stays."""
-        files = [self.table, self.layout, self.token]
+        files = [self.table, self.token]
         with suppress(OSError):
             files += self.checkpoint_files()
         for path in files:

@@ -117,7 +117,7 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
                 )
                 continue
             yield (
-                f"  proved: pattern {','.join(map(str, proof['tiles']))}: {count(proof['n_states'])} blank-aware "
+                f"  proved: pattern {','.join(map(str, proof['tiles']))}: {count(proof['n_states'])} zero-aware "
                 "states, "
                 f"{count(proof['n_transitions'])} moves, {count(proof['n_entries'])} entries, {proof['seconds']:.1f} s"
             )

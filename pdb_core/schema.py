@@ -6,7 +6,6 @@ functions here. The header is in the HDF5 user block, so that readers need no HD
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO, TypeVar
@@ -229,8 +228,9 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
                 f"version {FORMAT_VERSION}; update tile-pdb"
             )
-        n_bytes = os.fstat(file.fileno()).st_size
-        # Before anything is counted: the work is in proportion to the size of the file.
+        # Before blocks are counted, so that the work is in proportion to the size of the file.
+        position, n_bytes = file.tell(), file.seek(0, 2)
+        file.seek(position)
         if n_bytes != content["file_bytes"]:
             raise TableFileDamagedError(
                 f"{source} is damaged: it has {n_bytes} bytes instead of {shorten(str(content['file_bytes']), 20)}; "

@@ -37,7 +37,7 @@ def all_sums(databases: Sequence[Database], board: Board) -> set[int]:
 
 
 @pytest.mark.tiny
-def test_a_catalogue_has_each_pattern_once() -> None:
+def test_catalogue_has_each_pattern_once() -> None:
     found = parse_partition("+".join(PARTS_3X3), S3)
     assert isinstance(found, Catalogue)
     assert [str(pattern) for pattern in found.patterns] == [
@@ -75,7 +75,7 @@ def test_bad_catalogues_are_refused() -> None:
     ("size", "parts", "goal"),
     [("3x3", PARTS_3X3, "blank-last"), ("3x3", PARTS_3X3[1:], "1 2 3/4 0 5/6 7 8"), ("2x5", PARTS_2X5, "blank-first")],
 )
-def test_a_catalogue_knows_what_its_partitions_know(size: str, parts: tuple[str, ...], goal: str) -> None:
+def test_sums_of_a_catalogue_are_those_of_its_partitions(size: str, parts: tuple[str, ...], goal: str) -> None:
     with open_bits("+".join(parts), size, goal) as joined:
         separate = [open_bits(part, size, goal) for part in parts]
         for board in solvable_boards(joined.size, joined.goal, 20, 1):
@@ -109,7 +109,7 @@ def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], 
             assert all(counts == complete[0] for counts in complete)
 
 
-def test_a_catalogue_of_the_15_puzzle_is_searched_like_its_partitions() -> None:
+def test_catalogue_of_the_15_puzzle_is_searched_like_its_partitions() -> None:
     with open_bits("+".join(PARTS_4X4), "4x4") as joined:
         separate = [open_bits(part, "4x4") for part in PARTS_4X4]
         reference = engine_for(separate, rounds=(SCALAR,))
@@ -122,7 +122,7 @@ def test_a_catalogue_of_the_15_puzzle_is_searched_like_its_partitions() -> None:
 
 
 @pytest.mark.tiny
-def test_a_table_is_looked_up_once_whatever_the_sums_that_have_it() -> None:
+def test_table_of_several_sums_is_looked_up_once() -> None:
     with open_bits("+".join(PARTS_3X3), "3x3") as joined:
         heuristic = DatabaseSums(joined.lookup_tables, joined.views(joined.goal))
         sums = [(heuristic, view, patterns) for view, patterns in heuristic.sums()]
@@ -135,7 +135,7 @@ def test_a_table_is_looked_up_once_whatever_the_sums_that_have_it() -> None:
 
 
 @pytest.mark.tiny
-def test_more_than_32_tables_are_searched_alike() -> None:
+def test_more_than_32_tables_are_searched_like_few() -> None:
     parts = [f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}"
              for a in range(1, 9) for b in range(a + 1, min(a + 3, 9))]  # fmt: skip
     with open_bits("+".join(parts), "3x3") as joined:
@@ -149,7 +149,7 @@ def test_more_than_32_tables_are_searched_alike() -> None:
 
 
 @pytest.mark.tiny
-def test_a_catalogue_serves_the_solver() -> None:
+def test_solver_uses_a_catalogue() -> None:
     with open_bits("+".join(PARTS_3X3), "3x3") as joined, open_bits("8", "3x3") as exact:
         solver = Solver(joined)
         for board in solvable_boards(S3, blank_last(S3), 10, 3):

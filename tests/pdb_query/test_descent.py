@@ -20,7 +20,7 @@ from tests.naive.standard_tables import naive_every_move_distances
 from tests.solving import share
 from tests.tables import table_file
 
-# Each of these lists all states, so keep it.
+# Each of these lists all states, so cache the result.
 additive_distances = lru_cache(naive.naive_pattern_distances)
 every_move_distances = lru_cache(naive_every_move_distances)
 
@@ -45,7 +45,7 @@ def every_board(size: BoardSize) -> list[Board]:
 
 @contextmanager
 def with_table_bytes(database: Database, content: npt.NDArray[np.uint8]) -> Iterator[Database]:
-    """Put other bytes in the place of the tables of a database."""
+    """Replace the memory of a database by other bytes for a while."""
     tables = database.lookup_tables
     content = content.copy()
     content.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Databases: what they say of boards, one by one, in batches and in threads."""
+"""Lookups in databases: single boards, batches, threads; other goals; invalid boards."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def naive_table(goal: Board, tiles: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def naive_sum(board: tuple[int, ...], goal: tuple[int, ...]) -> tuple[list[int], int]:
-    """Values of the patterns, and their sum, by naive tables and ranks."""
+    """Return the distances of the patterns and their sum, from naive tables and ranks."""
     values = []
     for tiles in ((1, 2, 5), (3, 4, 6), (7, 8)):
         table = naive_table(goal, tiles)
@@ -110,7 +110,7 @@ def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -
         [list("abcdefghi")],
     ],
 )
-def test_batch_refuses_what_is_no_board(database: Database, boards: object) -> None:
+def test_batch_refuses_invalid_boards(database: Database, boards: object) -> None:
     with pytest.raises(BoardError):
         database.probe_batch(boards)  # type: ignore[arg-type]
 
@@ -123,7 +123,7 @@ def test_empty_batch_is_empty(database: Database) -> None:
 
 
 @pytest.mark.tiny
-def test_table_and_index_are_for_numpy(database: Database) -> None:
+def test_tables_and_index_functions_work_with_numpy(database: Database) -> None:
     table, index = database.table(1), database.index(1)
     assert table.flags.writeable is False
     assert table.base is not None
@@ -138,7 +138,7 @@ def test_table_and_index_are_for_numpy(database: Database) -> None:
 
 
 @pytest.mark.tiny
-def test_closed_database_says_so() -> None:
+def test_lookups_in_a_closed_database_raise() -> None:
     with open_database(table_file(PARTITION, "3x3")) as database:
         table = database.table(0)
     with pytest.raises(ValueError, match="is closed"):
@@ -153,17 +153,17 @@ def test_size_is_checked(database: Database) -> None:
         database.check_size(BoardSize(4, 4))
 
 
-def test_threads_get_the_same_answers_as_one() -> None:
+def test_threads_get_equal_answers() -> None:
     with open_database(table_file("663", "4x4")) as database:
         boards = random_boards(database.size, database.goal, 20_000, seed=6)
         expected = database.probe_batch(boards)
         answers: list[object] = []
 
-        def ask() -> None:
+        def look_up() -> None:
             for _ in range(5):
                 answers.append((database.probe_batch(boards).maximum == expected.maximum).all())
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
+        threads = [threading.Thread(target=look_up) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -192,7 +192,7 @@ def test_mapped_tables_are_shared_between_processes() -> None:
     assert private == 0
 
 
-def test_opening_is_a_matter_of_milliseconds() -> None:
+def test_opening_takes_milliseconds() -> None:
     path = table_file("663", "4x4")
     open_database(path).close()
     start = time.perf_counter()
@@ -201,7 +201,7 @@ def test_opening_is_a_matter_of_milliseconds() -> None:
 
 
 @pytest.mark.tiny
-def test_statistics_are_repeatable_and_near_the_whole_truth() -> None:
+def test_statistics_are_repeatable_and_near_those_of_all_boards() -> None:
     with open_database(table_file("8", "3x3")) as database:
         first = random_board_statistics(database, n_boards=2000, seed=7)
         assert first == random_board_statistics(database, n_boards=2000, seed=7)

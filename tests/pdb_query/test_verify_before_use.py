@@ -1,4 +1,4 @@
-"""Tables are compared with their digests before they are used, if that is wanted: one mechanism for all programs."""
+"""Comparison of tables with their digests before use, by `open_database` and by commands."""
 
 import os
 from pathlib import Path
@@ -27,10 +27,10 @@ def copy_of_table(folder: Path, encoding: Encoding = "bytes") -> Path:
 
 
 def last_byte(path: Path) -> int:
-    """Return the place of the last byte of the last table."""
+    """Return the offset of the last byte of the last table."""
     with open_database(path) as database:
-        index, entry = list(database.header.tables.items())[-1]
-        return int(database.lookup_tables.table_start[index]) + entry.n_bytes - 1
+        entry = list(database.header.tables.values())[-1]
+        return entry.offset + entry.n_bytes - 1
 
 
 @pytest.fixture
@@ -46,13 +46,13 @@ def damaged(tmp_path: Path) -> Path:
 @pytest.mark.tiny
 @pytest.mark.parametrize("load", LOAD_MODES)
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_open_compares_digests_only_if_told_to(
+def test_open_compares_digests_only_with_verify(
     tmp_path: Path, load: LoadMode, encoding: Encoding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = copy_of_table(tmp_path, encoding)
-    told: list[tuple[int, int]] = []
-    open_database(path, load=load, verify=True, progress=lambda done, total: told.append((done, total))).close()
-    assert told[-1][0] == told[-1][1] > 0
+    reported: list[tuple[int, int]] = []
+    open_database(path, load=load, verify=True, progress=lambda done, total: reported.append((done, total))).close()
+    assert reported[-1][0] == reported[-1][1] > 0
     content = bytearray(path.read_bytes())
     content[last_byte(path)] ^= 1
     path.write_bytes(content)
@@ -65,7 +65,7 @@ def test_open_compares_digests_only_if_told_to(
 @pytest.mark.tiny
 @pytest.mark.parametrize("load", ["copy", "huge"])
 def test_bytes_that_lookups_use_are_verified(tmp_path: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not those of a second read of the file, which may be right."""
+    """A second read of the file might return other bytes."""
     path, n_read = copy_of_table(tmp_path), []
     place, real = last_byte(path), os.preadv
 
@@ -104,7 +104,7 @@ def test_command_refuses_a_damaged_table(damaged: Path, command: tuple[str, ...]
     refused(pdb(*command, "--db", str(damaged)), 4, r"the table of pattern 7,8 does not match its digest; build it")
 
 
-def test_commands_verify_sound_tables_and_open_damaged_ones_if_told_to(damaged: Path, small_table: str) -> None:
+def test_commands_verify_sound_tables_and_open_damaged_ones_without_verify(damaged: Path, small_table: str) -> None:
     assert "maximum      31" in pdb("query", "--verify", "--db", str(table_file("8", "3x3")), BOARD).stdout
     assert pdb("query", "--db", str(damaged), BOARD).returncode == 0
     serve._open([damaged], "map", verify=False)[0].close()
