@@ -1,12 +1,10 @@
-"""pdb serve: the tables over HTTP, and a page."""
+"""`pdb serve`: the HTTP service and its page."""
 
 import contextlib
 import logging
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,10 +16,7 @@ from pdb_cli.output import command, message, prepare
 from pdb_core.errors import InputError
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Board
     from pdb_query import Database
-    from pdb_service.solving import Progress
-    from solver import Solution, Solver
 
 
 @command
@@ -29,23 +24,25 @@ def serve(
     db: Annotated[
         list[Path] | None,
         typer.Option(
-            "--db", metavar="FILE", help="A table file made by pdb build; the first for a size is its default."
+            "--db",
+            metavar="FILE",
+            help="Table file of pdb build; repeat the option. The first for a size is its default.",
         ),
     ] = None,
-    host: Annotated[
-        str, typer.Option("--host", help="The address to listen on; only this machine by default.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 takes a free one.")] = 8015,
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 8015,
     token_file: Annotated[
         Path | None,
         typer.Option(
-            "--token-file", metavar="FILE", help="Clients must show the token in this file.", show_default=False
+            "--token-file", metavar="FILE", help="Require the token in this file from clients.", show_default=False
         ),
     ] = None,
     cors_origin: Annotated[
         list[str] | None,
         typer.Option(
-            "--cors-origin", metavar="ORIGIN", help="Let pages of this origin ask, such as https://example.org."
+            "--cors-origin",
+            metavar="ORIGIN",
+            help="Allow requests of pages of this origin, such as https://example.org.",
         ),
     ] = None,
     allowed_host: Annotated[
@@ -53,7 +50,7 @@ def serve(
         typer.Option(
             "--allowed-host",
             metavar="NAME",
-            help="Answer requests for this host too, such as tiles.example.org; repeat the option for several.",
+            help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
         ),
     ] = None,
     solves: Annotated[
@@ -62,21 +59,21 @@ def serve(
             "--solves",
             min=1,
             max=1024,
-            help="Solves at a time, and as many short searches; the cores by default.",
+            help="Long searches at a time, and as many short ones; by default the cores.",
             show_default=False,
         ),
     ] = None,
     waiting: Annotated[
-        int, typer.Option("--waiting", min=0, max=100_000, help="Solves that may wait, and as many short searches.")
+        int, typer.Option("--waiting", min=0, max=100_000, help="Long searches that may wait, and as many short ones.")
     ] = 16,
-    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds that a solve may wait for its turn.")] = 30.0,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="The longest a solve may search.")] = 60.0,
+    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds that a search may wait.")] = 30.0,
+    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Time limit of a search in seconds.")] = 60.0,
     grace: Annotated[
-        float, typer.Option("--grace", min=0, help="Seconds that running solves have when the server is stopped.")
+        float, typer.Option("--grace", min=0, help="Seconds that running searches have when the server is stopped.")
     ] = 5.0,
     load: LoadOption = "map",
     verify: VerifyOption = True,
-    access_log: Annotated[bool, typer.Option("--access-log", help="A line on stderr for each request.")] = False,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False,
 ) -> None:
     """Answer lookups and solve boards over HTTP, with a page at /."""
     check_load(load)
@@ -87,11 +84,10 @@ def serve(
         from pdb_service.settings import ServiceSettings
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{error.name} is not installed; pip install 'tile-pdb[serve]' brings what pdb serve needs"
+            f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
         ) from None
     from pdb_service.hosts import advice, hosts_of, read_host, read_origin
-    from pdb_service.server import open_socket
-    from pdb_service.systemd import tell_ready
+    from pdb_service.server import notify_systemd, open_socket
 
     settings = ServiceSettings(
         n_solves=solves or len(os.sched_getaffinity(0)),
@@ -109,24 +105,24 @@ def serve(
         shown, number = listener.getsockname()[:2]
         url = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
         message(f"pdb: listening on {url}")
-        if (todo := advice(shown, settings.allowed_hosts)) is not None:
-            message(f"pdb: {todo}")
+        if (hint := advice(shown, settings.allowed_hosts)) is not None:
+            message(f"pdb: {hint}")
         settings = replace(settings, allowed_hosts=(*hosts_of(host, shown), *settings.allowed_hosts))
-        # The server listens to SIGTERM. One that nohup has started ignores SIGHUP.
+        # uvicorn handles SIGTERM. A server started by nohup ignores SIGHUP.
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
         def on_ready() -> None:
             message(f"pdb: ready: {url}")
-            tell_ready()
+            notify_systemd()
 
-        app = create_app(databases, _Solving(), settings, on_ready=on_ready)
+        app = create_app(databases, settings, on_ready=on_ready)
         run(app, listener, access_log=access_log)
         message("pdb: stopped")
 
 
 def _open(paths: list[Path], load: str, *, verify: bool) -> "list[Database]":
-    """Open the databases of --db, or the standard ones of 4x4 and 3x3, which are built the first time."""
+    """Open the databases of --db; by default the standard ones of 4x4 and 3x3, which are built the first time."""
     from pdb_cli.databases import open_file, standard_table
     from pdb_core.puzzle import BoardSize, blank_last
 
@@ -136,44 +132,11 @@ def _open(paths: list[Path], load: str, *, verify: bool) -> "list[Database]":
 
 
 def _read_token(path: Path) -> str:
-    """The first line of a file. Raises `InputError` where there is none."""
+    """Return the token in a file. Raises `InputError` if there is none."""
     try:
         token = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read a token from {path}: {error}; name a text file with --token-file") from None
     if not token or any(not "!" <= character <= "~" for character in token):
-        raise InputError(f"{path} holds no token: write one line of letters and digits without blanks")
+        raise InputError(f"{path} has no valid token; write one line of printable ASCII characters without whitespace")
     return token
-
-
-class _Solving:
-    """What the service asks of a solver: one for each database. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._solvers: dict[Path, Solver] = {}
-        self._lock = threading.Lock()
-
-    def __call__(
-        self,
-        database: "Database",
-        board: "Board",
-        goal: "Board",
-        *,
-        seconds: float,
-        nodes: int | None,
-        report: "Callable[[Progress], None]",
-    ) -> "Solution":
-        from solver import Limits
-
-        return self._solver(database).solve(board, goal, limits=Limits(seconds, nodes), report=report)
-
-    def warm(self, database: "Database") -> None:
-        self._solver(database)
-
-    def _solver(self, database: "Database") -> "Solver":
-        from solver import Solver
-
-        with self._lock:
-            if database.path not in self._solvers:
-                self._solvers[database.path] = Solver(database)
-            return self._solvers[database.path]

@@ -1,32 +1,43 @@
-"""What the service answers, as the OpenAPI document describes it."""
+"""Pydantic models of the answers of the service: the source of the OpenAPI document, and what `Client` returns.
 
-from pydantic import BaseModel
+Names are those of the Python library; an alias is the name in JSON if that differs. docs/http.md describes the fields.
+"""
 
-BoardList = list[int]
+from pydantic import BaseModel, ConfigDict, Field
+
+from pdb_core.cost import Cost
+from pdb_core.encoding import Encoding
+from pdb_core.puzzle import Board
 
 
-class PatternInfo(BaseModel):
-    """A pattern: its tiles, the entries of its table, the largest distance."""
+class Answer(BaseModel):
+    """Base of the models: immutable, and without conversions such as "1" to 1."""
 
-    tiles: list[int]
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class PatternInfo(Answer):
+    """A pattern: its tiles, the number of entries of its table, the largest distance."""
+
+    tiles: Board
     n_entries: int
     max: int
 
 
-class DatabaseInfo(BaseModel):
-    """An open database. `id` is what the parameter db takes."""
+class DatabaseInfo(Answer):
+    """An open database. `id` is a value of the parameter db."""
 
     id: str
     partition: str
     size: str
-    goal: BoardList
-    encoding: str
-    cost: str
-    patterns: list[PatternInfo]
+    goal: Board
+    encoding: Encoding
+    cost: Cost
+    patterns: tuple[PatternInfo, ...]
     n_bytes: int
 
 
-class LimitsInfo(BaseModel):
+class LimitsInfo(Answer):
     """The limits of this server that a client can plan with, in seconds, bytes and boards."""
 
     solve_seconds_limit: float
@@ -36,41 +47,41 @@ class LimitsInfo(BaseModel):
     batch_boards_limit: int
 
 
-class DatabasesAnswer(BaseModel):
-    """All databases, the goal of each size for requests that name none, and the limits of the server."""
+class DatabasesAnswer(Answer):
+    """All databases, the goal of each size for requests without a goal, and the limits of the server."""
 
-    databases: list[DatabaseInfo]
-    default_goals: dict[str, BoardList]
+    databases: tuple[DatabaseInfo, ...]
+    default_goals: dict[str, Board]
     limits: LimitsInfo
 
 
-class SumAnswer(BaseModel):
-    """One sum: the distance of each pattern, and the tiles of the given board that the pattern stands for."""
+class SumAnswer(Answer):
+    """One sum: the distance of each pattern, and the tiles of the given board that each pattern represents."""
 
     h: int
-    values: list[int]
-    patterns: list[list[int]]
+    values: tuple[int, ...]
+    patterns: tuple[Board, ...]
 
 
-class BoardAnswer(BaseModel):
-    """What every answer about a board begins with; `why` says why it cannot be solved."""
+class BoardAnswer(Answer):
+    """Base of the answers about a board. `why` is the reason why it cannot be solved; `h` is then null."""
 
     db: str
     size: str
-    board: BoardList
-    goal: BoardList
+    board: Board
+    goal: Board
     solvable: bool
     why: str | None = None
+    h: int | None
 
 
 class LookupAnswer(BoardAnswer):
-    """What the tables say of a board. `h`, the largest sum, is null where it cannot be solved, and `why` says why."""
+    """A lookup of a board. `h` is the largest sum."""
 
-    h: int | None
-    sums: list[SumAnswer]
+    sums: tuple[SumAnswer, ...]
 
 
-class Problem(BaseModel):
+class Problem(Answer):
     """A problem (RFC 9457). `detail` says what happened, to what, and what to do.
 
     `request_id` names a fault of the server in its log.
@@ -83,44 +94,46 @@ class Problem(BaseModel):
     request_id: str | None = None
 
 
-class BatchItem(BaseModel):
-    """The answer for one board of a batch: h and the sums, or that it cannot be solved, or what is wrong with it."""
+class BatchItem(Answer):
+    """The answer for one board of a batch: h and the sums, or that it cannot be solved, or its error."""
 
     h: int | None = None
-    sums: list[int] | None = None
+    sums: tuple[int, ...] | None = None
     solvable: bool | None = None
     error: Problem | None = None
 
 
-class BatchAnswer(BaseModel):
+class BatchAnswer(Answer):
     """The answers for the boards of a batch, in their order."""
 
     db: str
     size: str
-    goal: BoardList
-    answers: list[BatchItem]
+    goal: Board
+    answers: tuple[BatchItem, ...]
 
 
-class MoveAnswer(BaseModel):
-    """A move: the tile, the cell it leaves, the cell of the blank that it goes to, and the board after it."""
+class MoveAnswer(Answer):
+    """A move: the tile, its cell, the cell of the blank that it moves to, and the board after it.
+
+    `h` is the lower bound of that board, `distance` its exact distance from the goal if found within the limits.
+    """
 
     tile: int
     cell: int
     blank: int
-    board: BoardList
+    board: Board
     h: int | None
     distance: int | None
 
 
 class MovesAnswer(BoardAnswer):
-    """Every legal move, best first. Distances are null where they were not found within the limits."""
+    """Every legal move, best first. Distances are null if they were not found within the limits."""
 
-    h: int | None
     distance: int | None
-    moves: list[MoveAnswer]
+    moves: tuple[MoveAnswer, ...]
 
 
-class Threshold(BaseModel):
+class Threshold(Answer):
     """A threshold of IDA*, its nodes and seconds."""
 
     threshold: int
@@ -130,44 +143,58 @@ class Threshold(BaseModel):
 
 
 class SolveAnswer(BoardAnswer):
-    """A shortest solution. `length` is null where a limit was reached first; `lower_bound` is then proved."""
+    """An optimal solution. If a limit was reached first, `length` is null and `lower_bound` is proved."""
 
     length: int | None
-    moves: list[int] | None
-    optimal: bool
-    h: int | None
+    tiles: tuple[int, ...] | None = Field(alias="moves")
+    is_optimal: bool = Field(alias="optimal")
     lower_bound: int | None
     generated: int
     expanded: int
     seconds: float
-    thresholds: list[Threshold]
+    iterations: tuple[Threshold, ...] = Field(alias="thresholds")
 
 
-class InstanceSet(BaseModel):
-    """The name of a set and how many boards it has."""
+class SolveProgress(Answer):
+    """Progress of a solve: the data of the events `queued` and `progress`.
+
+    `n_ahead` is the number of solves that start first; `threshold` is then null. The other numbers are totals of the
+    solve so far, in generated nodes for `nodes_per_s`.
+    """
+
+    n_ahead: int = Field(0, alias="ahead")
+    threshold: int | None = None
+    generated: int = 0
+    expanded: int = 0
+    seconds: float = 0.0
+    nodes_per_s: int = 0
+
+
+class InstanceSet(Answer):
+    """The name of an instance set and the number of its boards."""
 
     name: str
     n_boards: int
 
 
-class InstanceSets(BaseModel):
+class InstanceSets(Answer):
     """The instance sets."""
 
-    sets: list[InstanceSet]
+    sets: tuple[InstanceSet, ...]
 
 
-class InstanceInfo(BaseModel):
-    """A board of a set."""
+class InstanceInfo(Answer):
+    """A board of an instance set."""
 
     id: str
     size: str
-    board: BoardList
-    goal: BoardList
+    board: Board
+    goal: Board
     optimal_length: int | None
 
 
-class Instances(BaseModel):
-    """The boards of a set."""
+class Instances(Answer):
+    """The boards of an instance set."""
 
     name: str
-    instances: list[InstanceInfo]
+    instances: tuple[InstanceInfo, ...]

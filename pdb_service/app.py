@@ -1,15 +1,14 @@
-"""The service as an ASGI app: the routes, and what is shared between requests. Read this first.
+"""The service as an ASGI app: its routes and its middleware. Read this first.
 
-slow, large, idle connections     connection
-headers, HEAD, CORS               headers, before every route
-token, sizes, errors, counts      limits.Gate, after these
-the Host header                   hosts
-which database answers            served_databases
 /v1/lookup                        lookups, batches
-/v1/moves, /v1/solve              moves, solves, both through searches, by turns of solve_queue
-start, /readyz                    start_up
+/v1/moves, /v1/solve              solves, moves, both through searches
+/v1/databases, /metrics, the page about, page/
+the database that serves a board  served_databases
+state of the server, its start    service
 errors                            problems
-the page                          page_files, page/
+token, sizes, hosts, headers      middleware
+slow, large, idle connections     connection_limits
+sockets, signals, systemd         server
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -25,49 +24,31 @@ from starlette.responses import Response
 from pdb_core import __version__
 from pdb_core.errors import PdbError
 from pdb_query.database import Database
-from pdb_service.about_routes import about_routes
-from pdb_service.headers import DefaultHeaders, HeadAsGet
-from pdb_service.hosts import TrustedHosts
-from pdb_service.lookup_routes import lookup_routes
-from pdb_service.memory_budget import Room
-from pdb_service.metrics import Metrics
+from pdb_service.about import about_routes
+from pdb_service.lookups import lookup_routes
+from pdb_service.middleware import DefaultHeaders, Gate, HeadAsGet, TrustedHosts
 from pdb_service.problems import problem_body, problem_response, reported_problem
-from pdb_service.request_limits import Gate
-from pdb_service.searches import Searches
-from pdb_service.served_databases import ServedDatabases
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
-from pdb_service.solve_routes import solve_routes
-from pdb_service.solving import CountedSolving, Solving
+from pdb_service.solves import solve_routes
 
 
 def create_app(
     databases: Iterable[Database],
-    solving: Solving,
     settings: ServiceSettings | None = None,
     *,
     on_ready: Callable[[], None] | None = None,
 ) -> FastAPI:
-    """The app that answers from `databases`, which must stay open; its `state.service` is a `Service`.
+    """Return the app that serves `databases`, which must stay open; its `state.service` is a `Service`.
 
-    `on_ready` is called, from a thread of its own, when tables and kernels are warm. If that fails, the error is
-    logged, `state.service.start_up.failure` holds it, and `serve` ends; under another server, /readyz stays 503.
+    `on_ready` is called, in another thread, when tables and kernels are loaded. If that fails, the error is logged,
+    `state.service.start_up.failure` is the error, and `serve` ends; under another server, /readyz stays 503.
     """
-    settings = settings or ServiceSettings()
-    metrics = Metrics()
-    solving = CountedSolving(solving, metrics.nodes.inc)
-    service = Service(
-        room=Room(settings.max_held_bytes),
-        databases=ServedDatabases(databases),
-        solving=solving,
-        settings=settings,
-        searches=Searches(solving, settings, metrics),
-        metrics=metrics,
-    )
+    service = Service(databases, settings or ServiceSettings())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.start_up.begin(service.warm, on_ready=on_ready)
+        service.start_up.begin(service.load, on_ready)
         yield
         service.searches.stopping.begin()
         await service.searches.close()
@@ -77,10 +58,10 @@ def create_app(
         summary="Pattern databases for sliding-tile puzzles, over HTTP.",
         version=__version__,
         lifespan=lifespan,
-        # Their pages load scripts from elsewhere; ours is api.html.
+        # FastAPI's pages load scripts from other hosts; page/api.html replaces them.
         docs_url=None,
         redoc_url=None,
-        # A redirect would lead to whatever host the request names.
+        # A redirect would lead to the host that the request names.
         redirect_slashes=False,
     )
     app.state.service = service
@@ -97,7 +78,7 @@ def _add_middleware(app: FastAPI, service: Service) -> None:
     """Wrap the routes. The last one is the outermost: its headers are on every answer, errors included."""
     settings = service.settings
     app.add_middleware(TrustedHosts, allowed_hosts=settings.allowed_hosts)
-    app.add_middleware(Gate, settings=settings, room=service.room, metrics=service.metrics)
+    app.add_middleware(Gate, settings=settings, memory=service.memory, metrics=service.metrics)
     app.add_middleware(HeadAsGet)
     if settings.cors_origins:
         app.add_middleware(
@@ -115,7 +96,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 
 async def _answer_bad_request(_: Request, error: Exception) -> Response:
-    """A parameter that is missing, or not of its kind."""
+    """Answer a request with a missing or invalid parameter."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
@@ -124,7 +105,7 @@ async def _answer_bad_request(_: Request, error: Exception) -> Response:
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = problem_response(problem_body(error.status_code, f"{error.detail}; /openapi.json lists what there is"))
+    response = problem_response(problem_body(error.status_code, f"{error.detail}; /openapi.json lists all routes"))
     response.headers.update(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The router names the methods of one route; a path may have another.

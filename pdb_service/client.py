@@ -1,10 +1,11 @@
-"""A client of `pdb serve`: what a `Database` says, asked of one over HTTP. Needs nothing but the standard library."""
+"""Python client of `pdb serve`, with the names of `Database` and `Solver`. It needs the extra `client`."""
 
 import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,46 +14,54 @@ from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardSize, check_board, format_board
+from pdb_core.puzzle import Board, BoardSize, check_board, format_board, parse_size
 from pdb_query.database import Probe, board_rows
-from pdb_service.client_answers import (
-    BatchMaximum,
-    Moves,
-    RemoteDatabase,
-    RemoteSolution,
+from pdb_service.answers import (
+    BoardAnswer,
+    DatabaseInfo,
+    DatabasesAnswer,
+    LookupAnswer,
+    MovesAnswer,
+    SolveAnswer,
     SolveProgress,
-    read_databases,
-    read_moves,
-    read_probe,
-    read_progress,
-    read_solution,
 )
 from pdb_service.client_connection import BINARY, Connections
 
 Default = TypeVar("Default")
 SolveReport = Callable[[SolveProgress], None]
+SomeAnswer = TypeVar("SomeAnswer", bound=BoardAnswer)
 
-# What a server takes at a time.
+# The boards that a server accepts in one batch.
 _BATCH_BOARDS = 100_000
-# How long /v1/moves searches where nothing is said.
+# The seconds that /v1/moves searches by default.
 _HINT_S = 1.0
 
 
+@dataclass(frozen=True)
+class BatchMaximum:
+    """Lower bounds of m boards.
+
+    maximum  int16[m]  the largest sum; -1 if a board cannot be solved, -2 if a row is not a board
+    """
+
+    maximum: npt.NDArray[np.int16]
+
+
 class Client:
-    """One database of a service, asked as if it were here; and the service's solver.
+    """One database of a service, with the methods of `Database`, and the solver of the service. Thread-safe.
 
     url        of the service, such as http://127.0.0.1:8015
-    db         the id of the database, see `databases`; without it the first for boards of `size`, or the first of all
-    token      what the service wants to be shown. Over plain http everybody on the way can read it.
-    timeout_s  how long the service may say nothing
+    db         the id of the database, see `databases`; by default the first for boards of `size`, or the first of all
+    token      the token of the service, if it needs one. Plain http sends it unencrypted.
+    timeout_s  the longest that the service may send nothing
 
-    Any number of threads may ask at the same time. Connections are kept; one that the server has closed meanwhile is
-    made anew. Use it as a context manager, or `close` it.
+    Connections are kept, and opened again if the server has closed them. Use the client as a context manager, or
+    `close` it.
 
-    Every method raises `ServiceError` where the service cannot be reached or is none, `TokenError` where it wants
-    another token, `BusyError` where it has too much to do, and `ValueError` where the client is closed. Making one
-    raises them too, `InputError` where the address, the token or the time is none, and `UnknownDatabaseError` where the
-    service has no such database.
+    Every method raises `ServiceError` if the service cannot be reached or is not `pdb serve`, `TokenError` if it needs
+    another token, `BusyError` if it is overloaded, and `ValueError` if the client is closed. The constructor also
+    raises `InputError` for an invalid address, token or time, and `UnknownDatabaseError` if the service has no such
+    database.
 
         with Client("http://127.0.0.1:8015", size=parse_size("4x4")) as client:
             client.probe(board).maximum
@@ -72,6 +81,7 @@ class Client:
         self.url = self._service.url
         try:
             self.database = self._choose(db, size)
+            self.size, self.goal = self._size_and_goal(self.database)
         except BaseException:
             self.close()
             raise
@@ -88,72 +98,57 @@ class Client:
         return f"<Client {self.database.partition} {self.size} {self.url}>"
 
     def close(self) -> None:
-        """Close the connections. Asking afterwards raises `ValueError`."""
+        """Close the connections. Later requests raise `ValueError`."""
         self._service.close()
 
     @property
-    def size(self) -> BoardSize:
-        return self.database.size
-
-    @property
-    def goal(self) -> Board:
-        """The database's own goal, which is meant where none is given."""
-        return self.database.goal
-
-    @property
     def encoding(self) -> Encoding:
-        """How distances are written: `bytes` or `bits`, see `pdb_core.encoding`."""
+        """Encoding of the distances: `bytes` or `bits`, see `pdb_core.encoding`."""
         return self.database.encoding
 
     @property
     def cost(self) -> Cost:
-        """Which moves the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
+        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
         return self.database.cost
 
-    def databases(self) -> tuple[RemoteDatabase, ...]:
-        """All databases of the service, in the order in which it asks them."""
-        answer = self._service.get("/v1/databases", {})
-        with self._service.reading():
-            return read_databases(answer)
+    def databases(self) -> tuple[DatabaseInfo, ...]:
+        """Return all databases of the service, in the order in which it looks for one that serves a board."""
+        return self._service.get("/v1/databases", {}, DatabasesAnswer).databases
 
     def probe(self, board: Sequence[int], goal: Board | None = None) -> Probe:
-        """What the tables say of one board.
+        """Return the lower bound of one board and its parts.
 
-        Raises `BoardError` where it is no board of this size, `UnsolvableError` where it cannot be solved, `GoalError`
-        where the tables cannot serve `goal`.
+        Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError`
+        if the tables cannot serve `goal`.
         """
-        answer = self._ask("/v1/lookup", board, goal)
-        with self._service.reading():
-            return read_probe(answer)
+        answer = self._get("/v1/lookup", board, goal, LookupAnswer)
+        assert answer.h is not None
+        return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
     def get(self, board: Sequence[int], default: Default, goal: Board | None = None) -> Probe | Default:
-        """Like `probe`, but `default` where it would raise `BoardError` or `UnsolvableError`."""
+        """Return as `probe`, or `default` if that would raise `BoardError` or `UnsolvableError`."""
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
             return default
 
     def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True) -> BatchMaximum:
-        """The lower bound of many boards, an array of shape (m, n_cells) of integers.
+        """Return the lower bounds of many boards, an array of integers of shape (m, n_cells).
 
-        Goes over as plain bytes, in requests of 100,000 boards, and brings back the `maximum` alone: for values and
-        sums ask `probe`, or open the table file with `open_database`.
+        Boards are sent as bytes, in requests of 100,000 boards, and only `maximum` is returned. For values and sums
+        use `probe`, or open the table file with `open_database`.
 
-        Raises `BoardError` for the first row that is no board, unless `strict` is False: the `maximum` of such rows is
-        then -2. Raises `GoalError` where the tables cannot serve `goal`. Boards that cannot be solved are no error:
-        their `maximum` is -1.
+        Boards that cannot be solved have the `maximum` -1. Raises `BoardError` for the first row that is not a board;
+        with `strict=False` such rows have the `maximum` -2. Raises `GoalError` if the tables cannot serve `goal`.
         """
         rows = board_rows(boards, self.size)
         maximum = np.empty(len(rows), dtype=np.int16)
-        # Of no boards too, something is asked: whether the tables serve the goal.
+        # An empty batch is sent too: the service checks the goal.
         for start in range(0, max(1, len(rows)), _BATCH_BOARDS):
             part = rows[start : start + _BATCH_BOARDS]
-            answer = self._service.post("/v1/lookup", self._named(goal), part.tobytes(), BINARY)
+            answer = self._service.post("/v1/lookup", self._names(goal), part.tobytes(), BINARY)
             if len(answer) != 2 * len(part):
-                raise ServiceError(
-                    f"{self.url} answers {len(part)} boards with {len(answer)} bytes, not two each; check the address, "
-                    "and that client and server are of one version"
-                )
+                raise self._service.unexpected(f"{len(answer)} bytes for {len(part)} boards, not two for each")
             maximum[start : start + len(part)] = np.frombuffer(answer, dtype="<i2")
             if strict:
                 self._check_rows(part, start, maximum)
@@ -161,15 +156,13 @@ class Client:
 
     def moves(
         self, board: Sequence[int], goal: Board | None = None, *, seconds: float | None = None, nodes: int | None = None
-    ) -> Moves:
-        """Every legal move, best first, each with the exact distance after it where that is found within the limits.
+    ) -> MovesAnswer:
+        """Return every legal move, best first, each with the exact distance after it if found within the limits.
 
-        The service searches for one second where nothing is said, and not at all for 0 seconds. Raises as `probe`.
+        The service searches for one second by default, and not at all for 0 seconds. Raises as `probe`.
         """
         patience_s = _HINT_S if seconds is None else max(0.0, seconds)
-        answer = self._ask("/v1/moves", board, goal, seconds=seconds, nodes=nodes, patience_s=patience_s)
-        with self._service.reading():
-            return read_moves(answer)
+        return self._get("/v1/moves", board, goal, MovesAnswer, seconds=seconds, nodes=nodes, patience_s=patience_s)
 
     def solve(
         self,
@@ -179,75 +172,79 @@ class Client:
         seconds: float | None = None,
         nodes: int | None = None,
         report: SolveReport | None = None,
-    ) -> RemoteSolution:
-        """A shortest solution; what is proved of its length where a limit was reached first.
+    ) -> SolveAnswer:
+        """Return an optimal solution, or the proved lower bound on its length if a limit was reached first.
 
-        The service has limits of its own, which count where these are larger or left out. `report` is called some times
-        a second. Whatever it raises, and Ctrl-C, closes the connection: the service then ends the search.
+        The limits of the service apply too. `report` is called several times a second. Any exception that it raises,
+        and Ctrl-C, closes the connection: the service then ends the search.
 
         Raises as `probe`.
         """
         checked = check_board(board, self.size)
-        wanted = {**self._named(goal), "board": checked, "seconds": seconds, "nodes": nodes}
-        # Without a report too: who hears nothing for long cannot tell a long search from a server that is gone.
-        result: Any = None
-        with closing(self._service.events("/v1/solve", json.dumps(wanted).encode())) as events:
+        request = {**self._names(goal), "board": checked, "seconds": seconds, "nodes": nodes}
+        result: SolveAnswer | None = None
+        # Events also without `report`: between them, a long search and a dead server can be told apart.
+        with closing(self._service.events("/v1/solve", json.dumps(request).encode())) as events:
             for name, data in events:
                 if name == "problem":
                     raise self._service.problem(data, 200)
                 if name == "result":
-                    result = data
+                    result = self._service.parse(SolveAnswer, data)
                 elif report is not None:
-                    with self._service.reading():
-                        progress = read_progress(data)
-                    report(progress)
+                    report(self._service.parse(SolveProgress, data))
         if result is None:
-            raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: ask again")
-        self._check_solvable(result, checked)
-        with self._service.reading():
-            return read_solution(result)
+            raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
+        return self._solvable(result, checked)
 
-    def _choose(self, db: str | None, size: BoardSize | None) -> RemoteDatabase:
-        """The database that is meant. Raises `UnknownDatabaseError`."""
+    def _choose(self, db: str | None, size: BoardSize | None) -> DatabaseInfo:
+        """Return the database of this id or for this size. Raises `UnknownDatabaseError`."""
         present = self.databases()
         for database in present:
-            if db in (None, database.id) and size in (None, database.size):
+            if db in (None, database.id) and (size is None or str(size) == database.size):
                 return database
         wanted = ("" if db is None else f" {shorten(db, 40)!r}") + ("" if size is None else f" for {size} boards")
         listed = ", ".join(f"{database.id} ({database.size})" for database in present)
         raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
-    def _named(self, goal: Board | None) -> dict[str, str | None]:
-        """The database and the goal, as requests name them. The service's default goal may be another than ours."""
+    def _size_and_goal(self, database: DatabaseInfo) -> tuple[BoardSize, Board]:
+        try:
+            size = parse_size(database.size)
+            return size, check_board(database.goal, size)
+        except ValueError as error:
+            raise self._service.unexpected(str(error)) from None
+
+    def _names(self, goal: Board | None) -> dict[str, str | None]:
+        """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
         return {"db": self.database.id, "goal": " ".join(map(str, self.goal if goal is None else goal))}
 
-    def _ask(
+    def _get(
         self,
         path: str,
         board: Sequence[int],
         goal: Board | None,
+        answer: type[SomeAnswer],
         *,
         seconds: float | None = None,
         nodes: int | None = None,
         patience_s: float = 0.0,
-    ) -> Any:
-        """The answer about a board. Raises `BoardError`, `UnsolvableError`."""
+    ) -> SomeAnswer:
+        """Return the answer about a board. Raises `BoardError`, `UnsolvableError`."""
         checked = check_board(board, self.size)
         limits = {"seconds": seconds, "nodes": nodes}
         query = {name: None if value is None else str(value) for name, value in limits.items()}
-        asked = {"board": format_board(checked), **self._named(goal), **query}
-        answer = self._service.get(path, asked, patience_s=patience_s)
-        self._check_solvable(answer, checked)
+        query = {"board": format_board(checked), **self._names(goal), **query}
+        return self._solvable(self._service.get(path, query, answer, patience_s=patience_s), checked)
+
+    def _solvable(self, answer: SomeAnswer, board: Board) -> SomeAnswer:
+        """Return an answer about a solvable board, with an h. Raises `UnsolvableError`."""
+        if not answer.solvable:
+            raise UnsolvableError(f"board {format_board(board)} cannot be solved: {as_typed(answer.why or '', 400)}")
+        if answer.h is None:
+            raise self._service.unexpected("a solvable board without h")
         return answer
 
-    def _check_solvable(self, answer: Any, board: Board) -> None:
-        """Raise `UnsolvableError` where an answer says so."""
-        with self._service.reading():
-            if answer["solvable"] is False:
-                raise UnsolvableError(f"board {format_board(board)} cannot be solved: {as_typed(answer['why'], 400)}")
-
     def _check_rows(self, rows: npt.NDArray[np.uint8], start: int, maximum: npt.NDArray[np.int16]) -> None:
-        """Raise `BoardError` for the first of some rows that the service calls no board."""
+        """Raise `BoardError` for the first row that is not a board according to the service."""
         for at in np.flatnonzero(maximum[start : start + len(rows)] == -2)[:1].tolist():
             try:
                 check_board(rows[at].tolist(), self.size)

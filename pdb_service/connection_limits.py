@@ -1,7 +1,7 @@
-"""What a client may do to a connection: how slow, how large, how idle it may be.
+"""Limits of a connection: the size and time of a request head, unread answers, idle connections.
 
-uvicorn limits none of these. A head without end, one that never comes, an answer that nobody reads would hold memory or
-a connection for ever.
+uvicorn limits none of these: an endless head, a missing head or an unread answer would hold memory or a connection for
+ever.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from pdb_service.settings import ServiceSettings
 
 
 class _QuietTransport:
-    """A transport that drops what is written after its end, as asyncio's do; those of uvloop raise `RuntimeError`."""
+    """Transport that ignores writes after its end, as those of asyncio do; those of uvloop raise `RuntimeError`."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
@@ -35,18 +35,18 @@ class _QuietTransport:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that is closed where it asks too much, or where it is idle and others need its place."""
+    """Connection that is closed if it exceeds a limit, or if it is idle and a new connection needs its slot."""
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         service = self.config.app.state.service  # type: ignore[union-attr]
         self._settings: ServiceSettings = service.settings
-        # Connections of this server without a request under way, the longest first.
+        # Connections of this server without a current request, the longest idle first.
         self._idle: dict[Connection, None] = service.idle_connections
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
         self._header_bytes = 0
-        # Received of this message beside its body. Chunks have their sizes: up to a byte for each of the body passes.
+        # Bytes received of this message outside its body. Sizes of chunks may take as many bytes as the body.
         self._other_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -74,7 +74,7 @@ class Connection(HttpToolsProtocol):
         if self._other_bytes > self._settings.max_head_bytes:
             self.send_400_response("The head of the request is too large.")
         elif self._head_timer is None and self in self._idle:
-            # The rest of a body that nobody wanted, or empty lines: neither may go on for ever.
+            # The rest of an unread body, or empty lines: neither may go on for ever.
             self._expect_head()
 
     def on_message_begin(self) -> None:
@@ -121,7 +121,7 @@ class Connection(HttpToolsProtocol):
     def _count_header(self, n_bytes: int) -> None:
         self._header_bytes += n_bytes
         if self._header_bytes > self._settings.max_head_bytes:
-            # The parser takes an exception for a request that cannot be read, and 400 is the answer.
+            # After an exception in a callback the parser reports an invalid request, which is answered with 400.
             raise ValueError("the head of the request is too large")
 
     def _expect_head(self) -> None:

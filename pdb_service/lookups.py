@@ -1,21 +1,97 @@
-"""What tables say of one board, in the words of the API."""
+"""/v1/lookup: the routes, and the answer for one board. Batches are in `batches`."""
 
+import asyncio
 from collections.abc import Sequence
-from functools import lru_cache
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import orjson
+from fastapi import APIRouter, Request
+from starlette.responses import Response
 
+from pdb_core.errors import MediaTypeError
 from pdb_core.puzzle import Board, is_solvable, why_unsolvable
+from pdb_service.answers import BatchAnswer, LookupAnswer
+from pdb_service.batches import BINARY, JSON, NDJSON, BatchNames
+from pdb_service.parameters import BoardParameter, DatabaseParameter, GoalParameter, SizeParameter
+from pdb_service.problems import problem_responses
 from pdb_service.served_databases import Served
+from pdb_service.service import Service
+
+_CONCURRENT_BATCHES = 2
+_NAME = {"type": ["string", "null"]}
+_BOARD = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]}
+_BATCH_BODY = {
+    "required": True,
+    "content": {
+        JSON: {
+            "schema": {
+                "type": "object",
+                "required": ["boards"],
+                "properties": {
+                    "boards": {"type": "array", "items": _BOARD}, "goal": _NAME, "db": _NAME, "size": _NAME,
+                },
+            },
+            "example": {"boards": ["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]},
+        },
+        NDJSON: {"schema": {"type": "string"}, "example": "[1,2,3,4,5,6,7,8,0]\n[1,2,3,4,5,6,7,0,8]\n"},
+        BINARY: {"schema": {"type": "string", "format": "binary"}},
+    },
+}  # fmt: skip
+
+
+def lookup_routes(service: Service) -> APIRouter:
+    """Return the routes of lookups."""
+    router = APIRouter(prefix="/v1", tags=["lookup"])
+    # Threads only for batches: each keeps as much memory as its largest batch took.
+    threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
+    slots = asyncio.Semaphore(_CONCURRENT_BATCHES)
+
+    @router.get("/lookup", response_model=LookupAnswer, responses=problem_responses(404, 422))
+    async def lookup(board: BoardParameter, goal: GoalParameter = None, database: DatabaseParameter = None) -> Response:
+        """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
+        tiles, served = service.databases.place(board, goal, database)
+        service.metrics.boards.inc()
+        return Response(orjson.dumps(look_up(tiles, served)), media_type=JSON)
+
+    @router.post(
+        "/lookup",
+        response_model=BatchAnswer,
+        responses={
+            200: {"content": {NDJSON: {"schema": {"type": "string"}}, BINARY: {"schema": {"type": "string"}}}},
+            **problem_responses(400, 404, 413, 415, 422, 503),
+        },
+        openapi_extra={"requestBody": _BATCH_BODY},
+    )
+    async def lookup_batch(
+        request: Request,
+        goal: GoalParameter = None,
+        database: DatabaseParameter = None,
+        size: SizeParameter = None,
+    ) -> Response:
+        """Look up many boards. The answers have the order and the media type of the boards."""
+        media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
+        if media_type not in (JSON, NDJSON, BINARY):
+            raise MediaTypeError(f"a batch is {JSON}, {NDJSON} or {BINARY}; name one of these in Content-Type")
+        body = await request.body()
+        answer = partial(service.batches.answer, media_type, body, BatchNames(goal, database, size))
+        async with slots:
+            service.memory.check()
+            content, n_boards = await asyncio.get_running_loop().run_in_executor(threads, answer)
+        service.metrics.boards.inc(n_boards)
+        return Response(content, media_type=media_type)
+
+    return router
 
 
 def look_up(board: Board, served: Served) -> dict[str, Any]:
-    """The body of a lookup: a `LookupAnswer`."""
-    answer = described(board, served)
+    """Return the body of a `LookupAnswer`."""
+    answer = board_answer(board, served)
     if not answer["solvable"]:
         return {**answer, "h": None, "sums": []}
-    # The board is known to be one: as a batch of one it is not looked at again.
+    # `place` has checked the board: `probe_batch` does not check it again.
     batch = served.database.probe_batch(np.array([board], dtype=np.uint8), served.goal)
     sums = [
         {"h": total, "values": values, "patterns": patterns}
@@ -26,8 +102,8 @@ def look_up(board: Board, served: Served) -> dict[str, Any]:
     return {**answer, "h": int(batch.maximum[0]), "sums": sums}
 
 
-def described(board: Board, served: Served) -> dict[str, Any]:
-    """What all answers about a board begin with."""
+def board_answer(board: Board, served: Served) -> dict[str, Any]:
+    """Return the fields of a `BoardAnswer` except for h."""
     solvable = is_solvable(board, served.goal, served.size)
     answer: dict[str, Any] = {
         "db": served.id,
@@ -42,13 +118,13 @@ def described(board: Board, served: Served) -> dict[str, Any]:
 
 
 def maxima(boards: Sequence[Board], served: Served) -> list[int]:
-    """The h of some solvable boards."""
+    """Return the h of each of some solvable boards."""
     batch = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
     return [int(h) for h in batch.maximum]
 
 
 @lru_cache(maxsize=256)
-def _pattern_tiles(served: Served) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """The tiles of a given board that each pattern of each sum stands for."""
+def _pattern_tiles(served: Served) -> tuple[tuple[Board, ...], ...]:
+    """Return the tiles of a given board that each pattern of each sum represents."""
     labels = served.database.views(served.goal).labels_of_tiles()
     return tuple(tuple(tuple(np.flatnonzero(unit >= 0).tolist()) for unit in units) for units in labels)

@@ -1,4 +1,4 @@
-"""Errors as the client sees them: problem details (RFC 9457), from one table of exception -> status."""
+"""Errors as answers: problem details (RFC 9457), and the status of each error."""
 
 import logging
 from http import HTTPStatus
@@ -18,16 +18,16 @@ from pdb_core.errors import (
     PdbError,
     RequestError,
     RequestTooLargeError,
-    TableFileError,
     TokenError,
     UnknownDatabaseError,
 )
+from pdb_service.answers import Problem
 
-MEDIA_TYPE = "application/problem+json"
+_MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("tile_pdb.service")
-# What went wrong inside is for the log: its message may name files of this machine.
-_FAULT = "the server failed to answer; its log says why"
-# The first that fits counts.
+# The message of an internal error may name files of this machine: it goes only into the log.
+_FAULT = "the server failed to answer; see its log"
+# The first class that fits counts.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
     (RequestTooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
@@ -39,18 +39,17 @@ STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (GoalError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (InputError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
-    (TableFileError, HTTPStatus.INTERNAL_SERVER_ERROR),
     (PdbError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
 
 
 def status_of(error: PdbError) -> HTTPStatus:
-    """The status that answers for an error."""
+    """Return the status of the answer for an error."""
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
 def problem(error: PdbError) -> dict[str, Any]:
-    """The body that tells of an error; its `type` ends in the name of the error's class."""
+    """Return the body of a `Problem` for an error; its `type` ends in the name of the error's class."""
     status = status_of(error)
     return problem_body(status, _FAULT if _is_fault(status) else str(error), type(error).__name__)
 
@@ -65,7 +64,7 @@ def reported_problem(error: Exception, request_id: str) -> dict[str, Any]:
 
 
 def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str, Any]:
-    """The body for a status; without `kind` it is one of HTTP itself."""
+    """Return the body for a status; without `kind` it is an error of HTTP itself."""
     title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Error"
     return {
         "type": "about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
@@ -75,15 +74,24 @@ def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str,
     }
 
 
-def _is_fault(status: int) -> bool:
-    return status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
-
-
 def problem_response(body: dict[str, Any]) -> Response:
-    """A problem as a response."""
+    """Return a problem as a response."""
     headers = {}
     if body["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = "5"
     if body["status"] == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(orjson.dumps(body), body["status"], headers, MEDIA_TYPE)
+    return Response(orjson.dumps(body), body["status"], headers, _MEDIA_TYPE)
+
+
+def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that may answer with these problems. Every route may require a token."""
+    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
+    return {
+        status: {"content": {_MEDIA_TYPE: {"schema": schema}}, "description": HTTPStatus(status).phrase}
+        for status in sorted({*statuses, 401})
+    }
+
+
+def _is_fault(status: int) -> bool:
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE

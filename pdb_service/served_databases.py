@@ -1,4 +1,4 @@
-"""The databases a service has opened, by name, and which of them answers for a board."""
+"""The open databases of a service, by id, and the choice of the one that serves a board."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,23 +20,21 @@ from pdb_core.puzzle import (
 from pdb_query.database import Database
 
 BoardText = str | list[int]
-
-
-# Longer than any board with tables, and what a message may have to quote.
+# Longer than any board with tables.
 MAX_CHARACTERS = 400
 MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
 
 
 def check_length(board: Any) -> None:
-    """Raise `BoardError` where text or a list is too long to be a board: it costs nothing then to say so."""
+    """Raise `BoardError` for text or a list that is too long to be a board, before it is read."""
     most, what = (MAX_CHARACTERS, "characters") if isinstance(board, str) else (MAX_NUMBERS, "numbers")
     if isinstance(board, str | list) and len(board) > most:
-        raise BoardError(f"a board has up to {most} {what} here, this has {len(board)}")
+        raise BoardError(f"a board has up to {most} {what}, this one has {len(board)}")
 
 
 @dataclass(frozen=True)
 class Served:
-    """A database, the name that clients know it by, and the goal that one of them asks for."""
+    """A database, its id, and the goal of a request."""
 
     id: str
     database: Database
@@ -48,7 +46,7 @@ class Served:
 
 
 class ServedDatabases:
-    """The open databases of a service, in the order in which they are asked. They stay open as long as it lives."""
+    """The open databases of a service, in the order in which they are tried."""
 
     def __init__(self, databases: Iterable[Database]) -> None:
         self._databases: dict[str, Database] = {}
@@ -65,28 +63,28 @@ class ServedDatabases:
         return iter(self._databases.items())
 
     def default_goal(self, database: Database) -> Board:
-        """The goal of a request that names none: blank-last where the tables serve it, else their own."""
+        """Return the goal of a request that names none: blank-last if the tables serve it, else their own."""
         goal = blank_last(database.size)
         return goal if self._serves(database, goal) else database.goal
 
     def sizes(self) -> list[BoardSize]:
-        """The sizes of boards that can be asked, in order."""
+        """Return the sizes of the boards that are served, in order."""
         return list(dict.fromkeys(database.size for database in self._databases.values()))
 
     def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
-        """The database that answers for boards of `size`, and the goal.
+        """Return the database that serves boards of `size`, with the goal.
 
-        Of `size` and `name` one may be None. Raises `UnknownDatabaseError`, `BoardError` where the database named is
-        for boards of another size, `GoalError` where the goal is none or no database serves it.
+        Either `size` or `name` may be None. Raises `UnknownDatabaseError`, `BoardError` if the named database is for
+        boards of another size, `GoalError` if the goal is invalid or no database serves it.
         """
         return self._choose(size, goal, name)
 
     def place(self, board: BoardText, goal: str | None, name: str | None) -> tuple[Board, Served]:
-        """Read a board, text or a list of numbers, and choose who answers. Raises `BoardError` and as `choose`."""
+        """Read a board, text or a list of numbers, and choose its database. Raises `BoardError` and as `choose`."""
         check_length(board)
         named = None if name is None else self._named(name).size
         if isinstance(board, str):
-            # A size named by the database helps to read boards that are no squares.
+            # The size of a named database is needed to read boards that are not square.
             tiles, size = parse_board(board, named)
         else:
             size = named or self._size_of(len(board))
@@ -94,10 +92,10 @@ class ServedDatabases:
         return tiles, self.choose(size, goal, name)
 
     def _size_of(self, n_cells: int) -> BoardSize:
-        """The size of a board of so many numbers: a square, or one that a database is for."""
+        """Return the size of a board of `n_cells` numbers: a square, or the size of a database."""
         size = square_size(n_cells) or next((size for size in self.sizes() if size.n_cells == n_cells), None)
         if size is None:
-            raise BoardError(f"a board of {n_cells} numbers is no square; name the database with db")
+            raise BoardError(f"a board of {n_cells} numbers is not square; name the database with db")
         return size
 
     def _chosen(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
@@ -109,7 +107,7 @@ class ServedDatabases:
         else:
             candidates = {key: database for key, database in self._databases.items() if database.size == size}
         if not candidates:
-            raise UnknownDatabaseError(f"no database here is for {size} boards; /v1/databases lists them")
+            raise UnknownDatabaseError(f"no database is for {size} boards; /v1/databases lists them")
         first = next(iter(candidates.values()))
         if goal_text is None:
             return Served(next(iter(candidates)), first, self.default_goal(first))
@@ -117,13 +115,13 @@ class ServedDatabases:
         for key, database in candidates.items():
             if self._serves(database, goal):
                 return Served(key, database, goal)
-        first.views(goal)  # says why
-        raise AssertionError("a database serves a goal that it does not serve")
+        first.views(goal)  # raises the reason
+        raise AssertionError("views accepts a goal that _serves rejects")
 
     def _named(self, name: str) -> Database:
         database = self._databases.get(name)
         if database is None:
-            raise UnknownDatabaseError(f"there is no database {shorten(name, 40)!r} here; /v1/databases lists them")
+            raise UnknownDatabaseError(f"there is no database {shorten(name, 40)!r}; /v1/databases lists them")
         return database
 
     @staticmethod

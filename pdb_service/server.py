@@ -1,8 +1,8 @@
-"""Runs an app: the socket, the signals, the server."""
+"""The server process: sockets, signals, uvicorn, and the protocol of systemd, sd_listen_fds(3) and sd_notify(3)."""
 
 import contextlib
 import ctypes
-import logging
+import os
 import resource
 import signal
 import socket
@@ -16,25 +16,24 @@ from pdb_core.errors import InputError, PdbError, ServiceError
 from pdb_core.messages import as_typed
 from pdb_service.connection_limits import Connection
 from pdb_service.service import Service
-from pdb_service.systemd import handed_socket
 
-_log = logging.getLogger("tile_pdb.service")
 _BACKLOG = 2048
 # Of malloc.h.
 _M_MMAP_THRESHOLD = -3
 _LARGE_BLOCK_BYTES = 65_536
+_SYSTEMD_SOCKET = 3
 
 
 def open_socket(host: str, port: int) -> socket.socket:
-    """The socket to listen on: one that systemd hands over, else a new one. Raises `InputError`."""
-    handed = handed_socket()
-    if handed is not None:
-        return handed
+    """Return the socket to listen on: that of systemd, else a new one. Raises `InputError`."""
+    inherited = _systemd_socket()
+    if inherited is not None:
+        return inherited
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except UnicodeError:  # a part between two dots is empty or too long
-        raise InputError(f"{as_typed(host)} is not the name of a host; choose another with --host") from None
+        raise InputError(f"{as_typed(host)} is not a host name; choose another with --host") from None
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(
@@ -43,7 +42,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 
 
 def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) -> None:
-    """Answer on `listener` until SIGTERM or SIGINT; then answer what runs, within the time of grace, and return.
+    """Answer requests until SIGTERM or SIGINT; then answer running requests, within the time of grace, and return.
 
     Raises `KeyboardInterrupt` if it was SIGINT. Raises `ServiceError`, or the `PdbError` that was the cause, if the
     service cannot be made ready.
@@ -59,15 +58,15 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
         lifespan="on",
         access_log=access_log,
         log_config=None,
-        # Its warnings tell of what clients send: they must not fill the log.
+        # uvicorn warns of what clients send: that must not fill the log.
         log_level="info" if access_log else "error",
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=service.settings.keep_alive_s,
-        # Reached only where all of them have a request under way, see Connection.
+        # Reached only if all connections have a current request, see Connection.
         limit_concurrency=service.settings.max_connections + 1,
         backlog=_BACKLOG,
-        # Searches end by themselves when the time of grace is over; this is for whatever else hangs.
+        # Searches end by themselves after the time of grace; this bounds all other requests.
         timeout_graceful_shutdown=int(service.settings.grace_s) + 5,
     )
     server = _Server(config, service.searches.stopping.begin)
@@ -79,7 +78,7 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
 
 
 def _check_start(failure: BaseException | None) -> None:
-    """Raise what a start has failed with, as an error that the command line can name."""
+    """Raise the failure of a start as an error that the command line can print."""
     if isinstance(failure, PdbError):
         raise failure
     if failure is not None:
@@ -89,7 +88,7 @@ def _check_start(failure: BaseException | None) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that tells when it is going to stop: searches must know before they are waited for."""
+    """Server of uvicorn that calls `on_stop` before it waits for requests: searches have to end first."""
 
     def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
         super().__init__(config)
@@ -97,28 +96,54 @@ class _Server(uvicorn.Server):
         self.stopped_by: int | None = None
 
     def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 (the signature is uvicorn's)
-        # uvicorn's own raises the signal once more in the end, so that a clean stop would look like a crash.
+        # uvicorn's own raises the signal again in the end: a clean stop would look like a crash.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.stopped_by = sig
         self.stop()
 
     def stop(self) -> None:
-        """Stop as a signal would. For any thread."""
+        """Stop as after a signal. Thread-safe."""
         self._on_stop()
         self.should_exit = True
 
 
 def _give_back_memory() -> None:
-    """Have large blocks of memory go back to the system when they are freed.
+    """Let malloc return large blocks of memory to the system when they are freed.
 
-    glibc's malloc takes them out of its heaps once some have been freed, which then never shrink: large bodies, one
-    after the other, would let the process grow to several times what they need at a time.
+    By default glibc keeps them in heaps that never shrink: large bodies, one after the other, would let the process
+    grow to several times the memory of one.
     """
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
 
 def _raise_file_limit() -> None:
-    """As many connections as the system lets this process have."""
+    """Raise the limit of open files, and so of connections, to the highest that the system allows."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _systemd_socket() -> socket.socket | None:
+    """Return the socket that systemd listens on for this process, if any. Raises `InputError` if it is not TCP."""
+    n_sockets = os.environ.get("LISTEN_FDS", "0")
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or n_sockets == "0":
+        return None
+    if n_sockets != "1":
+        raise InputError(f"systemd passes {n_sockets} sockets; keep one ListenStream in the socket unit")
+    try:
+        listener = socket.socket(fileno=_SYSTEMD_SOCKET)
+    except OSError as error:
+        raise InputError(f"systemd passes no socket: {error.strerror}; check the socket unit") from None
+    if listener.family not in (socket.AF_INET, socket.AF_INET6) or listener.type != socket.SOCK_STREAM:
+        listener.close()
+        raise InputError("the socket of systemd is not TCP; write ListenStream=ADDRESS:PORT")
+    return listener
+
+
+def notify_systemd() -> None:
+    """Report to systemd, if it started this process, that the service is ready."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if not address:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"READY=1", "\0" + address[1:] if address.startswith("@") else address)

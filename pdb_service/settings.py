@@ -1,4 +1,4 @@
-"""What the service allows, and where to."""
+"""Settings of the service: its limits, its token, and the origins and hosts it accepts."""
 
 import math
 from dataclasses import dataclass, fields
@@ -13,23 +13,23 @@ class ServiceSettings:
 
     max_body_bytes   of a request
     max_boards       of a batch
-    n_solves         long searches that run at a time, and as many short ones beside them
-    n_waiting        long searches that may wait for a turn, and as many short ones; more are refused
-    wait_s           the longest that a search may wait for its turn; it is refused then
-    solve_s          the longest a solve may search; also how long it searches where the client does not say
-    short_s          searches with a time limit of up to this are short: they have turns of their own
-    max_cached_bytes of answers that are kept, the latest used ones
+    n_solves         long searches that run at a time, and as many short ones
+    n_waiting        long searches that may wait for a thread, and as many short ones; others are refused
+    wait_s           the longest that a search may wait for a thread; then it is refused
+    solve_s          the longest that a solve may search; also the default
+    short_s          searches with a time limit of at most this are short: they have a queue of their own
+    max_cached_bytes of kept answers
     request_s        the longest that reading the body of a request may take
     head_s           the longest that the head of a request may take to arrive
-    stall_s          how long a client may leave an answer unread
-    keep_alive_s     how long a connection stays open without a request
-    max_head_bytes   of the head of a request, and of what else comes beside its body
-    max_connections  beyond these, those longest without a request are closed
-    max_held_bytes   of bodies and answers under way, of all clients together; large ones are refused beyond
-    grace_s          how long running solves go on when the server is told to stop
-    token            what clients must show, if anything
-    cors_origins     the origins of other servers whose pages may send requests
-    allowed_hosts    the hosts that requests may name, as `hosts.is_allowed` takes them; "*" for all
+    stall_s          the longest that a client may leave an answer unread
+    keep_alive_s     the longest that a connection stays open without a request
+    max_head_bytes   of the head of a request, and of trailers and sizes of chunks
+    max_connections  for more, those longest without a request are closed
+    max_held_bytes   of bodies and answers of all clients; beyond it, large requests are refused
+    grace_s          the longest that running searches go on when the server is stopped
+    token            the token that clients must send, if any
+    cors_origins     origins of other servers whose pages may send requests
+    allowed_hosts    hosts that requests may name, as `hosts.is_allowed` takes them; "*" for all
     """
 
     max_body_bytes: int = 16_000_000

@@ -4,7 +4,7 @@
 >>> tilepdb.parse_goal("blank-last", tilepdb.BoardSize(2, 2))
 (1, 2, 3, 0)
 
-`Client` needs the extra `serve`, and is imported when it is first used.
+`Client` needs the extra `client`, and is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Client":
-        from pdb_service.client import Client
+        try:
+            from pdb_service.client import Client
+        except ModuleNotFoundError as error:
+            raise ImportError(f"Client needs {error.name}: pip install 'tile-pdb[client]'", name=error.name) from error
 
         return Client
     raise AttributeError(f"module 'tilepdb' has no attribute {name!r}")

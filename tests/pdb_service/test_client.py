@@ -1,4 +1,4 @@
-"""The client of a service says what a database says, and tells what goes wrong on the way."""
+"""`Client` returns what a `Database` returns, and raises an error for each failure on the way."""
 
 import json
 import socket
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,8 +17,8 @@ import pytest
 from pdb_core import errors
 from pdb_core.puzzle import blank_first, blank_last, parse_size, random_boards, snail
 from pdb_query import Database, open_database, read_instances
+from pdb_service.answers import SolveProgress
 from pdb_service.client import Client
-from pdb_service.client_answers import SolveProgress
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
@@ -29,6 +28,10 @@ UNSOLVABLE_3X3 = (1, 2, 3, 4, 5, 6, 8, 7, 0)
 # 80 moves: with 663 a search of some seconds, which the tests do not wait for.
 HARD_4X4 = next(iter(read_instances("hardest80", None))).board
 TOKEN = "open-sesame"
+LIMITS = (
+    b'{"solve_seconds_limit": 1, "short_seconds_limit": 1, "wait_seconds_limit": 1, "body_bytes_limit": 1, '
+    b'"batch_boards_limit": 1}'
+)
 
 
 @pytest.fixture(scope="module")
@@ -55,20 +58,22 @@ def database() -> Iterator[Database]:
 def test_client_describes_the_database(client: Client, database: Database, server: Server) -> None:
     assert (client.size, client.goal, client.encoding, client.cost) == (S3, database.goal, "bytes", "additive")
     first, second = client.databases()
-    assert (first.size, second) == (S4, client.database)
+    assert (first.size, second) == (str(S4), client.database)
     assert [at.tiles for at in second.patterns] == [tuple(range(1, 9))]
     with Client(server.url, db=first.id, token=TOKEN) as named, Client(server.url + "/", token=TOKEN) as unnamed:
         assert named.database == unnamed.database == first
 
 
 @pytest.mark.parametrize("goal", [None, blank_last(S3), blank_first(S3)], ids=str)
-def test_probes_are_those_of_the_database(client: Client, database: Database, goal: tuple[int, ...] | None) -> None:
+def test_probe_and_get_equal_those_of_the_database(
+    client: Client, database: Database, goal: tuple[int, ...] | None
+) -> None:
     for board in random_boards(S3, goal or database.goal, 20, 1).tolist():
         assert client.probe(board, goal) == client.get(board, None, goal) == database.probe(board, goal)
 
 
-def test_the_goal_is_the_database_s_own_where_the_service_has_another() -> None:
-    """The service takes blank-last where tables serve it; a database takes its own goal."""
+def test_default_goal_is_that_of_the_database() -> None:
+    """The default goal of the service is blank-last if tables serve it; that of a database is its own."""
     path = table_file("1,2,5/3,4,6/7,8", "3x3", "blank-first")
     with serving(path) as server, Client(server.url) as client, open_database(path) as database:
         assert client.goal == database.goal == blank_first(S3)
@@ -80,7 +85,7 @@ def test_the_goal_is_the_database_s_own_where_the_service_has_another() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
-def test_batches_are_those_of_the_database(server: Server, monkeypatch: pytest.MonkeyPatch, dtype: type) -> None:
+def test_batches_equal_those_of_the_database(server: Server, monkeypatch: pytest.MonkeyPatch, dtype: type) -> None:
     monkeypatch.setattr("pdb_service.client._BATCH_BOARDS", 1000)
     boards = random_boards(S4, blank_last(S4), 2500, 3).astype(dtype)
     boards[7, [boards[7].argmax(), boards[7].argmin()]] = boards[7, [boards[7].argmin(), boards[7].argmax()]]
@@ -94,22 +99,22 @@ def test_batches_are_those_of_the_database(server: Server, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("rows", [[-1, 1000, 5000], [300]], ids=str)
-def test_a_batch_names_its_first_row_that_is_no_board(
+def test_batch_error_names_the_first_invalid_row(
     client: Client, database: Database, monkeypatch: pytest.MonkeyPatch, rows: list[int]
 ) -> None:
     monkeypatch.setattr("pdb_service.client._BATCH_BOARDS", 100)
     boards = random_boards(S3, blank_last(S3), 5001, 4).astype(np.int64)
     boards[rows, 3] = -1
-    assert told(client.probe_batch, boards[:2000]) == told(database.probe_batch, boards[:2000])
+    assert error_of(client.probe_batch, boards[:2000]) == error_of(database.probe_batch, boards[:2000])
     found = client.probe_batch(boards[:2000], strict=False).maximum
     assert np.array_equal(found, database.probe_batch(boards[:2000], strict=False).maximum)
 
 
-def told(ask: object, *given: object) -> tuple[type, str]:
-    """The error that asking ends in."""
-    assert callable(ask)
+def error_of(call: object, *given: object) -> tuple[type, str]:
+    """Return the class and the message of the error that a call raises."""
+    assert callable(call)
     with pytest.raises(errors.PdbError) as caught:
-        ask(*given)
+        call(*given)
     return type(caught.value), str(caught.value)
 
 
@@ -125,26 +130,26 @@ def told(ask: object, *given: object) -> tuple[type, str]:
     ],
     ids=str,
 )
-def test_errors_are_those_of_the_database(
+def test_errors_equal_those_of_the_database(
     client: Client, database: Database, board: tuple[int, ...], goal: tuple[int, ...] | None
 ) -> None:
-    kind, text = told(database.probe, board, goal)
-    for ask in (client.probe, client.moves, client.solve):
-        assert told(ask, board, goal) == (kind, text)
+    kind, text = error_of(database.probe, board, goal)
+    for method in (client.probe, client.moves, client.solve):
+        assert error_of(method, board, goal) == (kind, text)
     if kind is not errors.GoalError:
         assert client.get(board, "nothing", goal) == "nothing"
 
 
-def test_batches_refuse_what_the_database_refuses(client: Client, database: Database) -> None:
+def test_invalid_batches_raise_the_errors_of_the_database(client: Client, database: Database) -> None:
     for boards in ([1, 2, 3], [[1, 2, 3]], [[0.5] * 9]):
-        assert told(client.probe_batch, boards) == told(database.probe_batch, boards)
+        assert error_of(client.probe_batch, boards) == error_of(database.probe_batch, boards)
     nothing = np.empty((0, 9), dtype=np.uint8)
     goal = (1, 2, 3, 4, 0, 5, 6, 7, 8)
-    assert told(client.probe_batch, nothing, goal) == told(database.probe_batch, nothing, goal)
+    assert error_of(client.probe_batch, nothing, goal) == error_of(database.probe_batch, nothing, goal)
 
 
-def test_a_goal_that_is_no_board_is_refused(client: Client) -> None:
-    assert told(client.probe, HARDEST_3X3, (1, 2, 3))[0] is errors.GoalError
+def test_invalid_goal_raises_goal_error(client: Client) -> None:
+    assert error_of(client.probe, HARDEST_3X3, (1, 2, 3))[0] is errors.GoalError
 
 
 def test_moves_come_best_first(client: Client) -> None:
@@ -156,7 +161,7 @@ def test_moves_come_best_first(client: Client) -> None:
     assert {at.distance for at in client.moves(HARDEST_3X3, seconds=0).moves} == {None}
 
 
-def test_a_solution_leads_to_the_goal(client: Client) -> None:
+def test_solution_leads_to_the_goal(client: Client) -> None:
     solution = client.solve(HARDEST_3X3)
     assert (solution.length, solution.is_optimal, solution.h, solution.lower_bound) == (31, True, 31, 31)
     assert solution.tiles is not None
@@ -169,14 +174,14 @@ def test_a_solution_leads_to_the_goal(client: Client) -> None:
     assert sum(at.generated for at in solution.iterations) == solution.generated
 
 
-def test_a_limit_leaves_what_is_proved(server: Server) -> None:
+def test_solve_with_a_limit_returns_a_lower_bound(server: Server) -> None:
     with Client(server.url, token=TOKEN) as client:
         limited = client.solve(HARD_4X4, nodes=1000)
         assert (limited.length, limited.tiles, limited.is_optimal) == (None, None, False)
         assert limited.lower_bound >= limited.h > 0
 
 
-def test_progress_is_told_and_an_error_in_it_ends_the_search(server: Server) -> None:
+def test_error_of_report_ends_the_search_of_the_service(server: Server) -> None:
     class EnoughError(Exception):
         pass
 
@@ -192,13 +197,13 @@ def test_progress_is_told_and_an_error_in_it_ends_the_search(server: Server) -> 
             client.solve(HARD_4X4, report=report)
         assert seen[-1].generated > 0
         assert seen[-1].nodes_per_s > 0
-        # The server lets one solve run at a time: this one waits where the other was not given up.
+        # The server runs one solve at a time: this one would wait if the other had not ended.
         started = time.monotonic()
         client.solve((*blank_last(S4)[:14], 0, 15))
         assert time.monotonic() - started < 5
 
 
-def test_a_service_with_too_much_to_do_is_busy(server: Server) -> None:
+def test_overloaded_service_raises_busy_error(server: Server) -> None:
     stop, waits = threading.Event(), threading.Event()
 
     class StopError(Exception):
@@ -218,12 +223,12 @@ def test_a_service_with_too_much_to_do_is_busy(server: Server) -> None:
         futures = [pool.submit(solve, seconds) for seconds in (50, 51)]
         assert waits.wait(30)
         time.sleep(0.5)
-        kind, text = told(client.solve, HARD_4X4)
+        kind, text = error_of(client.solve, HARD_4X4)
         stop.set()
         for future in futures:
             future.result()
     assert kind is errors.BusyError
-    assert "ask again" in text
+    assert "try again" in text
 
 
 def test_threads_share_a_client(client: Client, database: Database) -> None:
@@ -232,42 +237,29 @@ def test_threads_share_a_client(client: Client, database: Database) -> None:
         assert list(pool.map(client.probe, boards)) == [database.probe(board) for board in boards]
 
 
-def test_connections_are_kept_and_made_anew_where_the_server_closed_them(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connections_are_kept(client: Client) -> None:
     client.probe(HARDEST_3X3)
-    (kept,) = client._service._idle
     client.moves(HARDEST_3X3, seconds=0)
     client.solve(HARDEST_3X3)
-    told(client.probe, HARDEST_3X3, (1, 2, 3))
-    assert list(client._service._idle) == [kept]
-    sent, asked = client._service._sent, []
-
-    def counted(*given: object) -> object:
-        asked.append(given[0])
-        return sent(*given)
-
-    monkeypatch.setattr(client._service, "_sent", counted)
-    kept.sock.shutdown(socket.SHUT_RDWR)
-    assert client.probe(HARDEST_3X3).maximum == 31
-    assert len(asked) == 2
-    assert list(client._service._idle) == asked[1:]
+    error_of(client.probe, HARDEST_3X3, (1, 2, 3))
+    client.databases()
+    assert client._service._pool.num_connections == 1
 
 
-def test_a_closed_client_says_so(server: Server) -> None:
+def test_closed_client_raises_value_error(server: Server) -> None:
     with Client(server.url, token=TOKEN) as client:
         pass
     with pytest.raises(ValueError, match="is closed"):
         client.probe(HARD_4X4)
 
 
-def test_the_token_is_wanted(server: Server) -> None:
+def test_missing_or_wrong_token_raises_token_error(server: Server) -> None:
     for token in (None, "another"):
         with pytest.raises(errors.TokenError, match="Bearer"):
             Client(server.url, token=token)
 
 
-def test_a_database_that_is_not_there_is_named(server: Server) -> None:
+def test_unknown_database_error_lists_the_databases(server: Server) -> None:
     with pytest.raises(
         errors.UnknownDatabaseError, match=r"no database 'x' for 5x5 boards; it has .*\(4x4\), .*\(3x3\)"
     ):
@@ -291,28 +283,28 @@ def test_a_database_that_is_not_there_is_named(server: Server) -> None:
         ("http://example.org", {"timeout_s": 0}),
     ],
 )
-def test_an_address_that_is_none_is_refused(given: str, options: dict[str, object]) -> None:
+def test_invalid_address_token_or_time_raises_input_error(given: str, options: dict[str, object]) -> None:
     with pytest.raises(errors.InputError):
         Client(given, **options)  # type: ignore[arg-type]
 
 
-def test_nobody_listening_is_told() -> None:
+def test_refused_connection_raises_service_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with pytest.raises(errors.ServiceError, match=r"nothing listens at .* start it with pdb serve"):
         Client(f"http://127.0.0.1:{port}")
 
 
-def test_silence_is_told() -> None:
+def test_silent_server_raises_service_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        with pytest.raises(errors.ServiceError, match=r"said nothing for 0\.1 s"):
+        with pytest.raises(errors.ServiceError, match=r"sent nothing for 0\.1 s"):
             Client(url, timeout_s=0.1)
 
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """The address of a server that says one thing, whatever it is asked, and closes the connection."""
+    """Yield the address of a server that sends the same answer to every request and closes the connection."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def talk() -> None:
@@ -351,14 +343,19 @@ def problem(kind: str, told_as: str = "detail") -> bytes:
         (b"", errors.ServiceError, "closed the connection"),
         (b"220 mail.example.org ESMTP\r\n", errors.ServiceError, "does not speak HTTP"),
         (http("200 OK", b"{}", length=10), errors.ServiceError, "closed the connection"),
-        (http("200 OK", b"<html>"), errors.ServiceError, "answers '<html>', not as pdb serve does"),
-        (http("200 OK", b""), errors.ServiceError, "answers nothing"),
-        (http("200 OK", b"[" * 100_000), errors.ServiceError, "not as pdb serve does"),
+        (http("200 OK", b"<html>"), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
+        (http("200 OK", b""), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
+        (http("200 OK", b"[" * 100_000), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
+        (http("200 OK", b"", "Content-Encoding: gzip"), errors.ServiceError, "not as docs/http.md says"),
         (http("200 OK", b"{}"), errors.ServiceError, "not as docs/http.md says"),
         (http("200 OK", b'{"databases": [{"size": "0x0"}]}'), errors.ServiceError, "not as docs/http.md says"),
-        (http("200 OK", b'{"databases": []}'), errors.UnknownDatabaseError, "it has none"),
+        (
+            http("200 OK", b'{"databases": [], "default_goals": {}, "limits": %s}' % LIMITS),
+            errors.UnknownDatabaseError,
+            "it has none",
+        ),
         (http("404 Not Found", b"<html>"), errors.ServiceError, "answers 404 Not Found, not as pdb serve"),
-        (http("301 Moved", b"", "Location: https://example.org/"), errors.ServiceError, "sends on to https://example"),
+        (http("301 Moved", b"", "Location: https://example.org/"), errors.ServiceError, "redirects to https://example"),
         (problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
         (problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "503: much to do"),
         (problem("urn:tile-pdb:Exception"), errors.ServiceError, "503: much to do"),
@@ -370,14 +367,14 @@ def problem(kind: str, told_as: str = "detail") -> bytes:
         ),
     ],
 )
-def test_answers_of_others_are_told(answer: bytes, kind: type[Exception], match: str) -> None:
+def test_answers_of_other_servers_raise_errors(answer: bytes, kind: type[Exception], match: str) -> None:
     with answering(answer) as url, pytest.raises(kind, match=match) as caught:
         Client(url)
     assert type(caught.value) is kind
 
 
 class Mimic(BaseHTTPRequestHandler):
-    """Describes a database as the service does, and then ends every other answer too early."""
+    """Server that describes a database as the service does, and ends every other answer too early."""
 
     protocol_version = "HTTP/1.1"
     paths: list[str] = []  # noqa: RUF012
@@ -386,12 +383,18 @@ class Mimic(BaseHTTPRequestHandler):
         self.paths.append(self.path)
         described = {"id": "8", "partition": "8", "size": "3x3", "goal": blank_last(S3), "encoding": "bits"}
         self.answer(
-            json.dumps({"databases": [{**described, "cost": "additive", "patterns": [], "n_bytes": 0}]}).encode()
+            json.dumps(
+                {
+                    "databases": [{**described, "cost": "additive", "patterns": [], "n_bytes": 0}],
+                    "default_goals": {},
+                    "limits": json.loads(LIMITS),
+                }
+            ).encode()
         )
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.answer(b"event: queued\ndata: {}\n\n" if "solve" in self.path else b"\0")
+        self.answer(b'event: queued\ndata: {"ahead": true}\n\n' if "solve" in self.path else b"\0")
 
     def answer(self, body: bytes) -> None:
         self.send_response(200)
@@ -403,7 +406,7 @@ class Mimic(BaseHTTPRequestHandler):
         pass
 
 
-def test_answers_that_end_early_are_told_and_a_path_is_kept() -> None:
+def test_incomplete_answers_raise_errors() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), Mimic) as mimic:
         thread = threading.Thread(target=mimic.serve_forever, args=(0.05,))
         thread.start()
@@ -414,7 +417,7 @@ def test_answers_that_end_early_are_told_and_a_path_is_kept() -> None:
                     client.solve(HARDEST_3X3)
                 with pytest.raises(errors.ServiceError, match=r"not as docs/http\.md says"):
                     client.solve(HARDEST_3X3, report=print)
-                with pytest.raises(errors.ServiceError, match="answers 2 boards with 1 bytes"):
+                with pytest.raises(errors.ServiceError, match="1 bytes for 2 boards"):
                     client.probe_batch([HARDEST_3X3] * 2)
                 with pytest.raises(errors.ServiceError, match=r"not as docs/http\.md says"):
                     client.probe(HARDEST_3X3)
@@ -423,14 +426,23 @@ def test_answers_that_end_early_are_told_and_a_path_is_kept() -> None:
             thread.join()
 
 
-def test_client_needs_no_extra() -> None:
-    """Nothing of the extra `serve` is imported."""
-    extras = {"fastapi", "starlette", "orjson", "uvicorn"}
-    code = f"import sys, pdb_service.client; print(sorted({extras} & set(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path.cwd())
-    assert result.stdout == "[]\n"
+def run_python(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_a_name_that_leads_nowhere_is_told() -> None:
+def test_client_imports_nothing_of_the_extra_serve() -> None:
+    server_only = {"cachetools", "fastapi", "httptools", "orjson", "prometheus_client", "starlette", "uvicorn"}
+    code = f"import sys; from tilepdb import Client; print(sorted({server_only} & set(sys.modules)))"
+    assert run_python(code) == "[]\n"
+
+
+@pytest.mark.parametrize("missing", ["urllib3", "pydantic"])
+def test_missing_extra_is_named(missing: str) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None\ntry:\n    from tilepdb import Client\n"
+    code += "except ImportError as error:\n    print(error)\n"
+    assert run_python(code) == f"Client needs {missing}: pip install 'tile-pdb[client]'\n"
+
+
+def test_unknown_host_raises_service_error() -> None:
     with pytest.raises(errors.ServiceError, match=r"cannot reach http://no\.such\.host\.invalid: .*check the address"):
         Client("http://no.such.host.invalid")

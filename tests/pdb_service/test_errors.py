@@ -1,4 +1,4 @@
-"""Faults of the service: a failed start ends it; every 500 is logged with its traceback and the id of the request."""
+"""Errors of the service: problems, faults in the log, request ids, a failed start, invalid settings."""
 
 import asyncio
 import os
@@ -11,15 +11,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import ClientDisconnect
 
-from pdb_core.errors import BusyError, InputError, PdbError, ServiceError, TableFileDamagedError
+from pdb_core import errors
+from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, PdbError, ServiceError, TableFileDamagedError
 from pdb_query import Database, open_database
 from pdb_service import server
 from pdb_service.app import create_app
+from pdb_service.metrics import Metrics
+from pdb_service.middleware import Gate, MemoryBudget
+from pdb_service.problems import problem, problem_body, problem_response, status_of
 from pdb_service.server import open_socket, serve
 from pdb_service.settings import ServiceSettings
-from pdb_service.start_up import StartUp
-from tests.pdb_service.held_solving import BOARDS, AppRequest, HeldSolving, ask_moves, ask_solve, running_app, until
+from tests.pdb_service.app_requests import (
+    BOARDS,
+    AppRequest,
+    HeldSolvers,
+    app_with,
+    ask_moves,
+    ask_solve,
+    running_app,
+    until,
+)
 from tests.pdb_service.server import Reply
 from tests.tables import table_file
 
@@ -34,7 +47,7 @@ def database() -> Iterator[Database]:
 
 
 def check_fault(reply: Reply, log: str) -> None:
-    """Check a 500: the client gets an id and no details, the log has both."""
+    """Check a 500: the answer has an id and no details, the log has both."""
     assert reply.status == 500
     check_problem(reply.json, reply, log)
 
@@ -50,10 +63,10 @@ def check_problem(problem: Any, reply: Reply, log: str) -> None:
 
 @pytest.mark.parametrize("error", [KeyError("secret.h5"), TableFileDamagedError("secret.h5 is damaged")])
 @pytest.mark.parametrize("route", ["solve", "events", "moves", "lookup", "batch"])
-def test_every_fault_is_logged_with_the_id_that_the_client_gets(
+def test_every_fault_is_logged_with_the_id_of_the_request(
     database: Database, error: Exception, route: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    solving = HeldSolving()
+    solving = HeldSolvers()
     solving.fail = error
     solving.release.set()
 
@@ -69,7 +82,7 @@ def test_every_fault_is_logged_with_the_id_that_the_client_gets(
             if route == "lookup":
                 return await AppRequest(app, "/v1/lookup", board="1 2 3 4 5 6 7 8 0").reply()
             if route == "batch":
-                headers = {"content-type": "application/octet-stream"}
+                headers = [("Host", "localhost"), ("Content-Type", "application/octet-stream")]
                 body = bytes(BOARDS[0])
                 return await AppRequest(app, "/v1/lookup", body=body, headers=headers, size="3x3").reply()
             return await ask_solve(app, BOARDS[0], events=route == "events").reply()
@@ -83,8 +96,8 @@ def test_every_fault_is_logged_with_the_id_that_the_client_gets(
         check_fault(reply, caplog.text)
 
 
-def test_a_refusal_is_not_logged(database: Database, caplog: pytest.LogCaptureFixture) -> None:
-    solving = HeldSolving()
+def test_refusal_is_not_logged(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    solving = HeldSolvers()
     solving.fail = BusyError("later")
     solving.release.set()
 
@@ -102,12 +115,14 @@ def test_a_refusal_is_not_logged(database: Database, caplog: pytest.LogCaptureFi
     ("given", "is_kept"),
     [("", False), ("a-1.B_2", True), ("0" * 64, True), ("0" * 65, False), ("a b", False), ("a\u00e9", False)],
 )
-def test_every_answer_has_an_id_of_its_own_or_the_one_of_a_proxy(database: Database, given: str, is_kept: bool) -> None:
+def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(database: Database, given: str, is_kept: bool) -> None:
     async def work() -> None:
-        app = create_app([database], HeldSolving())
+        app = create_app([database])
         for path in ("/healthz", "/v1/databases", "/v1/nowhere", "/v1/lookup", "/"):
             ids = [
-                (await AppRequest(app, path, headers={"x-request-id": given}).reply()).headers["x-request-id"]
+                (await AppRequest(app, path, headers=[("Host", "localhost"), ("X-Request-Id", given)]).reply()).headers[
+                    "x-request-id"
+                ]
                 for _ in range(2)
             ]
             assert (ids[0] == given) == (ids[1] == given) == is_kept
@@ -117,17 +132,80 @@ def test_every_answer_has_an_id_of_its_own_or_the_one_of_a_proxy(database: Datab
     asyncio.run(work())
 
 
+def test_every_error_has_a_status_and_hides_internal_details() -> None:
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and issubclass(kind, errors.PdbError):
+            body = problem(kind("cannot read /etc/secret"))
+            assert body["status"] == status_of(kind("")) >= 400
+            assert body["type"] == f"{PROBLEM_TYPE}{kind.__name__}"
+            assert body["status"] < 500 or body["status"] == 503 or "secret" not in body["detail"]
+
+
+def test_problems_have_the_headers_of_their_status() -> None:
+    assert problem_response(problem(BusyError("x"))).headers["retry-after"] == "5"
+    assert problem_response(problem(errors.TokenError("x"))).headers["www-authenticate"] == "Bearer"
+    assert problem_body(404, "x")["type"] == "about:blank"
+    assert problem_body(499, "x")["title"] == "Error"
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+@pytest.mark.parametrize(
+    ("error", "status"), [(BusyError("later"), 503), (KeyError("a bug"), 500), (ClientDisconnect(), 499)]
+)
+def test_error_is_answered_unless_the_answer_has_begun(error: Exception, status: int, has_begun: bool) -> None:
+    sent: list[Any] = []
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        if has_begun:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise error
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    metrics = Metrics()
+    gate = Gate(app, ServiceSettings(), MemoryBudget(1_000_000), metrics)
+    scope = {"type": "http", "method": "GET", "path": "/v1/lookup", "headers": []}
+    if has_begun and status != 499:
+        with pytest.raises(type(error)):
+            asyncio.run(gate(scope, receive, send))
+    else:
+        asyncio.run(gate(scope, receive, send))
+    started = [message["status"] for message in sent if message["type"] == "http.response.start"]
+    assert started == ([200] if has_begun else [] if status == 499 else [status])
+    assert b"a bug" not in b"".join(message.get("body", b"") for message in sent)
+
+
+def test_memory_budget_is_free_after_a_failed_request() -> None:
+    memory = MemoryBudget(100)
+
+    def request() -> None:
+        with memory.request() as take:
+            take(60)
+            memory.check()
+            take(60)
+            memory.check()
+
+    with pytest.raises(BusyError):
+        request()
+    assert memory.n_bytes == 0
+    memory.check()
+
+
 # The start
 
 
-class FailingSolving(HeldSolving):
-    """A solver that cannot be made ready."""
+class FailingSolvers(HeldSolvers):
+    """Solvers that cannot be made."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self._error = error
 
-    def warm(self, _: Database) -> None:
+    def solver(self, _: Database) -> None:
         raise self._error
 
 
@@ -139,7 +217,7 @@ class FailingSolving(HeldSolving):
         (SystemExit(0), ServiceError),
     ],
 )
-def test_a_server_that_cannot_be_made_ready_ends_with_the_cause(
+def test_failed_start_ends_the_server_with_the_cause(
     database: Database,
     error: BaseException,
     raised: type[PdbError],
@@ -148,47 +226,25 @@ def test_a_server_that_cannot_be_made_ready_ends_with_the_cause(
 ) -> None:
     for name in ("_give_back_memory", "_raise_file_limit"):  # they are for the whole process
         monkeypatch.setattr(server, name, lambda: None)
-    told: list[bool] = []
-    app = create_app([database], FailingSolving(error), on_ready=lambda: told.append(True))
+    ready: list[bool] = []
+    app = app_with(FailingSolvers(error), database, on_ready=lambda: ready.append(True))
     with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
         serve(app, listener)
-    assert not told
+    assert not ready
     assert not app.state.service.start_up.is_ready
     assert "Traceback" in caplog.text
 
 
-def test_a_service_that_could_not_be_made_ready_says_so(database: Database) -> None:
+def test_readyz_reports_a_failed_start(database: Database) -> None:
     async def work() -> None:
-        app = create_app([database], FailingSolving(RuntimeError("secret")))
+        app = app_with(FailingSolvers(RuntimeError("secret")), database)
         async with app.router.lifespan_context(app):
             await until(lambda: app.state.service.start_up.failure is not None)
             reply = await AppRequest(app, "/readyz").reply()
-            assert (reply.status, "could not be made ready" in reply.json["detail"]) == (503, True)
+            assert (reply.status, "could not be loaded" in reply.json["detail"]) == (503, True)
             assert b"secret" not in reply.body
 
     asyncio.run(work())
-
-
-@pytest.mark.parametrize("fails", ["first", "second", "on_ready", None])
-def test_a_start_is_ready_after_all_of_its_steps(fails: str | None) -> None:
-    done: list[str] = []
-
-    def step(name: str) -> None:
-        done.append(name)
-        if name == fails:
-            raise OSError(name)
-
-    async def work() -> None:
-        start = StartUp()
-        start.on_failure = lambda: done.append("failed")
-        assert not start.is_ready
-        start.begin(lambda: step("first"), lambda: step("second"), on_ready=lambda: step("on_ready"))
-        await until(lambda: done[-1] in ("failed", "on_ready" if fails is None else "failed"))
-        assert start.is_ready == (fails is None)
-
-    asyncio.run(work())
-    names = ["first", "second", "on_ready"]
-    assert done == (names if fails is None else [*names[: names.index(fails) + 1], "failed"])
 
 
 _FAILING = """
@@ -201,7 +257,7 @@ run()
 """
 
 
-def test_systemd_hears_nothing_of_a_failed_start_but_the_exit_code(tmp_path: Path) -> None:
+def test_failed_start_sends_systemd_only_the_exit_code(tmp_path: Path) -> None:
     address = str(tmp_path / "notify")
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
         notified.bind(address)
@@ -220,15 +276,15 @@ def test_systemd_hears_nothing_of_a_failed_start_but_the_exit_code(tmp_path: Pat
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 @pytest.mark.parametrize("name", ["solve_s", "wait_s", "grace_s"])
-def test_a_limit_that_is_none_is_refused(name: str, value: float) -> None:
+def test_invalid_limit_is_refused(name: str, value: float) -> None:
     with pytest.raises(InputError, match=f"^{name} is {value}; "):
         ServiceSettings(**{name: value})
 
 
-def test_settings_of_the_queues_are_readable(database: Database) -> None:
+def test_databases_lists_the_limits(database: Database) -> None:
     async def work() -> None:
         settings = ServiceSettings(solve_s=7.0, short_s=0.5, wait_s=3.0, max_boards=10, max_body_bytes=1000)
-        app = create_app([database], HeldSolving(), settings)
+        app = create_app([database], settings)
         limits = (await AppRequest(app, "/v1/databases").reply()).json["limits"]
         assert limits == {
             "solve_seconds_limit": 7.0, "short_seconds_limit": 0.5, "wait_seconds_limit": 3.0,
@@ -236,3 +292,9 @@ def test_settings_of_the_queues_are_readable(database: Database) -> None:
         }  # fmt: skip
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize("host", ["a..b", ".", "x" * 64 + ".org", "\xe4" * 80])
+def test_invalid_host_is_refused(host: str) -> None:
+    with pytest.raises(InputError, match=r"is not a host name; choose another with --host$"):
+        open_socket(host, 0)

@@ -1,5 +1,6 @@
 """The headers of the service: Host, HEAD, CORS, Cache-Control; and no redirect."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +15,8 @@ from pdb_query import open_database
 from pdb_service.app import create_app
 from pdb_service.hosts import LOOPBACK, advice, hosts_of, is_allowed, read_host, read_origin
 from pdb_service.settings import ServiceSettings
-from tests.pdb_service.asgi import Answer, ask
+from tests.pdb_service.app_requests import AppRequest
+from tests.pdb_service.server import Reply
 from tests.tables import table_file
 
 ORIGIN = ("Origin", "https://example.org")
@@ -38,10 +40,23 @@ def app(database: Any) -> FastAPI:
 
 
 def app_of(database: Any, **changes: Any) -> FastAPI:
-    return create_app([database], None, ServiceSettings(cors_origins=(ORIGIN[1],), **changes))  # type: ignore[arg-type]
+    return create_app([database], ServiceSettings(cors_origins=(ORIGIN[1],), **changes))
 
 
-def is_problem(answer: Answer, status: int, match: str = "") -> bool:
+def ask(
+    app: FastAPI, path: str, *headers: tuple[str, str], method: str = "GET", host: str | None = "localhost"
+) -> Reply:
+    """Return the answer to one request. With `host=None` it has no Host header."""
+    path, _, query = path.partition("?")
+    named = [*((("Host", host),) if host is not None else ()), *headers]
+
+    async def work() -> Reply:
+        return await AppRequest(app, path, method=method, headers=named, query=query.encode()).reply()
+
+    return asyncio.run(work())
+
+
+def is_problem(answer: Reply, status: int, match: str = "") -> bool:
     return (
         answer.status == status
         and answer.headers["content-type"] == "application/problem+json"
@@ -52,7 +67,7 @@ def is_problem(answer: Answer, status: int, match: str = "") -> bool:
 # -- CORS, nosniff, Cache-Control -------------------------------------------------------------------------------------
 
 
-def is_complete(answer: Answer) -> bool:
+def is_complete(answer: Reply) -> bool:
     """Return whether an answer to the allowed origin has the headers of every answer."""
     return (
         answer.headers.get("access-control-allow-origin") == ORIGIN[1]

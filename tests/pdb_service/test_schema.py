@@ -12,7 +12,7 @@ from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
 # The document does not depend on the databases, and the cases are made before there is a server.
-_DOCUMENT = create_app([], None).openapi()  # type: ignore[arg-type]
+_DOCUMENT = create_app([]).openapi()
 _SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT)
 
 

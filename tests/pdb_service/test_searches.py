@@ -1,4 +1,4 @@
-"""Solves of several clients at a time: shared searches, kept answers, the queues, limits, the end of the service."""
+"""Searches of several clients: shared searches, kept answers, queues, limits, the end of the service."""
 
 import asyncio
 import random
@@ -11,12 +11,14 @@ import pytest
 from fastapi import FastAPI
 
 from pdb_query import Database, open_database
-from tests.pdb_service.held_solving import (
+from pdb_service.searches import Search, Stopping
+from solver import Iteration
+from tests.pdb_service.app_requests import (
     BOARDS,
     GOAL,
     UNSOLVABLE,
     AppRequest,
-    HeldSolving,
+    HeldSolvers,
     answer_for,
     ask_moves,
     ask_solve,
@@ -36,12 +38,12 @@ def database() -> Iterator[Database]:
 
 
 @pytest.fixture
-def solving() -> HeldSolving:
-    return HeldSolving()
+def solvers() -> HeldSolvers:
+    return HeldSolvers()
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a test. Errors that asyncio only logs are errors here."""
+    """Run a test. It fails on errors that asyncio only logs."""
     unread: list[Any] = []
 
     async def watched() -> None:
@@ -67,14 +69,14 @@ def searches(app: FastAPI) -> Any:
 
 
 @pytest.mark.parametrize("events", [False, True])
-def test_identical_solves_at_a_time_share_one_search(database: Database, solving: HeldSolving, events: bool) -> None:
+def test_identical_solves_share_one_search(database: Database, solvers: HeldSolvers, events: bool) -> None:
     async def work() -> None:
-        async with running_app(database, solving) as app:
+        async with running_app(database, solvers) as app:
             requests = [ask_solve(app, BOARDS[0], events=events and at != 1) for at in range(5)]
-            await until(lambda: len(solving.begun) == 1 and searches(app).n_running == 1)
-            solving.release.set()
+            await until(lambda: len(solvers.begun) == 1 and searches(app).n_running == 1)
+            solvers.release.set()
             replies = [await request.reply() for request in requests]
-            assert solving.begun == [BOARDS[0]]
+            assert solvers.begun == [BOARDS[0]]
             assert {reply.status for reply in replies} == {200}
             body = replies[1].json
             assert body["moves"] == list(answer_for(BOARDS[0]))
@@ -94,26 +96,24 @@ def result_of(reply: Reply) -> Any:
     return orjson.loads(data.removeprefix("data: "))
 
 
-def test_solves_with_other_limits_do_not_share(database: Database, solving: HeldSolving) -> None:
+def test_solves_with_different_limits_do_not_share(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=8) as app:
+        async with running_app(database, solvers, n_solves=8) as app:
             requests = [ask_solve(app, BOARDS[0], **named) for named in ({}, {"seconds": 50}, {"nodes": 9})]
             requests.append(ask_moves(app, BOARDS[0], seconds=60))
-            await until(lambda: len(solving.begun) == 4)
-            solving.release.set()
+            await until(lambda: len(solvers.begun) == 4)
+            solvers.release.set()
             assert {(await request.reply()).status for request in requests} == {200}
 
     run(work())
 
 
 @pytest.mark.parametrize("events", [False, True])
-def test_a_search_goes_on_while_anyone_waits_and_ends_with_the_last(
-    database: Database, solving: HeldSolving, events: bool
-) -> None:
+def test_search_ends_when_its_last_client_leaves(database: Database, solvers: HeldSolvers, events: bool) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1) as app:
+        async with running_app(database, solvers, n_solves=1) as app:
             first, second, third = (ask_solve(app, BOARDS[0], events=events) for _ in range(3))
-            await until(lambda: len(solving.begun) == 1)
+            await until(lambda: len(solvers.begun) == 1)
             first.leave()
             await first.task
             await asyncio.sleep(0.05)
@@ -121,85 +121,102 @@ def test_a_search_goes_on_while_anyone_waits_and_ends_with_the_last(
             for request in (second, third):
                 request.leave()
                 await request.task
-            # One that comes now does not get the search that is about to end.
+            # A new request does not share the search that is about to end.
             fourth = ask_solve(app, BOARDS[0], events=events)
-            await until(lambda: len(solving.begun) == 2)
-            solving.release.set()
+            await until(lambda: len(solvers.begun) == 2)
+            solvers.release.set()
             assert (await fourth.reply()).status == 200
-            assert len(solving.begun) == 2
+            assert len(solvers.begun) == 2
 
     run(work())
 
 
-def test_who_leaves_the_queue_is_not_searched_for(database: Database, solving: HeldSolving) -> None:
+def test_search_without_clients_leaves_the_queue(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1) as app:
+        async with running_app(database, solvers, n_solves=1) as app:
             running = ask_solve(app, BOARDS[0])
-            await until(lambda: len(solving.begun) == 1)
+            await until(lambda: len(solvers.begun) == 1)
             waiting = ask_solve(app, BOARDS[1])
             await until(lambda: searches(app).n_waiting == 1)
             waiting.leave()
             await until(lambda: searches(app).n_waiting == 0)
-            solving.release.set()
+            solvers.release.set()
             await running.reply()
             await asyncio.sleep(0.02)
-            assert solving.begun == [BOARDS[0]]
+            assert solvers.begun == [BOARDS[0]]
 
     run(work())
+
+
+def test_fault_of_a_search_without_clients_is_logged(
+    database: Database, solvers: HeldSolvers, caplog: pytest.LogCaptureFixture
+) -> None:
+    solvers.fail = KeyError("a bug")
+    solvers.fails_when_given_up = True
+
+    async def work() -> None:
+        async with running_app(database, solvers) as app:
+            request = ask_solve(app, BOARDS[0])
+            await until(lambda: len(solvers.begun) == 1)
+            request.leave()
+            await request.task
+
+    run(work())
+    assert "a bug" in caplog.text
 
 
 # Kept answers
 
 
-def test_an_answer_is_kept_and_serves_any_limits(database: Database, solving: HeldSolving) -> None:
-    solving.release.set()
+def test_complete_answer_is_kept_for_any_limits(database: Database, solvers: HeldSolvers) -> None:
+    solvers.release.set()
 
     async def work() -> None:
-        async with running_app(database, solving) as app:
+        async with running_app(database, solvers) as app:
             bodies = [
                 (await ask_solve(app, BOARDS[0], **named).reply()).json
                 for named in ({}, {}, {"seconds": 1}, {"nodes": 2})
             ]
             bodies.append(result_of(await ask_solve(app, BOARDS[0], events=True).reply()))
-            assert solving.begun == [BOARDS[0]]
+            assert solvers.begun == [BOARDS[0]]
             assert all(body == bodies[0] for body in bodies)
             assert (await metrics(app))['tile_pdb_solve_answers_total{source="cache"}'] == 4
             await ask_moves(app, BOARDS[0]).reply()
-            assert len(solving.begun) > 1  # another question
+            assert len(solvers.begun) > 1  # another question
 
     run(work())
 
 
-def test_an_answer_that_a_limit_cut_short_is_not_kept(database: Database, solving: HeldSolving) -> None:
+def test_incomplete_answer_is_not_kept(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving) as app:
+        async with running_app(database, solvers) as app:
             both = [ask_solve(app, BOARDS[0], seconds=0.05) for _ in range(2)]
             for request in both:
                 reply = await request.reply()
                 assert (reply.status, reply.json["length"], reply.json["lower_bound"]) == (200, None, 5)
-            assert len(solving.begun) == 1
-            solving.release.set()
+            assert len(solvers.begun) == 1
+            solvers.release.set()
             assert (await ask_solve(app, BOARDS[0], seconds=0.05).reply()).json["length"] == 5
-            assert len(solving.begun) == 2
+            assert len(solvers.begun) == 2
 
     run(work())
 
 
 @pytest.mark.parametrize("max_cached_bytes", [0, 10_000])
-def test_kept_answers_take_bounded_memory(database: Database, solving: HeldSolving, max_cached_bytes: int) -> None:
-    solving.release.set()
+def test_memory_of_kept_answers_is_bounded(database: Database, solvers: HeldSolvers, max_cached_bytes: int) -> None:
+    solvers.release.set()
 
     async def work() -> None:
-        async with running_app(database, solving, max_cached_bytes=max_cached_bytes) as app:
+        async with running_app(database, solvers, max_cached_bytes=max_cached_bytes) as app:
             for board in BOARDS[:40]:
                 assert (await ask_solve(app, board).reply()).json["moves"] == list(answer_for(board))
                 assert searches(app).n_cached_bytes <= max_cached_bytes
             assert (await metrics(app))["tile_pdb_cached_bytes"] == searches(app).n_cached_bytes
-            # The last is there if there is room for any, the first is not.
+            # The last answer is kept if the cache has any memory, the first is not.
             await ask_solve(app, BOARDS[39]).reply()
-            assert len(solving.begun) == (40 if max_cached_bytes else 41)
+            assert len(solvers.begun) == (40 if max_cached_bytes else 41)
             await ask_solve(app, BOARDS[0]).reply()
-            assert len(solving.begun) == (41 if max_cached_bytes else 42)
+            assert len(solvers.begun) == (41 if max_cached_bytes else 42)
 
     run(work())
 
@@ -208,11 +225,11 @@ def test_kept_answers_take_bounded_memory(database: Database, solving: HeldSolvi
 
 
 @pytest.mark.parametrize("events", [False, True])
-def test_a_solve_waits_for_a_bounded_time(database: Database, solving: HeldSolving, events: bool) -> None:
+def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolvers, events: bool) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1, wait_s=0.1) as app:
+        async with running_app(database, solvers, n_solves=1, wait_s=0.1) as app:
             running = ask_solve(app, BOARDS[0])
-            await until(lambda: len(solving.begun) == 1)
+            await until(lambda: len(solvers.begun) == 1)
             for request in [ask_solve(app, BOARDS[1], events=events) for _ in range(2)]:
                 reply = await request.reply()
                 if events:
@@ -225,16 +242,16 @@ def test_a_solve_waits_for_a_bounded_time(database: Database, solving: HeldSolvi
             assert counted['tile_pdb_solve_refusals_total{queue="long",reason="waited"}'] == 1
             assert counted['tile_pdb_solve_wait_seconds_count{queue="long"}'] == 2
             assert counted['tile_pdb_solve_wait_seconds_sum{queue="long"}'] >= 0.1
-            solving.release.set()
+            solvers.release.set()
             assert (await running.reply()).status == 200
             assert (await ask_solve(app, BOARDS[1]).reply()).status == 200
 
     run(work())
 
 
-def test_a_full_queue_refuses_other_solves_but_not_the_same(database: Database, solving: HeldSolving) -> None:
+def test_full_queue_refuses_only_new_searches(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1, n_waiting=1) as app:
+        async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
             taken = [ask_solve(app, board) for board in BOARDS[:2]]
             await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
             for events in (False, True):
@@ -243,101 +260,112 @@ def test_a_full_queue_refuses_other_solves_but_not_the_same(database: Database, 
             taken += [ask_solve(app, BOARDS[at % 2], events=at % 3 == 0) for at in range(20)]
             await asyncio.sleep(0.02)
             assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
-            solving.release.set()
+            solvers.release.set()
             assert {(await request.reply()).status for request in taken} == {200}
-            assert len(solving.begun) == 2
+            assert len(solvers.begun) == 2
 
     run(work())
 
 
-def test_hints_and_short_solves_do_not_wait_behind_long_ones(database: Database, solving: HeldSolving) -> None:
+def test_short_searches_do_not_wait_behind_long_ones(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1, n_waiting=1) as app:
+        async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
             long = [ask_solve(app, board) for board in BOARDS[:2]]
             await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
-            solving.wait_s = lambda board: 60.0 if board in BOARDS[:2] else 0.0
+            solvers.wait_s = lambda board: 60.0 if board in BOARDS[:2] else 0.0
             hint = (await ask_moves(app, BOARDS[2]).reply()).json
             assert hint["distance"] == 5
             assert (await ask_solve(app, BOARDS[3], seconds=2).reply()).json["length"] == 5
             assert (await ask_solve(app, BOARDS[4], seconds=2.1).reply()).status == 503
-            # No search, no turn.
+            # These need no search and no turn.
             for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
                 assert (reply.status, reply.json["solvable"]) == (200, False)
             assert result_of(await ask_solve(app, UNSOLVABLE, events=True).reply())["solvable"] is False
             assert (await ask_moves(app, GOAL).reply()).json["distance"] == 0
             assert (await ask_moves(app, BOARDS[0], seconds=0).reply()).json["distance"] is None
-            solving.wait_s = None
-            solving.release.set()
+            solvers.wait_s = None
+            solvers.release.set()
             assert {(await request.reply()).status for request in long} == {200}
 
     run(work())
 
 
-def test_events_tell_how_many_go_first(database: Database, solving: HeldSolving) -> None:
+def test_events_report_the_number_of_searches_ahead(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1) as app:
+        async with running_app(database, solvers, n_solves=1) as app:
             requests = [ask_solve(app, board, events=True) for board in BOARDS[:3]]
             await until(lambda: all(request.sent[1:] for request in requests))
-            told = [request.sent[1]["body"] for request in requests]
-            assert b"event: progress" in told[0]
-            assert [b'{"ahead":0}' in told[1], b'{"ahead":1}' in told[2]] == [True, True]
-            solving.release.set()
+            events = [request.sent[1]["body"] for request in requests]
+            assert b"event: progress" in events[0]
+            assert [b'{"ahead":0}' in events[1], b'{"ahead":1}' in events[2]] == [True, True]
+            solvers.release.set()
             for request in requests:
                 await request.reply()
 
     run(work())
 
 
+def test_progress_counts_the_nodes_of_all_thresholds() -> None:
+    search = Search(Stopping(0), None)
+    search.start()
+    assert search.progress() is None
+    for threshold, generated in ((10, 100), (10, 200), (12, 50), (12, 400), (14, 10)):
+        search.report(Iteration(threshold, generated, generated // 2, 0.1))
+    progress = search.progress()
+    assert progress is not None
+    assert (progress["threshold"], progress["generated"], progress["expanded"]) == (14, 610, 305)
+
+
 # The end of the service
 
 
 @pytest.mark.parametrize("grace_s", [0.0, 30.0])
-def test_shared_searches_have_the_time_of_grace(database: Database, solving: HeldSolving, grace_s: float) -> None:
+def test_running_searches_have_the_time_of_grace(database: Database, solvers: HeldSolvers, grace_s: float) -> None:
     async def work() -> None:
-        async with running_app(database, solving, n_solves=1, grace_s=grace_s) as app:
+        async with running_app(database, solvers, n_solves=1, grace_s=grace_s) as app:
             shared = [ask_solve(app, BOARDS[0]) for _ in range(2)]
-            await until(lambda: len(solving.begun) == 1)
+            await until(lambda: len(solvers.begun) == 1)
             waiting = ask_solve(app, BOARDS[1])
             await until(lambda: searches(app).n_waiting == 1)
             searches(app).stopping.begin()
             assert (await ask_solve(app, BOARDS[2]).reply()).status == 503
             if grace_s:
                 joined = ask_solve(app, BOARDS[0])
-                solving.release.set()
+                solvers.release.set()
                 assert (await joined.reply()).status == 200
             replies = [await request.reply() for request in shared]
             assert [reply.status for reply in replies] == [200 if grace_s else 503] * 2
             assert (await waiting.reply()).status == 503
-            assert solving.begun == [BOARDS[0]]
+            assert solvers.begun == [BOARDS[0]]
             assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
 
     run(work())
 
 
-def test_the_end_waits_for_the_threads_of_searches_given_up(database: Database, solving: HeldSolving) -> None:
+def test_shutdown_waits_for_threads_without_clients(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving) as app:
+        async with running_app(database, solvers) as app:
             request = ask_solve(app, BOARDS[0])
-            await until(lambda: len(solving.begun) == 1)
+            await until(lambda: len(solvers.begun) == 1)
             request.leave()
             await request.task
 
-    run(work())  # running_app looks for what is left
-    assert not +solving._running
+    run(work())  # running_app fails if a task is left
+    assert not +solvers._running
 
 
-def test_a_request_that_the_end_cuts_off_is_answered(database: Database, solving: HeldSolving) -> None:
+def test_request_cancelled_at_the_end_is_answered(database: Database, solvers: HeldSolvers) -> None:
     async def work() -> None:
-        async with running_app(database, solving) as app:
+        async with running_app(database, solvers) as app:
             request = ask_solve(app, BOARDS[0])
-            await until(lambda: len(solving.begun) == 1)
+            await until(lambda: len(solvers.begun) == 1)
             request.task.cancel()  # as uvicorn does when the time of grace is long over
             assert (await request.reply()).status == 503
 
     run(work())
 
 
-# All at once, at random
+# Random requests
 
 
 def test_random_requests_have_one_outcome_each(database: Database) -> None:
@@ -355,8 +383,8 @@ def test_many_random_requests_have_one_outcome_each(database: Database, first: i
 FAILING = BOARDS[3]
 
 
-class RandomSolving(HeldSolving):
-    """A solver whose searches take random times; those of one board fail."""
+class RandomSolvers(HeldSolvers):
+    """Solvers whose searches take random times; those of one board fail."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__()
@@ -371,9 +399,9 @@ class RandomSolving(HeldSolving):
 
 
 async def random_requests(database: Database, seed: int) -> None:
-    """Requests that come, leave and are cut off in any order, in a service that stops in the midst of them or not."""
+    """Send, close and cancel requests in random order, to a service that may stop meanwhile."""
     chance = random.Random(seed)
-    solving = RandomSolving(chance)
+    solvers = RandomSolvers(chance)
     n_solves = chance.randint(1, 2)
     settings = {
         "n_solves": n_solves,
@@ -384,7 +412,7 @@ async def random_requests(database: Database, seed: int) -> None:
     }
     requests: list[tuple[Any, AppRequest]] = []
     left: set[int] = set()
-    async with running_app(database, solving, **settings) as app:
+    async with running_app(database, solvers, **settings) as app:
         stop_at = chance.choice([None, 15, 30])
         for step in range(40):
             if step == stop_at:
@@ -411,17 +439,17 @@ async def random_requests(database: Database, seed: int) -> None:
                 continue
             statuses[check_outcome(board, request, at in left)] += 1
         for is_short in (False, True):
-            assert solving.most_running[is_short] <= n_solves
+            assert solvers.most_running[is_short] <= n_solves
         await until(lambda: searches(app).n_running + searches(app).n_waiting == 0)
         counted = await metrics(app)
         waits = sum(
             counted.get(f'tile_pdb_solve_wait_seconds_count{{queue="{name}"}}', 0) for name in ("short", "long")
         )
-        assert len(solving.begun) <= waits <= counted.get('tile_pdb_solve_answers_total{source="search"}', 0)
+        assert len(solvers.begun) <= waits <= counted.get('tile_pdb_solve_answers_total{source="search"}', 0)
 
 
 def check_outcome(board: Any, request: AppRequest, may_be_cut: bool) -> str:
-    """Check the whole answer against the one that the board has, and return what it is."""
+    """Check an answer against the known one of its board, and return its status."""
     starts = [message["status"] for message in request.sent if message["type"] == "http.response.start"]
     body = b"".join(message.get("body", b"") for message in request.sent)
     if may_be_cut and (not starts or starts == [499] or ((starts == [200] and b"event: " in body) or not body)):

@@ -145,8 +145,8 @@ def test_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
             first.wait()
 
 
-@pytest.mark.parametrize(("n_sockets", "match"), [("2", "hands over 2 sockets, one is taken"), ("1", "not of TCP")])
-def test_other_sockets_of_systemd_are_rejected(n_sockets: str, match: str) -> None:
+@pytest.mark.parametrize(("n_sockets", "match"), [("2", "systemd passes 2 sockets; keep one"), ("1", "is not TCP")])
+def test_other_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         result = subprocess.run(
             [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", "none.h5"],

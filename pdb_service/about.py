@@ -1,63 +1,72 @@
-"""What is here: databases, instance sets, health, metrics, and the page."""
+"""Routes about the service itself: databases, instance sets, health, metrics, and the files of the page."""
 
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request
 from prometheus_client import generate_latest
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, blank_last, parse_goal
 from pdb_query.instances import instance_sets, read_instances
 from pdb_service.answers import DatabasesAnswer, Instances, InstanceSets
-from pdb_service.page_files import PageFiles
-from pdb_service.parameters import problems
+from pdb_service.problems import problem_responses
 from pdb_service.service import Service
+
+_PAGE = Path(__file__).parent / "page"
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Cache-Control": "no-cache",
+    "Referrer-Policy": "no-referrer",
+}
 
 
 def about_routes(service: Service) -> APIRouter:
-    """The routes that tell what is here."""
+    """Return the routes about the service, and those of the page."""
     router = APIRouter()
-    page = PageFiles()
+    page = StaticFiles(directory=_PAGE)
 
-    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer, responses=problems())
+    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer, responses=problem_responses())
     async def databases() -> Response:
-        """The databases that answer here, in the order in which they are asked."""
-        return Response(orjson.dumps(_databases(service)), media_type="application/json")
+        """List the databases, in the order in which the service looks for one that serves a board."""
+        return _json(_databases(service))
 
-    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets, responses=problems())
+    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets, responses=problem_responses())
     async def sets() -> Response:
-        """The instance sets: boards that people compare solvers with."""
-        body = {"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]}
-        return Response(orjson.dumps(body), media_type="application/json")
+        """List the instance sets: boards that are used to compare solvers."""
+        return _json({"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]})
 
-    @router.get("/v1/instances/{name}", tags=["about"], response_model=Instances, responses=problems(404, 422))
+    @router.get("/v1/instances/{name}", tags=["about"], response_model=Instances, responses=problem_responses(404, 422))
     async def instances(name: str) -> Response:
-        """The boards of a set."""
+        """List the boards of an instance set."""
         if name not in instance_sets():
-            raise InstanceError(f"there is no instance set {shorten(name, 40)!r} here; /v1/instances lists them")
-        return Response(orjson.dumps({"name": name, "instances": _instances(name)}), media_type="application/json")
+            raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
+        return _json({"name": name, "instances": _instances(name)})
 
     @router.get("/healthz", tags=["health"], response_class=PlainTextResponse)
     async def healthz() -> Response:
-        """Whether the process lives."""
-        return Response(b"ok\n", media_type="text/plain")
+        """Answer while the process lives."""
+        return PlainTextResponse("ok\n")
 
-    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problems(503))
+    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problem_responses(503))
     async def readyz() -> Response:
-        """Whether tables and kernels are warm."""
+        """Answer with 200 when tables and kernels are loaded, and with 503 before."""
         if service.start_up.failure is not None:
-            raise HTTPException(503, "the tables could not be made ready; the server's log says why")
+            raise HTTPException(503, "the tables could not be loaded; see the log of the server")
         if not service.start_up.is_ready:
-            raise HTTPException(503, "the tables are being made ready")
-        return Response(b"ready\n", media_type="text/plain")
+            raise HTTPException(503, "the tables are being loaded")
+        return PlainTextResponse("ready\n")
 
-    @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problems())
+    @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problem_responses())
     async def metrics() -> Response:
-        """For Prometheus."""
+        """Return the metrics for Prometheus."""
         service.metrics.running.set(service.searches.n_running)
         service.metrics.waiting.set(service.searches.n_waiting)
         service.metrics.cached.set(service.searches.n_cached_bytes)
@@ -69,15 +78,19 @@ def about_routes(service: Service) -> APIRouter:
 
     @router.get("/page/{name:path}", include_in_schema=False)
     async def file(name: str, request: Request) -> Response:
-        response = page.response(name, request)
-        if response is None:
-            raise HTTPException(404, "there is no such page")
+        response = await page.get_response(name, request.scope)
+        response.headers.update(_PAGE_HEADERS)
         return response
 
     return router
 
 
-def _databases(service: Service) -> dict[str, object]:
+def _json(body: dict[str, Any]) -> Response:
+    return Response(orjson.dumps(body), media_type="application/json")
+
+
+def _databases(service: Service) -> dict[str, Any]:
+    """Return the body of a `DatabasesAnswer`."""
     described: list[dict[str, object]] = []
     goals: dict[str, Board] = {}
     for name, database in service.databases:
@@ -111,6 +124,7 @@ def _databases(service: Service) -> dict[str, object]:
 
 @lru_cache(maxsize=64)
 def _instances(name: str) -> list[dict[str, object]]:
+    """Return the boards of an instance set as the fields of `InstanceInfo`."""
     return [
         {
             "id": at.id,

@@ -1,13 +1,14 @@
-"""Requests to an app without a server between, and a solver that searches as long as a test wants."""
+"""Requests to an app without a server, and a solver whose searches last as long as a test needs."""
 
 import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,7 +17,9 @@ from fastapi import FastAPI
 from pdb_core.puzzle import Board, is_solvable, parse_size, random_boards
 from pdb_query import Database
 from pdb_service.app import create_app
+from pdb_service.searches import GivenUpError
 from pdb_service.settings import ServiceSettings
+from solver import Iteration, Limits
 from tests.pdb_service.server import Reply
 
 S3 = parse_size("3x3")
@@ -27,28 +30,33 @@ assert not is_solvable(UNSOLVABLE, GOAL, S3)
 
 
 def answer_for(board: Board) -> tuple[int, ...]:
-    """Return the solution that `HeldSolving` finds for a board. Boards have different ones."""
+    """Return the solution that `HeldSolvers` finds for a board. Boards have different ones."""
     return tuple(int(tile) for tile in np.array(board)[:5])
 
 
-class HeldSolving:
-    """A solver whose searches go on until `release` is set or their time is over, and which counts them.
+class HeldSolvers:
+    """Stand-in for `Solvers`, whose searches go on until `release` is set or their time is over.
 
-    fail    raised by a search when it is released
+    begun   the boards of all searches
+
+    fail    raised by a search when it is released, or given up if `fails_when_given_up`
     wait_s  the seconds that searches of a board take, instead of waiting for `release`
     """
 
     def __init__(self) -> None:
         self.release = threading.Event()
         self.fail: Exception | None = None
+        self.fails_when_given_up = False
         self.wait_s: Callable[[Board], float] | None = None
         self.begun: list[Board] = []
         self._lock = threading.Lock()
         self._running: Counter[bool] = Counter()
         self.most_running: Counter[bool] = Counter()
 
-    def __call__(self, _: Database, board: Board, goal: Board, *, seconds: float, report: Any, **_limits: Any) -> Any:
+    def solve(self, _: Database, board: Board, goal: Board, limits: Limits, report: Any) -> Any:
         assert is_solvable(board, goal, S3)
+        seconds = limits.seconds
+        assert seconds is not None
         is_short = seconds <= 2
         with self._lock:
             self.begun.append(board)
@@ -63,7 +71,12 @@ class HeldSolving:
     def _search(self, board: Board, seconds: float, report: Any) -> Any:
         started = time.monotonic()
         while True:
-            report(SimpleNamespace(threshold=3, generated=7, expanded=5, seconds=0.1))
+            try:
+                report(Iteration(threshold=3, generated=7, expanded=5, seconds=0.1))
+            except GivenUpError:
+                if self.fails_when_given_up and self.fail is not None:
+                    raise self.fail from None
+                raise
             passed = time.monotonic() - started
             is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
             if is_over and self.fail is not None:
@@ -77,14 +90,16 @@ class HeldSolving:
             generated=7, expanded=5, seconds=passed, iterations=[],
         )  # fmt: skip
 
-    def warm(self, _: Database) -> None:
+    def solver(self, _: Database) -> None:
         pass
 
 
 class AppRequest:
-    """A request to an app, under way, POST if it has a body; its client may leave before the answer.
+    """A request to an app, started when it is made. Its client may leave before the answer.
 
-    query  as it is sent; else the other names are
+    method   by default POST with a body, else GET
+    headers  by default only Host
+    query    the raw query string; by default the other parameters, encoded
     """
 
     def __init__(
@@ -92,18 +107,20 @@ class AppRequest:
         app: FastAPI,
         path: str,
         *,
+        method: str | None = None,
         body: bytes | None = None,
         events: bool = False,
-        headers: dict[str, str] | None = None,
+        headers: Iterable[tuple[str, str]] | None = None,
         query: bytes | None = None,
         **parameters: Any,
     ) -> None:
-        named = {"host": "localhost", **({"accept": "text/event-stream"} if events else {}), **(headers or {})}
+        named = [("Host", "localhost")] if headers is None else list(headers)
+        named += [("Accept", "text/event-stream")] if events else []
         self._scope = {
-            "type": "http", "http_version": "1.1", "method": "GET" if body is None else "POST", "path": path,
-            "raw_path": path.encode(), "scheme": "http",
+            "type": "http", "http_version": "1.1", "scheme": "http", "path": path, "raw_path": path.encode(),
+            "method": method or ("GET" if body is None else "POST"),
             "query_string": urlencode(parameters).encode() if query is None else query,
-            "headers": [(name.encode(), value.encode("latin-1")) for name, value in named.items()],
+            "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in named],
             "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
         }  # fmt: skip
@@ -132,7 +149,7 @@ class AppRequest:
         """Wait for the whole answer."""
         await self.task
         start = next(message for message in self.sent if message["type"] == "http.response.start")
-        headers = {name.decode().lower(): value.decode() for name, value in start["headers"]}
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
 
 
@@ -146,10 +163,16 @@ def ask_moves(app: FastAPI, board: Board, **named: Any) -> AppRequest:
     return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 
 
+def app_with(solvers: Any, database: Database, settings: ServiceSettings | None = None, **named: Any) -> FastAPI:
+    """Return an app with these solvers."""
+    with mock.patch("pdb_service.service.Solvers", return_value=solvers):
+        return create_app([database], settings, **named)
+
+
 @asynccontextmanager
-async def running_app(database: Database, solving: Any, **settings: Any) -> AsyncIterator[FastAPI]:
-    """Run an app from its start, made ready, to its end; nothing of it may then be left."""
-    app = create_app([database], solving, ServiceSettings(**settings))
+async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[FastAPI]:
+    """Run an app with these solvers; at its end no search and no task may be left."""
+    app = app_with(solvers, database, ServiceSettings(**settings))
     service = app.state.service
     async with app.router.lifespan_context(app):
         await until(lambda: service.start_up.is_ready)
