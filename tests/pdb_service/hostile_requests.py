@@ -1,6 +1,6 @@
-"""Requests that nobody of good will sends, made from a seed, and what a server makes of them.
+"""Malformed and hostile requests, made from a seed, and the answers of a server.
 
-Raw bytes over sockets: an HTTP library would mend half of them.
+They are sent as raw bytes: an HTTP library would correct half of them.
 """
 
 import json
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# The searches of these take many seconds: they are there to be left.
+# Their searches take many seconds: the clients leave before the answer.
 WORST_BOARDS = (
     "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1",
     "0 12 10 13/15 11 9 14/7 3 6 2/4 8 5 1",
@@ -27,7 +27,7 @@ PATHS = (
     "/readyz", "/metrics", "/openapi.json", "/", "/page/index.html", "/page/", "/v1", "/v1/", "/docs", "/favicon.ico",
 )  # fmt: skip
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
-# Longer than any answer may take; what is still silent then has been forgotten by the server.
+# Longer than any answer may take.
 _PATIENCE_S = 20.0
 _HASTE_S = 0.15
 _KEPT_BYTES = 400_000
@@ -35,10 +35,10 @@ _KEPT_BYTES = 400_000
 
 @dataclass(frozen=True)
 class Hostile:
-    """What goes over one connection: pieces, with a pause before each but the first.
+    """Data of one connection: pieces, with a pause before each but the first.
 
-    `patience_s` is how long the client then waits for the end of the answer; None, and it leaves at once. `is_owed`
-    says that the server must answer or close the connection within that time.
+    The client then waits `patience_s` for the end of the answer, or leaves at once if that is None. If `is_owed`, the
+    server must answer or close the connection within that time.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Hostile:
 
 @dataclass
 class Outcomes:
-    """What came back: how often each status, how many were closed without one or left, and what should not be."""
+    """Counts of the answers by status, of closed and of left connections; requests with a wrong outcome."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     n_sent: int = 0
@@ -61,7 +61,7 @@ class Outcomes:
 
 
 def hostile_requests(n_requests: int, seed: int) -> Iterator[Hostile]:
-    """So many requests of all kinds; the same for the same seed."""
+    """Yield requests of all kinds; the same for the same seed."""
     rng = random.Random(seed)
     kinds, weights = list(KINDS), [weight for weight, _ in KINDS.values()]
     for kind in rng.choices(kinds, weights, k=n_requests):
@@ -114,7 +114,7 @@ def _note(outcomes: Outcomes, hostile: Hostile, answer: bytes | None) -> None:
 
 
 def send(port: int, hostile: Hostile) -> bytes | None:
-    """The beginning of the answer until the server closes; None where the client left before."""
+    """Return the beginning of the answer until the server closes; None if the client left before."""
     with socket.create_connection(("127.0.0.1", port), timeout=_PATIENCE_S) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
@@ -123,9 +123,9 @@ def send(port: int, hostile: Hostile) -> bytes | None:
                     time.sleep(hostile.pause_s)
                 connection.sendall(piece)
         except OSError:
-            pass  # it has had enough of us; what it said may still be read
+            pass  # closed by the server; its answer may still be read
         if hostile.patience_s is None:
-            if len(hostile.pieces[0]) % 2:  # half of those who leave slam the door
+            if len(hostile.pieces[0]) % 2:  # half of the clients that leave reset the connection
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return None
         answer = b""
@@ -144,19 +144,19 @@ def send(port: int, hostile: Hostile) -> bytes | None:
 
 
 def resident_bytes(process: int) -> int:
-    """The memory of a process that is in RAM."""
+    """Return the resident memory of a process."""
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096
 
 
 def open_files(process: int) -> int:
-    """How many files and sockets a process has open."""
+    """Return the number of open files and sockets of a process."""
     return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
 
 
 def request(
     path: str, body: bytes | None = None, *headers: str, method: str | None = None, length: str | None = None
 ) -> bytes:
-    """A request as bytes, the connection closed after it; `length` instead of the true one."""
+    """Return a request as bytes, with Connection: close. `length` replaces the true Content-Length."""
     lines = [f"{method or ('GET' if body is None else 'POST')} {path} HTTP/1.1", "Host: 127.0.0.1", "Connection: close"]
     if body is not None or length is not None:
         lines.append(f"Content-Length: {len(body or b'') if length is None else length}")
@@ -172,7 +172,7 @@ _LEVEL = EASY.replace("/", " ").replace(" ", "+")
 
 
 def _good(rng: random.Random) -> bytes:
-    """A request that would be answered; solves are short."""
+    """Return a valid request; solves are short."""
     list_text = f"[{EASY.replace('/', ' ').replace(' ', ',')}]".encode()
     return rng.choice(
         [
@@ -206,7 +206,7 @@ def _mutated(rng: random.Random, kind: str) -> Hostile:
         else:
             data[at:at] = data[at : at + rng.randrange(1, 60)]
         data = data or bytearray(b"x")
-    # It may have become a request without an end.
+    # It may have become an incomplete request.
     return Hostile(kind, (bytes(data),), patience_s=_HASTE_S, is_owed=False)
 
 
@@ -294,45 +294,22 @@ def _pipelined(rng: random.Random, kind: str) -> Hostile:
 def _traversal(rng: random.Random, kind: str) -> Hostile:
     step = rng.choice(
         (
-            "../",
-            "..%2f",
-            "%2e%2e/",
-            "..\\",
-            "%2e%2e%5c",
-            "..%c0%af",
-            "....//",
-            "%252e%252e%252f",
-            ".%00./",
-            "/",
-            "//",
-            "./",
+            "../", "..%2f", "%2e%2e/", "..\\", "%2e%2e%5c", "..%c0%af", "....//", "%252e%252e%252f", ".%00./", "/",
+            "//", "./",
         )
-    )
+    )  # fmt: skip
     target = rng.choice(
         (
-            "etc/passwd",
-            "app.py",
-            "server.py",
-            "__init__.py",
-            "index.html%00.png",
-            "proc/self/environ",
-            "%00",
-            "%",
-            "%zz",
-            "a" * 3000,
+            "etc/passwd", "app.py", "server.py", "__init__.py", "index.html%00.png", "proc/self/environ", "%00", "%",
+            "%zz", "a" * 3000,
         )
-    )
+    )  # fmt: skip
     prefix = rng.choice(
         (
-            "/page/",
-            "/v1/instances/",
-            "/",
-            "/page/page/",
-            "/v1/databases/",
-            "/page/index.html/",
+            "/page/", "/v1/instances/", "/", "/page/page/", "/v1/databases/", "/page/index.html/",
             "/v1/instances/korf100/",
         )
-    )
+    )  # fmt: skip
     return Hostile(kind, (request(prefix + step * rng.randrange(0, 9) + target),))
 
 
@@ -368,22 +345,16 @@ def _boards(rng: random.Random, kind: str) -> Hostile:
     )()  # fmt: skip
     goal = rng.choice(
         (
-            "",
-            "&goal=snail",
-            "&goal=" + board,
-            "&goal=%00",
-            "&goal=" + "x" * 400,
-            "&db=nowhere",
-            "&db=../../x",
+            "", "&goal=snail", "&goal=" + board, "&goal=%00", "&goal=" + "x" * 400, "&db=nowhere", "&db=../../x",
             "&db=" + "%FF" * 60,
         )
-    )
+    )  # fmt: skip
     path = rng.choice(("/v1/lookup", "/v1/moves", "/v1/solve"))
     return Hostile(kind, (request(f"{path}?board={board}{goal}&seconds=0.01"),))
 
 
 def _json_text(rng: random.Random) -> bytes:
-    """JSON, or nearly, in the place of a board or a list of boards."""
+    """Return JSON, valid or nearly, for a board or a list of boards."""
     tiles = list(range(16))
     rng.shuffle(tiles)
     return rng.choice(
@@ -449,33 +420,22 @@ def _million_lines(rng: random.Random, kind: str) -> Hostile:
 def _heavy_json(rng: random.Random, kind: str) -> Hostile:
     body = rng.choice(
         (
-            b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}",
-            b'{"boards": [' + b"{}," * 2_000_000 + b"{}]}",
-            b'{"boards": [' + b"0," * 3_000_000 + b"0]}",
-            b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}",
-            b'{"boards": ["' + b"0 " * 3_000_000 + b'0"]}',
-            b'{"boards": ["1 2 3 0"' + b',"x"' * 90_000 + b"]}",
+            b'{"boards": [' + b"[]," * 2_000_000 + b"[]]}", b'{"boards": [' + b"{}," * 2_000_000 + b"{}]}",
+            b'{"boards": [' + b"0," * 3_000_000 + b"0]}", b'{"boards": [[' + b"0," * 3_000_000 + b"0]]}",
+            b'{"boards": ["' + b"0 " * 3_000_000 + b'0"]}', b'{"boards": ["1 2 3 0"' + b',"x"' * 90_000 + b"]}",
             b" " * 17_000_000,
         )
-    )
+    )  # fmt: skip
     return Hostile(kind, (request("/v1/lookup?size=4x4", body, _JSON),))
 
 
 def _octets(rng: random.Random, kind: str) -> Hostile:
     size = rng.choice(
         (
-            "size=4x4",
-            "size=3x3",
-            "size=0x0",
-            "size=6x6",
-            "size=-1x4",
-            "db=",
-            "",
-            "size=4x4&size=3x3",
-            "size=" + "9" * 19,
-            "db=%2e%2e",
+            "size=4x4", "size=3x3", "size=0x0", "size=6x6", "size=-1x4", "db=", "", "size=4x4&size=3x3",
+            "size=" + "9" * 19, "db=%2e%2e",
         )
-    )
+    )  # fmt: skip
     body = rng.choice(
         (b"", b"\0", b"\xff" * 16, rng.randbytes(160), rng.randbytes(161), bytes(range(16)) * 300, b"\0" * 1_700_000)
     )
@@ -496,31 +456,16 @@ def _queries(rng: random.Random, kind: str) -> Hostile:
 def _methods(rng: random.Random, kind: str) -> Hostile:
     method = rng.choice(
         (
-            "HEAD",
-            "OPTIONS",
-            "PUT",
-            "DELETE",
-            "TRACE",
-            "PATCH",
-            "CONNECT",
-            "FOO",
-            "get",
-            "PROPFIND",
-            "PURGE",
-            "BREW",
-            "POST",
-            "G\0T",
+            "HEAD", "OPTIONS", "PUT", "DELETE", "TRACE", "PATCH", "CONNECT", "FOO", "get", "PROPFIND", "PURGE", "BREW",
+            "POST", "G\0T",
         )
-    )
+    )  # fmt: skip
     headers = rng.choice(
         (
-            (),
-            ("Origin: https://evil.example", "Access-Control-Request-Method: POST"),
-            (_JSON,),
-            (_NDJSON,),
+            (), ("Origin: https://evil.example", "Access-Control-Request-Method: POST"), (_JSON,), (_NDJSON,),
             (_typed("x/y"),),
         )
-    )
+    )  # fmt: skip
     body = rng.choice((None, b"", b"{}", b"a=b"))
     return Hostile(kind, (request(rng.choice(PATHS), body, *headers, method=method),), patience_s=2.0, is_owed=False)
 

@@ -1,4 +1,4 @@
-"""deploy/ names existing files and options, and the service accepts a socket from systemd."""
+"""deploy/ names existing commands and files, and the service works with a socket of systemd."""
 
 import configparser
 import json
@@ -17,12 +17,12 @@ import typer.main
 from pdb_cli.main import app
 from pdb_service.client import Client
 from tests import ROOT
-from tests.command_line import PROGRAM, pdb, refused
+from tests.command_line import pdb, refused
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 
 DEPLOY = ROOT / "deploy"
-# As systemd does: the socket becomes descriptor 3, and LISTEN_PID is the process.
+# As systemd does: the socket becomes descriptor 3, and LISTEN_PID names the process.
 _HANDED = (
     "import os, sys; os.dup2(int(sys.argv.pop(1)), 3, inheritable=False); "
     "os.environ.update(LISTEN_PID=str(os.getpid())); from pdb_cli.main import run; run()"
@@ -42,7 +42,7 @@ def container_lines(word: str) -> list[str]:
 
 
 def check_command(words: list[str]) -> None:
-    """Check that the command and the options of `pdb COMMAND --option ...` exist."""
+    """Check that a command line names an existing command and existing options."""
     program, name, *rest = words
     assert Path(program).name == "pdb"
     commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
@@ -63,7 +63,7 @@ def test_service_unit_runs_commands_that_exist() -> None:
 
 
 @pytest.mark.tiny
-def test_containerfile_names_existing_files() -> None:
+def test_containerfile_names_existing_files_and_options() -> None:
     copied = [line.split() for line in container_lines("COPY") if not line.startswith("--from")]
     sources = {source for *names, _target in copied for source in names}
     assert all((ROOT / source).exists() for source in sources)
@@ -94,7 +94,7 @@ def test_readme_of_deploy_names_existing_files_and_options() -> None:
 
 
 @pytest.mark.tiny
-def test_sample_proxies_do_not_forward_metrics() -> None:
+def test_sample_proxies_hide_metrics() -> None:
     text = (DEPLOY / "README.md").read_text(encoding="utf-8")
     nginx, caddy = (re.findall(rf"```{name}\n(.*?)```", text, re.DOTALL)[0] for name in ("nginx", "caddy"))
     assert re.search(r"location = /metrics \{\s+return 404;", nginx)
@@ -105,7 +105,7 @@ def test_sample_proxies_do_not_forward_metrics() -> None:
     assert "proxy_set_header Host $host;" in nginx
 
 
-def test_is_ready_reports_the_state_of_the_service() -> None:
+def test_is_ready_exits_with_0_when_the_service_is_ready() -> None:
     program = (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
     with serving(table_file("8", "3x3")) as server:
         program = program.replace("http://127.0.0.1:8015", server.url)
@@ -121,23 +121,23 @@ def start(listener: socket.socket, notify: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, pass_fds=[listener.fileno()], env=environment, stderr=subprocess.DEVNULL)
 
 
-def test_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
-    """The server reports that it is ready; requests after it was killed wait for the next server."""
+def test_requests_wait_on_a_systemd_socket_during_a_restart(tmp_path: Path) -> None:
+    """The server reports that it is ready. Requests after the first server is killed wait for the second."""
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified,
     ):
-        notifications.bind(str(tmp_path / "notify"))
-        notifications.settimeout(120)
+        notified.bind(str(tmp_path / "notify"))
+        notified.settimeout(120)
         first = start(listener, tmp_path / "notify")
         try:
-            assert notifications.recv(100) == b"READY=1"
+            assert notified.recv(100) == b"READY=1"
             with Client(f"http://127.0.0.1:{listener.getsockname()[1]}") as client:
                 first.kill()
                 first.wait()
                 first = start(listener, tmp_path / "notify")
                 assert client.probe(client.goal).maximum == 0
-            assert notifications.recv(100) == b"READY=1"
+            assert notified.recv(100) == b"READY=1"
             first.send_signal(signal.SIGTERM)
             assert first.wait(30) == 0
         finally:
@@ -146,7 +146,7 @@ def test_socket_of_systemd_outlives_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("n_sockets", "match"), [("2", "systemd passes 2 sockets; keep one"), ("1", "is not TCP")])
-def test_other_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> None:
+def test_wrong_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         result = subprocess.run(
             [sys.executable, "-c", _HANDED, str(listener.fileno()), "serve", "--db", "none.h5"],
@@ -159,24 +159,11 @@ def test_other_sockets_of_systemd_are_refused(n_sockets: str, match: str) -> Non
     refused(result, 2, match)
 
 
-def test_port_in_use_is_rejected() -> None:
+def test_used_port_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         refused(pdb("serve", "--port", str(listener.getsockname()[1])), 2, "choose another with --host and --port")
 
 
 @pytest.mark.parametrize("options", [["--allowed-host", "http://a"], ["--cors-origin", "https://example.org/"]])
-def test_hosts_and_origins_that_never_match_are_rejected(options: list[str]) -> None:
+def test_invalid_hosts_and_origins_are_refused(options: list[str]) -> None:
     refused(pdb("serve", "--db", "none.h5", *options), 2, options[0])
-
-
-def test_ctrl_c_ends_the_server_with_130() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = [*PROGRAM, "serve", "--port", str(port), "--db", str(table_file("8", "3x3"))]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        shown = next(line for line in process.stderr if "ready: " in line or "Traceback" in line)
-        process.send_signal(signal.SIGINT)
-        rest = process.stderr.read()
-        assert process.wait(30) == 130, shown + rest
-    assert rest.splitlines()[-1] == "pdb: interrupted"

@@ -1,6 +1,8 @@
-"""docs/http.md says what the service does: its routes, the names in its answers, its problems."""
+"""docs/http.md against a running server: routes, names in answers, events, limits, metrics, problems."""
 
+import contextlib
 import dataclasses
+import http.client
 import json
 import re
 from collections.abc import Iterator
@@ -9,24 +11,26 @@ from typing import Any
 import pytest
 
 from pdb_core import errors
-from pdb_query import read_instances
+from pdb_core.puzzle import blank_last, parse_size, random_boards
+from pdb_query import open_database, read_instances
 from pdb_service.problems import STATUS, status_of
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.server import Server, serving
 from tests.project.test_docs import page
 from tests.tables import table_file
 
+S3, S4 = parse_size("3x3"), parse_size("4x4")
 BOARD, UNSOLVABLE = "8+6+7/2+5+4/3+0+1", "1+2+3/4+5+6/8+7+0"
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving(table_file("8", "3x3"), table_file("663", "4x4")) as running:
+    with serving(table_file("663", "4x4"), table_file("8", "3x3")) as running:
         yield running
 
 
 def sections() -> dict[str, str]:
-    """The text below each heading."""
+    """Return the text below each heading."""
     _, *parts = re.split(r"^## (.*)\n", page("docs/http.md"), flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
@@ -41,14 +45,14 @@ def documented_routes() -> set[tuple[str, str]]:
 
 
 def shown_names(heading: str) -> set[str]:
-    """The names in the examples below a heading: the indented lines."""
+    """Return the names in the examples below a heading: the indented lines."""
     examples = "\n".join(re.findall(r"^    .*$", sections()[heading], re.MULTILINE))
     assert examples
     return set(re.findall(r'"([a-z_]+)":', examples))
 
 
 def names_in(answer: Any) -> set[str]:
-    """Every name in an answer, at any depth, but for sizes, which name goals."""
+    """Return every name in an answer, at any depth, except for sizes."""
     if isinstance(answer, list):
         return set().union(*map(names_in, answer))
     if isinstance(answer, dict):
@@ -93,7 +97,7 @@ def test_examples_have_the_names_of_real_answers(server: Server, path: str, aske
     assert shown_names(heading_of("GET", path)) == names_in(server.ask(asked).json)
 
 
-def test_boards_that_cannot_be_solved_are_told_as_written(server: Server) -> None:
+def test_answers_for_unsolvable_boards_are_those_documented(server: Server) -> None:
     answer = server.ask(f"/v1/lookup?board={UNSOLVABLE}").json
     assert (answer["solvable"], answer["h"], answer["sums"]) == (False, None, [])
     for path in ("lookup", "moves", "solve"):
@@ -101,7 +105,7 @@ def test_boards_that_cannot_be_solved_are_told_as_written(server: Server) -> Non
         assert (answer["solvable"], bool(answer["why"])) == (False, True)
 
 
-def test_a_batch_is_answered_as_written(server: Server) -> None:
+def test_batches_are_answered_as_documented(server: Server) -> None:
     boards = [BOARD.replace("+", " "), UNSOLVABLE.replace("+", " "), [1, 1]]
     heading = heading_of("POST", "/v1/lookup")
     answer = server.ask(
@@ -118,7 +122,7 @@ def test_a_batch_is_answered_as_written(server: Server) -> None:
     assert reply.body == b"\xff\xff\xfe\xff"
 
 
-def test_events_are_those_written(server: Server) -> None:
+def test_events_are_those_documented(server: Server) -> None:
     rows = dict(re.findall(r"^\| (queued|progress|result|problem) \| (.*) \|$", page("docs/http.md"), re.MULTILINE))
     assert set(rows) == {"queued", "progress", "result", "problem"}
     board = "+".join(map(str, next(iter(read_instances("hardest80", None))).board))
@@ -130,8 +134,8 @@ def test_events_are_those_written(server: Server) -> None:
             assert set(re.findall(r'"(\w+)":', rows[name])) == names_in(json.loads(data))
 
 
-def test_limits_are_those_written() -> None:
-    """Every number of the settings is in the table, and no other."""
+def test_limits_are_those_documented() -> None:
+    """The table has exactly the numbers of the settings."""
     rows = re.findall(r"^\| .* \| `(\w+)`.* \| ([\d,]+).* \| .* \|$", sections()["Limits"], re.MULTILINE)
     written = {name: float(number.replace(",", "")) for name, number in rows}
     assert len(rows) == len(written)
@@ -139,14 +143,14 @@ def test_limits_are_those_written() -> None:
     assert written == {name: value for name, value in settings.items() if isinstance(value, int | float)}
 
 
-def test_metrics_of_searches_are_those_written(server: Server) -> None:
+def test_metrics_of_searches_are_those_documented(server: Server) -> None:
     written = set(re.findall(r"`(tile_pdb_\w+)`", sections()["GET /healthz, /readyz, /metrics"]))
     families = re.findall(r"^# TYPE (\w+)", server.ask("/metrics").body.decode(), re.MULTILINE)
     assert written <= set(families)
     assert {name for name in families if "solve" in name and not name.endswith("_created")} <= written
 
 
-def test_problems_are_those_written(server: Server) -> None:
+def test_problems_are_those_documented(server: Server) -> None:
     reply = server.ask("/v1/lookup?board=1+2")
     assert (reply.status, reply.json["type"]) == (422, errors.PROBLEM_TYPE + "BoardError")
     assert shown_names("Problems") == names_in(reply.json)
@@ -155,3 +159,48 @@ def test_problems_are_those_written(server: Server) -> None:
     assert written == {kind.__name__: int(status) for kind, status in STATUS if status < 500 or status == 503}
     for name, status in written.items():
         assert status_of(getattr(errors, name)("")) == status
+
+
+def test_databases_are_listed_without_paths(server: Server) -> None:
+    reply = server.ask("/v1/databases")
+    assert [(at["partition"], at["size"]) for at in reply.json["databases"]] == [("663", "4x4"), ("8", "3x3")]
+    assert b"/" not in reply.body
+    assert reply.json["default_goals"] == {"3x3": list(blank_last(S3)), "4x4": list(blank_last(S4))}
+
+
+def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
+    for path in ("/", "/v1/databases", "/v1/nowhere", "/healthz"):
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        with contextlib.closing(connection):
+            replies = []
+            for method in ("GET", "HEAD", "GET"):  # over one connection: a body would be read as the next answer
+                connection.request(method, path, headers={"X-Request-Id": "1"})
+                response = connection.getresponse()
+                replies.append((response.status, dict(response.getheaders()), response.read()))
+        get, head, again = ((status, {**headers, "date": ""}, body) for status, headers, body in replies)
+        assert head == (get[0], get[1], b"")
+        assert again == get
+
+
+def test_lookup_equals_the_database(server: Server) -> None:
+    with open_database(table_file("663", "4x4")) as database:
+        for board in random_boards(S4, blank_last(S4), 20, 1).tolist():
+            answer = server.ask("/v1/lookup?board=" + "+".join(map(str, board))).json
+            probe = database.probe(board)
+            assert answer["h"] == probe.maximum
+            assert [at["h"] for at in answer["sums"]] == list(probe.sums)
+            assert [tuple(at["values"]) for at in answer["sums"]] == list(probe.values)
+            for at in answer["sums"]:
+                assert sorted(tile for tiles in at["patterns"] for tile in tiles) == list(range(1, 16))
+
+
+def test_nodes_of_all_searches_are_counted(server: Server) -> None:
+    # Boards that no other test solves: a kept answer needs no search.
+    for board, headers in (("6+4+7/8+5+0/3+2+1", {}), ("8+0+6/5+4+7/2+3+1", {"Accept": "text/event-stream"})):
+        before = server.metric("tile_pdb_nodes_total")
+        reply = server.ask(f"/v1/solve?board={board}", **headers)
+        answer = json.loads(reply.body.decode().rpartition("data: ")[2])
+        assert answer["length"] is not None
+        assert server.metric("tile_pdb_nodes_total") == before + answer["generated"] > before
+        server.ask(f"/v1/solve?board={board}")
+        assert server.metric("tile_pdb_nodes_total") == before + answer["generated"]
