@@ -1,4 +1,4 @@
-// The service's answers: JSON, problems as exceptions, server-sent events, and the token.
+// Requests to the service: JSON, problems as exceptions, server-sent events, and the token.
 
 const BASE = new URL("../", import.meta.url);
 const TOKEN_KEY = "tile-pdb token";
@@ -47,7 +47,7 @@ export async function solve(body, signal, progress) {
     if (name === "problem") throw new Problem(data.status ?? 500, data.title, data.detail);
     progress(name, data);
   }
-  throw new Problem(0, "The answer broke off", "The server stopped answering before the search was done.");
+  throw new Problem(0, "The answer is incomplete", "The server stopped answering before the search was done.");
 }
 
 async function json(url, options = {}) {
@@ -56,7 +56,7 @@ async function json(url, options = {}) {
     return await response.json();
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new Problem(0, "The answer broke off", "The server's answer cannot be read. Is something else in between?");
+    throw new Problem(0, "The answer is incomplete", "The server's answer cannot be read. Is there a proxy before it?");
   }
 }
 
@@ -76,7 +76,7 @@ async function send(url, options, refused = false) {
   throw problem;
 }
 
-// Several requests may be refused at once: they share one question.
+// Several requests may be refused at once: they share one dialog.
 let asking = null;
 
 async function newToken(refusedToken, refused) {
@@ -93,7 +93,7 @@ async function problemOf(response) {
   try {
     told = await response.json();
   } catch {
-    // Not one of the service's own answers; the status has to do.
+    // Not an answer of the service: only the status is known.
   }
   return new Problem(response.status, told.title ?? `Status ${response.status}`, told.detail ?? response.statusText, wait);
 }

@@ -1,4 +1,4 @@
-// The API for people to read, drawn from /openapi.json.
+// The API page, made from /openapi.json.
 
 import { openapi } from "./api.js";
 import { byId, make, problemText, setText } from "./elements.js";

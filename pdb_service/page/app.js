@@ -1,4 +1,4 @@
-// The page. Read this first: what is shown (`position`, `way`), and who hears when it changes.
+// The page. Read this first: the state (`position`, `way`), and the panels that show it.
 //
 // board.js       boards, without a page          api.js        the service
 // board_view.js  the tiles; drag.js, keyboard.js bound_panel.js, hint_panel.js, solver_panel.js, position_panel.js
@@ -27,13 +27,13 @@ import { askForToken } from "./token_dialog.js";
 const FIRST_SIZE = { width: 4, height: 4 };
 
 const position = { size: FIRST_SIZE, goal: namedGoal("blank-last", FIRST_SIZE), board: [], db: "" };
-// The solution that is shown: the boards along it, and which of them the board stands at or has left.
+// The shown solution: its boards, the current step, and whether the board has left it.
 let way = null;
 let [databases, defaultGoals] = [[], {}];
 // Moves made by hand since the position was set.
 let nMade = 0;
 
-// `say` is read aloud; what stands there when there is nothing to say is not.
+// Screen readers read the text of `say`, but not the text shown without a message.
 const say = (text) => setText(byId("status"), text);
 const idle = (text) => setText(byId("idle"), text);
 const view = boardView(byId("board"), slideCell);
@@ -53,7 +53,7 @@ const panel = positionPanel({
   },
 });
 
-// -- what is shown ----------------------------------------------------------------------------------------------------
+// -- display ----------------------------------------------------------------------------------------------------
 
 /** Another position: what was found of the one before is no longer shown. */
 function setPosition(changes) {
@@ -88,7 +88,7 @@ function show() {
 
 function idleText() {
   if (way) return `Step ${way.step} of ${way.boards.length - 1}`;
-  if (view.root.classList.contains("unsolvable")) return "No way leads to the goal";
+  if (view.root.classList.contains("unsolvable")) return "The goal cannot be reached";
   return nMade ? `${movesText(nMade)} so far` : "Slide a tile beside the blank";
 }
 
@@ -115,12 +115,12 @@ function forAddress() {
 // -- the lower bound --------------------------------------------------------------------------------------------------
 
 function askBound() {
-  // Whether there is a database of that name is not known yet.
+  // It is not known yet whether there is a database of that name.
   if (position.db && !databases.length) return bound.wait();
   if (databases.length && !databases.some(({ size }) => size === sizeText(position.size))) {
     bounds.forget();
     const size = sizeText(position.size);
-    return bound.showProblem(new api.Problem(404, "No tables", `This server has no tables for ${size} boards. To make some: pdb build auto --size ${size}`));
+    return bound.showProblem(new api.Problem(404, "No tables", `This server has no tables for ${size} boards. Build them with: pdb build auto --size ${size}`));
   }
   bound.wait();
   return bounds.ask(names());
@@ -196,7 +196,7 @@ async function found({ moves, length }) {
     const answer = await api.lookupBatch({ boards: boards.map((board) => formatBoard(board, position.size)), goal, db });
     if (way === own) curve.showH(answer.answers.map(({ h }) => h));
   } catch (problem) {
-    // The chart goes without h; the solution is all the same.
+    // The chart has no h; the solution is shown.
     if (way === own) say(`No h for the chart: ${problemText(problem)}`);
   }
   return undefined;
@@ -249,7 +249,7 @@ function takeAddress() {
   const address = readAddress();
   const parsed = parseBoard(address.board ?? "", position.size);
   if (!parsed.board) {
-    if (address.board) say(`The address holds no board. ${parsed.why}`);
+    if (address.board) say(`The address has no valid board. ${parsed.why}`);
     return false;
   }
   const { board, size } = parsed;

@@ -122,7 +122,7 @@ function blankChangesColour(board, goal, size) {
 export function whyUnsolvable(board, goal, size) {
   const swaps = isOdd(board, goal) ? "an odd" : "an even";
   const moves = blankChangesColour(board, goal, size) ? "an odd" : "an even";
-  return `To put all pieces in place takes ${swaps} number of swaps, but to bring the blank home takes ${moves} number of moves, and each move is one swap.`;
+  return `The pieces, with the blank, need ${swaps} number of swaps, but the blank needs ${moves} number of moves to its goal, and each move is one swap.`;
 }
 
 /** The first two tiles change places: that makes an unsolvable board solvable, and the other way round. */

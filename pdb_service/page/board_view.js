@@ -41,7 +41,7 @@ export function boardView(root, slideCell) {
       element.style.setProperty("--dy", "0px");
     });
     label();
-    // The tiles stay where they are in the document, so that they glide; readers hear them row by row.
+    // The elements keep their order in the document, so that tiles can be animated; aria-owns gives the order of rows.
     root.setAttribute("aria-owns", board.filter(Boolean).map((tile) => `tile-${tile}`).join(" "));
   }
 

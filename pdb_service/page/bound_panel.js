@@ -1,4 +1,4 @@
-// The lower bound: each pattern's distance, their sum, the reflected sum, and which of them colours the board.
+// The lower bound: each pattern's distance, their sum, the reflected sum, and the choice of the sum that colours the board.
 
 import { letterOf, N_COLOURS } from "./board_view.js";
 import { byId, make, problemText, setText, showNotice } from "./elements.js";

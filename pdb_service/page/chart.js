@@ -1,4 +1,4 @@
-// The chart of a solution: moves left, and what h says, at each step. Own SVG; click or arrow keys go to a step.
+// The chart of a solution: moves left and h at each step, as SVG. A click or an arrow key selects a step.
 
 import { byId, make, makeSvg } from "./elements.js";
 
@@ -10,7 +10,7 @@ export function chart(goTo) {
   const figure = byId("chart");
   let [length, hs, at, parts] = [0, null, 0, null];
 
-  // Drawn in true pixels, so that text and lines keep their size on every screen.
+  // In pixels, so that text and lines have the same size on every screen.
   new ResizeObserver(() => !figure.hidden && draw()).observe(figure);
 
   /** A solution of so many moves; h of each board on the way comes by `showH`. Null hides the chart. */

@@ -1,4 +1,4 @@
-// Dragging: a tile in line with the blank follows the pointer, and takes along those between.
+// Dragging: a tile in line with the blank follows the pointer and moves the tiles between.
 
 import { cellsToSlide } from "./board.js";
 

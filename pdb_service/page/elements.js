@@ -1,4 +1,4 @@
-// Small hands for the page: find, make, and say.
+// Functions that find and make elements and set texts.
 
 export const byId = (id) => document.getElementById(id);
 
@@ -65,7 +65,7 @@ export function problemText(problem) {
   if (problem.status === 503) {
     return `The server is busy. Try again ${problem.retryAfterS ? `in ${problem.retryAfterS} s` : "soon"}.`;
   }
-  if (problem.status === 401) return "The server wants a token, and none was given that it knows.";
+  if (problem.status === 401) return "The server requires a valid token.";
   if (problem.status === 429) return "Too many requests at once. Try again soon.";
   return problem.message || "Something went wrong.";
 }

@@ -1,4 +1,4 @@
-// The hint: every legal move, best first, with h and, where it was found in time, the distance after it.
+// The hint: every legal move, best first, with h and the distance after it if found in time.
 
 import * as api from "./api.js";
 import { directionOf } from "./board.js";
@@ -33,15 +33,15 @@ export function hintPanel(view, play, say) {
     root.hidden = false;
     if (!answer.solvable) return setText(text, "The board cannot be solved.");
     if (answer.distance === 0) {
-      say("This is the goal already.");
-      return setText(text, "This is the goal.");
+      say("This board is the goal.");
+      return setText(text, "This board is the goal.");
     }
     const [best] = answer.moves;
     const words = (move) => `${move.tile} ${directionOf(move.cell, move.blank, size)}`;
     setText(
       text,
       answer.distance === null
-        ? `The distance was not found in ${SECONDS} s: these are sorted by h.`
+        ? `The distance was not found in ${SECONDS} s: the moves are sorted by h.`
         : `${movesText(answer.distance)} from the goal; h says ${answer.h}.`,
     );
     list.replaceChildren(...answer.moves.map((move) => row(move, words(move), answer.distance)));

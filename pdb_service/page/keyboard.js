@@ -1,4 +1,4 @@
-// Keys: arrows slide tiles, wherever the focus is, unless it is on something that has a use for arrows itself.
+// Keys: arrows slide tiles, unless the focus is on a control that uses arrows itself.
 
 const DIRECTIONS = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
 

@@ -1,5 +1,5 @@
-// One question at a time, and of those that came meanwhile only the newest: answers never overtake each other, and
-// tiles that move fast do not flood the server.
+// One request at a time, then the newest of those made meanwhile: answers keep their order, and fast moves do not flood
+// the server.
 
 import { isAbort } from "./api.js";
 
@@ -20,7 +20,7 @@ export function latest(fetchOne, shown, failed) {
     const answer = known.get(keyOf(names));
     if (answer) shown(answer);
     else if (running === null) run();
-    // A question about another goal or database need not be waited for.
+    // A request about another goal or database is cancelled.
     else if (running.goal !== names.goal || running.db !== names.db) abort.abort();
   }
 

@@ -31,7 +31,7 @@ export function positionPanel(change) {
     const read = (isDone) => {
       const parsed = parseBoard(field.value, shown.size);
       const isOther = parsed.board && sizeText(parsed.size) !== sizeText(shown.size);
-      setText(complaint, parsed.why ?? (isOther && !isDone ? `A ${sizeText(parsed.size)} board; Enter takes it.` : ""));
+      setText(complaint, parsed.why ?? (isOther && !isDone ? `A ${sizeText(parsed.size)} board; press Enter to use it.` : ""));
       field.setAttribute("aria-invalid", Boolean(parsed.why) && isDone);
       complaint.classList.toggle("wrong", Boolean(parsed.why) && isDone);
       if (parsed.board && (isDone || !isOther)) take(parsed);

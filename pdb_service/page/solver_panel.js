@@ -78,9 +78,9 @@ export function solverPanel({ found, unsolvable, say, idle }) {
   }
 
   function showProgress(name, data) {
-    if (name === "queued") return setText(text, data.ahead === 1 ? "One search goes first …" : `${data.ahead} searches go first …`);
+    if (name === "queued") return setText(text, data.ahead === 1 ? "Waiting for one search …" : `Waiting for ${data.ahead} searches …`);
     if (name !== "progress") return;
-    setText(text, `No solution has fewer than ${moves(data.threshold)}; looking for one of ${data.threshold} …`);
+    setText(text, `Every solution has at least ${moves(data.threshold)}; searching for one of ${data.threshold} …`);
     setText(byId("threshold"), data.threshold);
     setText(byId("nodes"), shortCount(data.generated));
     setText(byId("rate"), shortCount(data.nodes_per_s));
@@ -148,7 +148,7 @@ export function solverPanel({ found, unsolvable, say, idle }) {
     search.hidden = true;
     details.hidden = true;
     details.open = false;
-    setText(text, "Press Solve: the search proves that no shorter way exists.");
+    setText(text, "Press Solve to find an optimal solution.");
     showNotice(byId("solution-problem"), null);
     byId("solution-problem").querySelector("button").textContent = "Try again";
   }

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it.
+// Light, dark, or the setting of the system.
 
 const CHOICES = [
   ["system", "◐", "as the system has them"],
@@ -21,7 +21,7 @@ export function themeButton(button) {
     try {
       localStorage.setItem("tile-pdb theme", root.dataset.theme);
     } catch {
-      // Storage is off: the choice holds for this page.
+      // Storage is disabled: the choice lasts until the page is closed.
     }
     show();
   });

@@ -1,4 +1,4 @@
-// Asks for the token that a server with --token-file wants.
+// The dialog for the token of a server with --token-file.
 
 import { byId, setText } from "./elements.js";
 

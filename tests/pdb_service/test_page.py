@@ -1,9 +1,8 @@
-"""The page in a real browser: what a person does with it, and what it says when something goes wrong."""
+"""The page in Chromium: the actions of a person, and the messages for each failure."""
 
 import json
 import random
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,7 +40,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(chromium: Browser, url: str) -> Iterator[Visit]:
-    """A visit that ends without a complaint, and asks nobody but the server."""
+    """Yield a visit; at its end there must be no complaint, and no request to another server."""
     with visiting(chromium, url) as visit:
         yield visit
         assert visit.complaints == []
@@ -53,7 +52,7 @@ def address_of(board: Board) -> str:
 
 
 def refuse(visit: Visit, path: str, status: int, body: dict[str, Any], **headers: str) -> None:
-    """Answer a path with a problem instead of asking the server."""
+    """Answer requests to a path with a problem, without the server."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     visit.page.route(
         re.compile(f"/v1/{path}"),
@@ -64,7 +63,7 @@ def refuse(visit: Visit, path: str, status: int, body: dict[str, Any], **headers
 
 
 def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
-    """Answer solves with these events."""
+    """Answer solves with these events, without the server."""
     body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in events)
     visit.page.route(re.compile("/v1/solve"), lambda route: route.fulfill(content_type="text/event-stream", body=body))
 
@@ -79,9 +78,11 @@ def test_page_shows_a_random_board_with_its_lower_bound(visit: Visit) -> None:
     expect(visit.at(".sum:not(.bare)")).to_have_count(2)
     expect(visit.at(".tile[data-pattern='0']")).to_have_count(6)
     expect(visit.page).to_have_url(re.compile(r"#board=[\d,/]+$"))
+    expect(visit.at("#board")).to_have_attribute("aria-label", re.compile("4 by 4"))
+    expect(visit.tile(8)).to_have_attribute("aria-label", re.compile(r"^8, row \d, column \d"))
 
 
-def test_typed_boards_are_taken_in_any_writing(visit: Visit) -> None:
+def test_typed_boards_are_read_in_any_form_or_explained(visit: Visit) -> None:
     visit.open()
     for text in (FAR, "8,6,7,2,5,4,3,0,1", "8 6 7\n2 5 4\n3 0 1"):
         visit.choose("#size", "4x4")
@@ -90,10 +91,6 @@ def test_typed_boards_are_taken_in_any_writing(visit: Visit) -> None:
         visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
         expect(visit.at("#h")).to_have_text("31")
     expect(visit.page).to_have_url(re.compile(re.escape(FAR_ADDRESS)))
-
-
-def test_wrong_typed_board_is_explained_and_leaves_the_board(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
     for text, why in (("1 2 3/4 5 6/7 8 8", "8 is there twice"), ("1 2 x", "not a number"), ("1 2 3/4 5", "lengths")):
         visit.type_board(text)
         expect(visit.at("#why")).to_contain_text(why)
@@ -101,18 +98,14 @@ def test_wrong_typed_board_is_explained_and_leaves_the_board(visit: Visit) -> No
     visit.expect_board((8, 6, 7, 2, 5, 4, 3, 0, 1))
 
 
-def test_click_slides_all_tiles_between(visit: Visit) -> None:
+def test_clicks_and_arrow_keys_slide_tiles(visit: Visit) -> None:
     visit.open(address_of(NEAR))
-    visit.tile(8).click()
+    visit.tile(8).click()  # slides 7 too
     visit.expect_board(SOLVED)
     expect(visit.at("#status")).to_have_text("Solved.")
     expect(visit.at("#h")).to_have_text("0")
     visit.tile(1).click()  # not in line with the blank
     visit.expect_board(SOLVED)
-
-
-def test_arrow_keys_slide_a_tile_in_their_direction(visit: Visit) -> None:
-    visit.open(address_of(SOLVED))
     visit.at("#board").focus()
     for key, board in (
         ("ArrowRight", (1, 2, 3, 4, 5, 6, 7, 0, 8)),
@@ -123,7 +116,6 @@ def test_arrow_keys_slide_a_tile_in_their_direction(visit: Visit) -> None:
     ):
         visit.page.keyboard.press(key)
         visit.expect_board(board)
-    expect(visit.at("#idle")).to_have_text("4 moves so far")
     visit.at("#text").press("ArrowLeft")  # there it moves the cursor
     visit.expect_board((1, 2, 3, 4, 6, 8, 7, 5, 0))
 
@@ -143,26 +135,6 @@ def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
     visit.tile(8).focus()
     visit.page.keyboard.press("H")
     expect(visit.at("#moves li")).to_have_count(3)
-
-
-@pytest.mark.parametrize(
-    ("focus", "idle_key"), [("body", " "), pytest.param("#board", "ArrowUp", marks=pytest.mark.slow)]
-)
-def test_keys_scroll_the_page_unless_they_act(chromium: Browser, url: str, focus: str, idle_key: str) -> None:
-    with visiting(chromium, url, viewport={"width": 900, "height": 400}) as visit:
-        visit.open(address_of(SOLVED))
-        expect(visit.at("#h")).to_have_text("0")
-        visit.page.evaluate("css => document.querySelector(css).focus()", focus)
-        visit.page.evaluate("scrollTo(0, 100)")
-        for key in ("ArrowDown", "ArrowUp"):
-            visit.page.keyboard.press(key)
-        visit.expect_board(SOLVED)
-        assert visit.page.evaluate("scrollY") == 100
-        visit.page.keyboard.press(idle_key)
-        deadline = time.monotonic() + 5
-        while visit.page.evaluate("scrollY") == 100:
-            assert time.monotonic() < deadline
-        visit.expect_board(SOLVED)
 
 
 # The state of the page before and after each key, and whether the key was kept from its own effect.
@@ -231,16 +203,6 @@ def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
     expect(visit.at("#status")).to_have_text("Solved.")
 
 
-def test_shuffle_gives_a_solvable_board_and_reset_the_goal(visit: Visit) -> None:
-    visit.open(address_of(SOLVED))
-    for _ in range(5):
-        visit.at("#shuffle").click()
-        expect(visit.at("#unsolvable")).to_be_hidden()
-        expect(visit.at("#solve")).to_be_enabled()
-    visit.at("#reset").click()
-    visit.expect_board(SOLVED)
-
-
 def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
     visit.open()
     visit.type_board(UNSOLVABLE)
@@ -269,11 +231,11 @@ def test_address_holds_board_goal_and_database(visit: Visit) -> None:
     expect(visit.at("#h")).to_have_text("1")
 
 
-# -- what the tables say ----------------------------------------------------------------------------------------------
+# -- lower bounds, hints, instances, goals ----------------------------------------------------------------------------
 
 
 def test_patterns_are_coloured_and_follow_the_chosen_sum(visit: Visit) -> None:
-    visit.open(f"{FAR_ADDRESS}&db=unknown")  # then the first that fits is asked
+    visit.open(f"{FAR_ADDRESS}&db=unknown")  # then the first database of the size is used
     expect(visit.at("#h")).to_have_text("31")
     ids = visit.page.evaluate("fetch('/v1/databases').then(r => r.json()).then(d => d.databases.map(x => x.id))")
     visit.choose("#database", ids[2])
@@ -325,7 +287,7 @@ def test_instance_sets_are_chosen_and_keep_their_goals(visit: Visit) -> None:
     expect(visit.at("#goal")).to_have_value("blank-last")
 
 
-def test_goals_by_name_and_typed(visit: Visit) -> None:
+def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
     visit.open(address_of(SOLVED))
     visit.choose("#goal", "blank-first")
     visit.at("#reset").click()
@@ -333,15 +295,14 @@ def test_goals_by_name_and_typed(visit: Visit) -> None:
     visit.choose("#goal", "typed")
     visit.at("#goal-text").fill("8 7 6/5 4 3/2 1 0")
     visit.at("#goal-text").press("Enter")
+    visit.at("#shuffle").click()
+    expect(visit.at("#unsolvable")).to_be_hidden()
+    expect(visit.at("#solve")).to_be_enabled()
     visit.at("#reset").click()
     visit.expect_board((8, 7, 6, 5, 4, 3, 2, 1, 0))
     expect(visit.at("#h")).to_have_text("0")
-
-
-def test_size_without_tables_can_be_played_and_says_how_to_build_some(visit: Visit) -> None:
-    visit.open()
     expect(visit.at("#size optgroup")).to_have_count(2)
-    visit.choose("#size", "6x6")
+    visit.choose("#size", "6x6")  # no tables
     expect(visit.at(".tile")).to_have_count(35)
     expect(visit.at("#bound-problem")).to_contain_text("pdb build auto --size 6x6")
 
@@ -386,7 +347,7 @@ def test_solution_is_stepped_and_scrubbed_and_charted(visit: Visit) -> None:
     visit.at("#chart summary").click()
     expect(visit.at("#chart tbody tr")).to_have_count(32)
     expect(visit.at("#chart tbody tr").nth(30)).to_have_text(re.compile(r"30\s*1\s*1"))
-    # By hand off the way and back to it.
+    # A move off the solution, and back to it.
     visit.at("#last").click()
     last = int((visit.at("#moves-text").text_content() or "").split()[-1])
     visit.tile(8 if last == 6 else 6).click()
@@ -410,64 +371,55 @@ def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None
     expect(visit.at("#solution-text")).to_contain_text("Cancelled. Proved so far: every solution has at least")
     expect(visit.at("#search")).to_be_hidden()
     expect(visit.at("#solve")).to_have_text("Solve")
-    # Another solve does not have to wait for the one that was left.
+    # Another solve does not wait for the cancelled one.
     visit.type_board(FAR)
     visit.at("#solve").click()
     expect(visit.at("#solution-text")).to_contain_text("31 moves, the shortest")
 
 
-@pytest.mark.parametrize(
-    ("most_s", "shown", "enabled", "chosen"),
-    [
-        (30, ["10 s", "30 s", "1 min", "10 min"], 2, "30"),
-        pytest.param(5, ["5 s", "10 s", "1 min", "10 min"], 1, "5", marks=pytest.mark.slow),
-        pytest.param(60, ["10 s", "1 min", "10 min"], 2, "60", marks=pytest.mark.slow),
-        pytest.param(3600, ["10 s", "1 min", "10 min", "60 min"], 4, "60", marks=pytest.mark.slow),
-    ],
-)
-def test_time_limits_beyond_the_servers_are_disabled(
-    visit: Visit, most_s: int, shown: list[str], enabled: int, chosen: str
-) -> None:
+def test_time_limits_of_the_page_and_of_the_server(visit: Visit) -> None:
+    """Limits beyond that of the server are disabled. A reached limit shows the bound and offers a longer search."""
+
     def limited(route: Route) -> None:
         answer = route.fetch()
-        route.fulfill(response=answer, json={**answer.json(), "limits": {"solve_seconds_limit": most_s}})
+        route.fulfill(response=answer, json={**answer.json(), "limits": {"solve_seconds_limit": 30}})
 
     visit.page.route(re.compile("/v1/databases"), limited)
     visit.open(FAR_ADDRESS)
-    expect(visit.at("#seconds option")).to_have_text(shown)
+    expect(visit.at("#seconds option")).to_have_text(["10 s", "30 s", "1 min", "10 min"])
     expect(visit.at("#seconds")).to_have_attribute("title", re.compile("server"))
-    expect(visit.at("#seconds option:enabled")).to_have_text(shown[:enabled])
-    expect(visit.at("#seconds")).to_have_value(chosen)
-    result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
-    counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
-    stream(visit, ("result", {**result, **counts}))
-    visit.choose("#seconds", str(most_s))
-    visit.at("#solve").click()
-    expect(visit.at("#solution-problem")).to_contain_text("at least 27 moves")
-    expect(visit.at("#solution-problem button")).to_be_hidden()
-
-
-def test_limit_reached_shows_what_is_proved(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
+    expect(visit.at("#seconds option:enabled")).to_have_text(["10 s", "30 s"])
+    expect(visit.at("#seconds")).to_have_value("30")
     result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
     counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
     stream(visit, ("queued", {"ahead": 2}), ("result", {**result, **counts}))
-    visit.choose("#seconds", "10")
     visit.at("#solve").click()
     expect(visit.at("#solution-problem")).to_contain_text("at least 27 moves")
+    expect(visit.at("#solution-problem button")).to_be_hidden()
+    visit.choose("#seconds", "10")
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem button")).to_be_visible()
     visit.page.unroute_all()
     visit.at("#solution-problem button").click()
     expect(visit.at("#solution-text")).to_contain_text("31 moves")
 
 
-# -- when something goes wrong ----------------------------------------------------------------------------------------
+# -- failures ---------------------------------------------------------------------------------------------------------
 
 
-def test_busy_server_is_told_and_tried_again(visit: Visit) -> None:
+def test_busy_server_is_reported_and_tried_again(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     refuse(visit, "solve", 503, {"title": "Busy", "status": 503, "detail": "too many"}, Retry_After="4")
     visit.at("#solve").click()
     expect(visit.at("#solution-problem")).to_contain_text("The server is busy. Try again in 4 s.")
+    visit.page.unroute_all()
+    stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
+    visit.at("#solution-problem button").click()
+    expect(visit.at("#solution-problem")).to_contain_text("The server is busy")
+    visit.page.unroute_all()
+    stream(visit, ("progress", {"threshold": 31, "generated": 1, "expanded": 1, "seconds": 0.1, "nodes_per_s": 10}))
+    visit.at("#solve").click()
+    expect(visit.at("#solution-problem")).to_contain_text("stopped answering")
     visit.page.unroute_all()
     visit.at("#solution-problem button").click()
     expect(visit.at("#solution-text")).to_contain_text("31 moves")
@@ -475,18 +427,7 @@ def test_busy_server_is_told_and_tried_again(visit: Visit) -> None:
     visit.complaints.clear()
 
 
-def test_problem_in_the_stream_is_told(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
-    visit.at("#solve").click()
-    expect(visit.at("#solution-problem")).to_contain_text("The server is busy")
-    visit.page.unroute_all()
-    stream(visit, ("progress", {"threshold": 31, "generated": 1, "expanded": 1, "seconds": 0.1, "nodes_per_s": 10}))
-    visit.at("#solve").click()
-    expect(visit.at("#solution-problem")).to_contain_text("stopped answering")
-
-
-def test_server_that_is_gone_is_told(visit: Visit) -> None:
+def test_missing_server_is_reported(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
     expect(visit.at("#h")).to_have_text("31")
     visit.page.route(re.compile("/v1/"), lambda route: route.abort())
@@ -562,7 +503,7 @@ def test_phone_shows_all_without_scrolling_sideways(chromium: Browser, url: str)
 
 
 def small_targets(visit: Visit) -> list[str]:
-    """What can be tapped and is less than 40 pixels wide or high; a radio button's target is its row."""
+    """Return the controls that are less than 40 pixels wide or high; for a radio button, its row counts."""
     found: list[str] = visit.page.evaluate(
         """() => [...document.querySelectorAll("button, select, textarea, summary, nav a, .sum, input[type=range]")]
             .filter((element) => element.offsetParent !== null)
@@ -599,17 +540,6 @@ def test_no_state_of_the_page_violates_wcag(chromium: Browser, url: str, state: 
             assert look(chromium, url, state, looks, colours) == [], (looks, colours)
 
 
-def test_every_control_has_a_name(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    visit.at("#solve").click()
-    expect(visit.at("#chart .h-line")).to_be_visible()
-    for role in ("button", "combobox", "textbox", "slider", "radio", "link"):
-        for control in visit.page.get_by_role(role).all():
-            assert re.search(rf"{role} \"[^\"]+\"", control.aria_snapshot()), control
-    expect(visit.at("#board")).to_have_attribute("aria-label", re.compile("3 by 3"))
-    expect(visit.tile(8)).to_have_attribute("aria-label", re.compile(r"^8, row 1, column 1"))
-
-
 def test_api_page_lists_every_operation(visit: Visit) -> None:
     visit.open("page/api.html")
     expect(visit.at(".operation").first).to_be_visible()
@@ -630,7 +560,7 @@ def test_page_is_small_and_preloads_its_modules() -> None:
         assert not re.search(r"(src|href)=\"(https?:)?//", path.read_text(encoding="utf-8")), path
 
 
-# -- board.js and its twin in Python ----------------------------------------------------------------------------------
+# -- board.js against Python ------------------------------------------------------------------------------------------
 
 
 def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
