@@ -4,6 +4,7 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,77 +18,86 @@ from pdb_core.errors import InputError
 
 if TYPE_CHECKING:
     from pdb_query import Database
+    from pdb_service.settings import ServiceSettings
+
+
+DatabaseOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--db", metavar="FILE", help="Table file of pdb build; repeat the option. The first for a size is its default."
+    ),
+]
+HostOption = Annotated[str, typer.Option("--host", help="Address to listen on.")]
+PortOption = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for a free one.")]
+TokenFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--token-file", metavar="FILE", help="Require the token in this file from clients.", show_default=False
+    ),
+]
+OriginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cors-origin", metavar="ORIGIN", help="Allow requests of pages of this origin, such as https://example.org."
+    ),
+]
+AllowedHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allowed-host",
+        metavar="NAME",
+        help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
+    ),
+]
+SolvesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--solves",
+        min=1,
+        max=1024,
+        help="Long searches at a time, and as many short ones; by default the cores.",
+        show_default=False,
+    ),
+]
+WaitingOption = Annotated[
+    int, typer.Option("--waiting", min=0, max=100_000, help="Long searches that may wait, and as many short ones.")
+]
+WaitOption = Annotated[float, typer.Option("--wait", min=0, help="Seconds that a search may wait.")]
+SecondsOption = Annotated[float, typer.Option("--seconds", min=0.001, help="Time limit of a search in seconds.")]
+GraceOption = Annotated[
+    float, typer.Option("--grace", min=0, help="Seconds that running searches have when the server is stopped.")
+]
+AccessLogOption = Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")]
 
 
 @command
 def serve(
-    db: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--db",
-            metavar="FILE",
-            help="Table file of pdb build; repeat the option. The first for a size is its default.",
-        ),
-    ] = None,
-    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for a free one.")] = 8015,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--token-file", metavar="FILE", help="Require the token in this file from clients.", show_default=False
-        ),
-    ] = None,
-    cors_origin: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cors-origin",
-            metavar="ORIGIN",
-            help="Allow requests of pages of this origin, such as https://example.org.",
-        ),
-    ] = None,
-    allowed_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allowed-host",
-            metavar="NAME",
-            help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
-        ),
-    ] = None,
-    solves: Annotated[
-        int | None,
-        typer.Option(
-            "--solves",
-            min=1,
-            max=1024,
-            help="Long searches at a time, and as many short ones; by default the cores.",
-            show_default=False,
-        ),
-    ] = None,
-    waiting: Annotated[
-        int, typer.Option("--waiting", min=0, max=100_000, help="Long searches that may wait, and as many short ones.")
-    ] = 16,
-    wait: Annotated[float, typer.Option("--wait", min=0, help="Seconds that a search may wait.")] = 30.0,
-    seconds: Annotated[float, typer.Option("--seconds", min=0.001, help="Time limit of a search in seconds.")] = 60.0,
-    grace: Annotated[
-        float, typer.Option("--grace", min=0, help="Seconds that running searches have when the server is stopped.")
-    ] = 5.0,
+    db: DatabaseOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8015,
+    token_file: TokenFileOption = None,
+    cors_origin: OriginOption = None,
+    allowed_host: AllowedHostOption = None,
+    solves: SolvesOption = None,
+    waiting: WaitingOption = 16,
+    wait: WaitOption = 30.0,
+    seconds: SecondsOption = 60.0,
+    grace: GraceOption = 5.0,
     load: LoadOption = "map",
     verify: VerifyOption = True,
-    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False,
+    access_log: AccessLogOption = False,
 ) -> None:
     """Answer lookups and solve boards over HTTP, with a page at /."""
     check_load(load)
     prepare()
     try:
-        from pdb_service.app import create_app
-        from pdb_service.server import serve as run
-        from pdb_service.settings import ServiceSettings
+        from pdb_service.server import open_socket
     except ModuleNotFoundError as error:
         raise InputError(
             f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
         ) from None
-    from pdb_service.hosts import advice, hosts_of, read_host, read_origin
-    from pdb_service.server import notify_systemd, open_socket
+    from pdb_service.hosts import read_host, read_origin
+    from pdb_service.settings import ServiceSettings
 
     settings = ServiceSettings(
         n_solves=solves or len(os.sched_getaffinity(0)),
@@ -100,25 +110,37 @@ def serve(
         allowed_hosts=tuple(map(read_host, allowed_host or ())),
     )
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    with open_socket(host, port) as listener, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(open_socket(host, port))
         databases = [stack.enter_context(database) for database in _open(db or [], load, verify=verify)]
-        shown, number = listener.getsockname()[:2]
-        url = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
-        message(f"pdb: listening on {url}")
-        if (hint := advice(shown, settings.allowed_hosts)) is not None:
-            message(f"pdb: {hint}")
-        settings = replace(settings, allowed_hosts=(*hosts_of(host, shown), *settings.allowed_hosts))
-        # uvicorn handles SIGTERM. A server started by nohup ignores SIGHUP.
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+        _serve(databases, listener, host, settings, access_log=access_log)
 
-        def on_ready() -> None:
-            message(f"pdb: ready: {url}")
-            notify_systemd()
 
-        app = create_app(databases, settings, on_ready=on_ready)
-        run(app, listener, access_log=access_log)
-        message("pdb: stopped")
+def _serve(
+    databases: "list[Database]", listener: socket.socket, host: str, settings: "ServiceSettings", *, access_log: bool
+) -> None:
+    """Print the address, and answer requests until a signal ends the server."""
+    from pdb_service.app import create_app
+    from pdb_service.hosts import advice, hosts_of
+    from pdb_service.server import notify_systemd
+    from pdb_service.server import serve as run
+
+    address, port = listener.getsockname()[:2]
+    url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
+    message(f"pdb: listening on {url}")
+    if (hint := advice(address, settings.allowed_hosts)) is not None:
+        message(f"pdb: {hint}")
+    settings = replace(settings, allowed_hosts=(*hosts_of(host, address), *settings.allowed_hosts))
+    # uvicorn handles SIGTERM. A server started by nohup ignores SIGHUP.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+
+    def on_ready() -> None:
+        message(f"pdb: ready: {url}")
+        notify_systemd()
+
+    run(create_app(databases, settings, on_ready=on_ready), listener, access_log=access_log)
+    message("pdb: stopped")
 
 
 def _open(paths: list[Path], load: str, *, verify: bool) -> "list[Database]":

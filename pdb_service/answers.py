@@ -76,7 +76,7 @@ class BoardAnswer(Answer):
 
 
 class LookupAnswer(BoardAnswer):
-    """A lookup of a board. `h` is the largest sum."""
+    """The lookup of one board; `h` is the largest sum."""
 
     sums: tuple[SumAnswer, ...]
 

@@ -1,6 +1,6 @@
-"""Kernels that read boards from lines of JSON and write answers as such.
+"""Kernels that read boards from lines of JSON and write answers as JSON.
 
-They read only the plainest form, `[1, 2, 3]`; all else, and all that is wrong, is left to `batches`.
+They read only lists of numbers such as `[1, 2, 3]`. `batches` reads all other lines and reports errors.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from pdb_core.jit import kernel
 
 _NEW_LINE, _RETURN, _BLANK, _TAB, _COMMA, _OPEN, _CLOSE = 10, 13, 32, 9, 44, 91, 93
 _ZERO, _NINE = 48, 57
-# `{"h":` ... `,"sums":[` ... `]}`, and the answer of a board that cannot be solved.
+# Parts of `{"h":3,"sums":[2,3]}`, and the answer for a board that cannot be solved.
 _HEAD = np.frombuffer(b'{"h":', dtype=np.uint8)
 _SUMS = np.frombuffer(b',"sums":[', dtype=np.uint8)
 _TAIL = np.frombuffer(b"]}", dtype=np.uint8)
@@ -20,20 +20,20 @@ _NUMBER_BYTES = 6
 
 
 def answer_bytes(n_sums: int) -> int:
-    """The most bytes that the answer for a board takes, with what ends it."""
+    """Return the maximum number of bytes of an answer and the byte after it."""
     numbers = (n_sums + 1) * (_NUMBER_BYTES + 1)
     return max(len(_HEAD) + len(_SUMS) + len(_TAIL) + numbers, len(_UNSOLVABLE) + 1)
 
 
 @kernel
 def is_space(character: int) -> bool:
-    """Whether JSON passes over it within a line."""
+    """Return whether a character is whitespace of JSON within a line."""
     return character in (_BLANK, _TAB, _RETURN)
 
 
 @kernel
 def count_lines(text: Any) -> int:
-    """How many lines hold more than blanks; text: uint8[...]."""
+    """Return the number of lines with more than whitespace; text: uint8[n]."""
     n_lines = 0
     is_blank = True
     for at in range(len(text)):
@@ -47,7 +47,7 @@ def count_lines(text: Any) -> int:
 
 @kernel
 def find_lines(text: Any, starts: Any, ends: Any) -> None:
-    """Where the lines that hold more than blanks start and end (int64[n_lines], mutated)."""
+    """Write the starts and ends of lines with more than whitespace (int64[n_lines], mutated)."""
     n_lines = 0
     is_blank = True
     for at in range(len(text)):
@@ -65,11 +65,11 @@ def find_lines(text: Any, starts: Any, ends: Any) -> None:
 
 @kernel
 def parse_lines(text: Any, starts: Any, ends: Any, rows: Any, is_read: Any) -> None:
-    """Read the lines that are lists of numbers and boards.
+    """Read the lines that are boards as lists of numbers.
 
     starts, ends  int64[m]           see `find_lines`
     rows          uint8[m, n_cells]  mutated: the boards
-    is_read       uint8[m]           mutated: 1 where the line was such a board
+    is_read       uint8[m]           mutated: 1 if the line was such a board
     """
     n_cells = rows.shape[1]
     for line in range(len(starts)):
@@ -89,7 +89,7 @@ def parse_lines(text: Any, starts: Any, ends: Any, rows: Any, is_read: Any) -> N
             while at < end and _ZERO <= text[at] <= _NINE and at < first + 3:
                 tile = 10 * tile + int(text[at]) - _ZERO
                 at += 1
-            # JSON writes no zeros in front of a number.
+            # JSON has no leading zeros.
             is_good = at > first and tile < n_cells and n_tiles < n_cells and (text[first] != _ZERO or at == first + 1)
             if not is_good:
                 break
@@ -113,7 +113,7 @@ def parse_lines(text: Any, starts: Any, ends: Any, rows: Any, is_read: Any) -> N
 
 @kernel
 def write_bytes(source: Any, text: Any, at: int) -> int:
-    """Copy bytes to `text` from `at` on. Returns where they end."""
+    """Copy bytes to `text` from `at` on. Return their end."""
     for i in range(len(source)):
         text[at + i] = source[i]
     return at + len(source)
@@ -121,7 +121,7 @@ def write_bytes(source: Any, text: Any, at: int) -> int:
 
 @kernel
 def write_number(number: int, text: Any, at: int) -> int:
-    """Write a number from 0 to 32767. Returns where it ends."""
+    """Write a number from 0 to 32767. Return its end."""
     n_digits = 1
     rest = number
     while rest >= 10:
@@ -136,11 +136,11 @@ def write_number(number: int, text: Any, at: int) -> int:
 
 @kernel
 def write_answers(maximum: Any, sums: Any, end: int, text: Any, offsets: Any) -> None:
-    """Write the answers for boards, each with the byte `end` behind it.
+    """Write the answers for boards, each followed by the byte `end`.
 
     maximum, sums  int16[m], int16[m, s]  see `BatchProbe`
     text           uint8[m * answer_bytes(s)]  mutated
-    offsets        int64[m + 1]           mutated: where each answer starts, and the last ends
+    offsets        int64[m + 1]           mutated: the start of each answer, and the end of the last
     """
     at = 0
     for row in range(len(maximum)):

@@ -64,7 +64,7 @@ def _move(board: Board, child: Board, h: int | None, distance: int | None) -> di
 
 
 class _Distances:
-    """Searches for the exact distances of a board and its children, which share the limits of the question."""
+    """Search for the exact distances of a board and its children, within the limits of one question."""
 
     def __init__(self, question: ListMoves, solvers: Solvers, report: Report) -> None:
         self._board, self._served = question.board, question.served

@@ -50,6 +50,16 @@ class SolveRequest(BaseModel):
     nodes: Annotated[int | None, Field(ge=1, le=10**15)] = None
 
 
+_SOLVE_BODY = {"required": True, "content": {_JSON: {"schema": SolveRequest.model_json_schema()}}}
+_SOLVE_ROUTE: Mapping[str, Any] = {
+    "response_model": SolveAnswer,
+    "responses": {
+        200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
+        **problem_responses(400, 404, 413, 422, 503),
+    },
+}
+
+
 @dataclass(frozen=True)
 class Solve(Question):
     """Task of a solve. Its answer is a `SolveAnswer`."""
@@ -126,15 +136,7 @@ def solve_routes(service: Service) -> APIRouter:
             return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
         return await _answer(request, service.searches, question)
 
-    documented: Mapping[str, Any] = {
-        "response_model": SolveAnswer,
-        "responses": {
-            200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
-            **problem_responses(400, 404, 413, 422, 503),
-        },
-    }
-
-    @router.get("/solve", **documented)
+    @router.get("/solve", **_SOLVE_ROUTE)
     async def solve_from_query(
         request: Request,
         board: BoardParameter,
@@ -146,9 +148,7 @@ def solve_routes(service: Service) -> APIRouter:
         """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
         return await solve(request, board, goal, database, seconds, nodes)
 
-    body = {"required": True, "content": {_JSON: {"schema": SolveRequest.model_json_schema()}}}
-
-    @router.post("/solve", openapi_extra={"requestBody": body}, **documented)
+    @router.post("/solve", openapi_extra={"requestBody": _SOLVE_BODY}, **_SOLVE_ROUTE)
     async def solve_from_body(request: Request) -> Response:
         """Find an optimal solution, as GET with the parameters in JSON."""
         try:

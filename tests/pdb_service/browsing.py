@@ -1,4 +1,4 @@
-"""A browser to look at the page with: one Chromium, a fresh profile for each visit, and what it complained about."""
+"""Chromium for the tests of the page, with a new profile for each visit."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from pdb_core.puzzle import Board
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-# Without a sandbox, since the tests may run as root in a container; and it asks nobody but the server.
+# No sandbox, because tests may run as root in a container; no requests to other hosts.
 _OPTIONS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -25,10 +25,10 @@ _OPTIONS = [
 
 @dataclass
 class Visit:
-    """A page that someone looks at.
+    """A page in a browser.
 
-    complaints  what the console said in warning or error, and exceptions; a visit should end without any
-    elsewhere   addresses asked for that are not the server's; likewise
+    complaints  warnings and errors of the console, and exceptions
+    elsewhere   addresses of requests to other servers
     """
 
     page: Page
@@ -50,7 +50,7 @@ class Visit:
         self.at("#text").press("Enter")
 
     def expect_board(self, board: Board) -> None:
-        """Wait until the tiles stand so; what is read aloud goes row by row."""
+        """Wait until the page shows this board; screen readers read it row by row."""
         expect(self.at("#board")).to_have_attribute("aria-owns", " ".join(f"tile-{tile}" for tile in board if tile))
 
     def choose(self, css: str, value: str) -> None:
@@ -59,7 +59,7 @@ class Visit:
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Chromium, without a window."""
+    """Yield Chromium without a window."""
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     assert path is not None, "the tests of the page need Chromium; on Debian: apt-get install chromium"
     with sync_playwright() as playwright:
@@ -72,7 +72,7 @@ def browser() -> Iterator[Browser]:
 
 @contextmanager
 def visiting(running: Browser, url: str, **options: Any) -> Iterator[Visit]:
-    """A visitor of the server at `url`, with options of a browser's context such as `viewport`."""
+    """Yield a visit of the server at `url`, with options of a browser context such as `viewport`."""
     context = running.new_context(**options)
     visit = Visit(context.new_page(), url)
     visit.page.on(

@@ -1,4 +1,4 @@
-"""A server of our own to ask: `pdb serve` in a process."""
+"""`pdb serve` in a process, for tests."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _START_S = 120  # kernels may have to be compiled
-# Settings that pdb serve has no options for come as JSON in the environment.
+# The environment has settings as JSON: pdb serve has no options for some.
 _PROGRAM = """
 import functools, json, os
 from pdb_service import app, settings as settings_module
@@ -42,7 +42,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Server:
-    """A server that runs. `url` ends without a stroke; `log` is what it has written to stderr, line by line."""
+    """A running server. `url` has no slash at the end; `log` has the lines of its stderr."""
 
     url: str
     process: subprocess.Popen[str]
@@ -53,12 +53,12 @@ class Server:
         return int(self.url.rsplit(":", 1)[1])
 
     def metric(self, name: str) -> float:
-        """What /metrics says of a metric without labels."""
+        """Return the value of a metric without labels."""
         lines = self.ask("/metrics").body.decode().splitlines()
         return next(float(line.split()[1]) for line in lines if line.startswith(name + " "))
 
     def ask(self, path: str, body: bytes | None = None, *, timeout: float = 60, **headers: str) -> Reply:
-        """GET, or POST where there is a body. Header names are written with underscores."""
+        """Send GET, or POST with a body, and return the answer. Names of headers have underscores for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         request = urllib.request.Request(self.url + path, body, named)
         try:
@@ -71,9 +71,9 @@ class Server:
 
 @contextmanager
 def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] | None = None) -> Iterator[Server]:
-    """`pdb serve` with these tables on a free port, ready; `settings` are fields of `ServiceSettings`.
+    """Yield a ready `pdb serve` with these tables on a free port; `settings` are fields of `ServiceSettings`.
 
-    It is stopped in the end, where it still runs, and must then exit with 0.
+    At the end it is stopped, if it still runs, and must exit with 0.
     """
     databases = [word for path in paths for word in ("--db", str(path))]
     command = [sys.executable, "-c", _PROGRAM, "serve", "--port", "0", *databases, *options]
@@ -83,7 +83,7 @@ def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] 
     reader = threading.Thread(target=_read_log, args=(process, log))
     try:
         url = _url(process)
-        # A pipe that nobody reads would stop the server in the end.
+        # Without a reader, a full pipe would block the server.
         reader.start()
         server = Server(url, process, log)
         _wait_until_ready(server)

@@ -1,4 +1,4 @@
-"""The service keeps to its OpenAPI document, whatever it is asked (schemathesis)."""
+"""Random requests by schemathesis: the answers agree with the OpenAPI document."""
 
 from collections.abc import Iterator
 
@@ -11,20 +11,20 @@ from pdb_service.app import create_app
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
-# The document does not depend on the databases, and the cases are made before there is a server.
+# The document does not depend on the databases; schemathesis needs it before the server starts.
 _DOCUMENT = create_app([]).openapi()
 _SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT)
 
 
 @schemathesis.serializer("application/x-ndjson")
 def lines(_: schemathesis.SerializationContext, value: object) -> bytes:
-    """What schemathesis sends as lines: bytes as they are, anything else as text."""
+    """Return a value as lines: bytes unchanged, anything else as text."""
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    # Searches are short here: it is their form that counts.
+    # Searches are short: the tests check only the form of answers.
     with serving(table_file("663", "4x4"), table_file("8", "3x3"), options=["--seconds", "0.02"]) as running:
         yield running
 
@@ -35,8 +35,8 @@ def test_the_document_served_is_the_one_tested(server: Server) -> None:
 
 @_SCHEMA.parametrize()
 @settings(max_examples=60)
-def test_answers_are_as_the_document_says(case: schemathesis.Case, server: Server) -> None:
-    # A schema cannot say what a board is, so that some which it allows are refused.
+def test_answers_agree_with_the_document(case: schemathesis.Case, server: Server) -> None:
+    # The schema cannot describe boards: the service refuses some that it allows.
     case.call_and_validate(base_url=server.url, excluded_checks=[positive_data_acceptance])
 
 

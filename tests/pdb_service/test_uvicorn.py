@@ -9,6 +9,7 @@ import inspect
 import re
 import tomllib
 
+import pytest
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
