@@ -1,6 +1,7 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -91,12 +92,13 @@ def serve(
     check_load(load)
     prepare()
     try:
-        from pdb_service.server import open_socket
+        importlib.import_module("pdb_service.app")
     except ModuleNotFoundError as error:
         raise InputError(
             f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
         ) from None
     from pdb_service.hosts import read_host, read_origin
+    from pdb_service.server import open_socket
     from pdb_service.settings import ServiceSettings
 
     settings = ServiceSettings(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 # Their searches take many seconds: the clients leave before the answer.
 WORST_BOARDS = (
@@ -71,33 +72,22 @@ def hostile_requests(n_requests: int, seed: int) -> Iterator[Hostile]:
 def send_all(port: int, requests: Iterator[Hostile], n_threads: int = 24) -> Outcomes:
     """Send requests from several threads. The answers 5xx other than 503 are in `failed`."""
     outcomes = Outcomes()
+    lock = Lock()
 
     def work() -> None:
         while True:
-            try:
-                hostile = next(shared)
-            except StopIteration:
+            with lock:
+                hostile = next(requests, None)
+            if hostile is None:
                 return
-            _note(outcomes, hostile, send(port, hostile))
+            answer = send(port, hostile)
+            with lock:
+                _note(outcomes, hostile, answer)
 
-    shared = _Shared(requests)
     with ThreadPoolExecutor(n_threads) as pool:
         for done in [pool.submit(work) for _ in range(n_threads)]:
             done.result()
     return outcomes
-
-
-class _Shared:
-    """An iterator that threads may share."""
-
-    def __init__(self, items: Iterator[Hostile]) -> None:
-        from threading import Lock
-
-        self._items, self._lock = items, Lock()
-
-    def __next__(self) -> Hostile:
-        with self._lock:
-            return next(self._items)
 
 
 def _note(outcomes: Outcomes, hostile: Hostile, answer: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""The states of the page that the accessibility tests look at, and the checks: axe-core, contrast of borders."""
+"""States of the page for the accessibility tests, and the checks: axe-core, contrasts of texts and borders."""
 
 import json
 import re
@@ -16,8 +16,8 @@ _OPTIONS = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
     "resultTypes": ["violations"],
 }
-# Each text or border: what it is, its colour, and the colours behind it, from the element outwards; with the opacity of
-# each layer. axe-core does not decide about one letter alone, about arrows, and about gradients.
+# For each text or border: its kind, its colour, and the background colours and opacities from the element to the root.
+# axe-core does not check single letters, arrows and gradients.
 _LAYERS = """() => {
   const isShown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const layers = (element, colour) => {
@@ -214,7 +214,8 @@ def low_contrasts(visit: Visit) -> list[str]:
 def _contrast(layers: list[tuple[Colour, float]]) -> float:
     """Return the contrast ratio of WCAG 2.1 of the first layer with what is behind it.
 
-    The other layers are the backgrounds and opacities from the element to the root. Opacity fades all that lies within.
+    The other layers are the backgrounds and opacities from the element to the root. An opacity applies to all layers
+    inside it.
     """
     front, back = layers[0][0], (0.0, 0.0, 0.0, 0.0)
     for colour, opacity in layers[1:]:

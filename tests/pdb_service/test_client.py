@@ -148,10 +148,6 @@ def test_invalid_batches_raise_the_errors_of_the_database(client: Client, databa
     assert error_of(client.probe_batch, nothing, goal) == error_of(database.probe_batch, nothing, goal)
 
 
-def test_invalid_goal_raises_goal_error(client: Client) -> None:
-    assert error_of(client.probe, HARDEST_3X3, (1, 2, 3))[0] is errors.GoalError
-
-
 def test_moves_come_best_first(client: Client) -> None:
     hint = client.moves(HARDEST_3X3)
     assert (hint.distance, [at.distance for at in hint.moves]) == (31, [30, 30, 30])
@@ -201,34 +197,6 @@ def test_error_of_report_ends_the_search_of_the_service(server: Server) -> None:
         started = time.monotonic()
         client.solve((*blank_last(S4)[:14], 0, 15))
         assert time.monotonic() - started < 5
-
-
-def test_overloaded_service_raises_busy_error(server: Server) -> None:
-    stop, waits = threading.Event(), threading.Event()
-
-    class StopError(Exception):
-        pass
-
-    def report(progress: SolveProgress) -> None:
-        if progress.n_ahead == 0 and progress.threshold is None:
-            waits.set()
-        if stop.is_set():
-            raise StopError
-
-    def solve(seconds: float) -> None:  # of different limits: equal solves share one search
-        with pytest.raises((StopError, errors.BusyError)):
-            client.solve(HARD_4X4, seconds=seconds, report=report)
-
-    with Client(server.url, token=TOKEN) as client, ThreadPoolExecutor(2) as pool:
-        futures = [pool.submit(solve, seconds) for seconds in (50, 51)]
-        assert waits.wait(30)
-        time.sleep(0.5)
-        kind, text = error_of(client.solve, HARD_4X4)
-        stop.set()
-        for future in futures:
-            future.result()
-    assert kind is errors.BusyError
-    assert "try again" in text
 
 
 def test_threads_share_a_client(client: Client, database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Malformed and hostile requests: no error of the server, no memory or file lost, still serving."""
+"""Malformed and hostile requests cause no server error and leak no memory or files."""
 
 from collections.abc import Iterator
 
@@ -27,9 +27,9 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_requests_of_all_kinds_do_no_harm(server: Server) -> None:
+def test_hostile_requests_cause_no_error_and_no_leak(server: Server) -> None:
     requests = list(hostile_requests(N_REQUESTS, SEED))
-    # The first compile kernels and fill caches; growth is what comes after.
+    # The first requests compile kernels and fill caches; growth is measured after them.
     send_all(server.port, iter(requests[: N_REQUESTS // 10]))
     n_files, n_bytes = open_files(server.process.pid), resident_bytes(server.process.pid)
     outcomes = send_all(server.port, iter(requests))
@@ -43,7 +43,7 @@ def test_requests_of_all_kinds_do_no_harm(server: Server) -> None:
     assert not [line for line in server.log if "ERROR" in line]
 
 
-def test_every_kind_is_sent_and_the_same_for_the_same_seed() -> None:
+def test_requests_of_a_seed_are_equal_and_of_all_kinds() -> None:
     requests = list(hostile_requests(N_REQUESTS, SEED))
     assert requests == list(hostile_requests(N_REQUESTS, SEED))
     rare = {kind for kind, (weight, _) in KINDS.items() if weight < 0.1}
@@ -64,7 +64,7 @@ def test_every_kind_is_sent_and_the_same_for_the_same_seed() -> None:
     ],
     ids=["lists", "objects", "numbers", "one list", "one string", "many problems", "goal", "nothing"],
 )
-def test_a_body_takes_no_memory_that_it_does_not_give_back(server: Server, body: bytes, status: int) -> None:
+def test_memory_of_large_bodies_is_released(server: Server, body: bytes, status: int) -> None:
     sent = Hostile("heavy", (request("/v1/lookup?size=4x4", body, "Content-Type: application/json"),))
     before = resident_bytes(server.process.pid)
     outcomes = send_all(server.port, iter([sent] * 4), n_threads=2)

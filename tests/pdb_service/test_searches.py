@@ -148,7 +148,7 @@ def test_search_without_clients_leaves_the_queue(database: Database, solvers: He
     run(work())
 
 
-def test_fault_of_a_search_without_clients_is_logged(
+def test_shutdown_waits_for_searches_without_clients_and_logs_their_faults(
     database: Database, solvers: HeldSolvers, caplog: pytest.LogCaptureFixture
 ) -> None:
     solvers.fail = KeyError("a bug")
@@ -161,7 +161,8 @@ def test_fault_of_a_search_without_clients_is_logged(
             request.leave()
             await request.task
 
-    run(work())
+    run(work())  # running_app fails if a task is left
+    assert not +solvers._running
     assert "a bug" in caplog.text
 
 
@@ -340,18 +341,6 @@ def test_running_searches_have_the_time_of_grace(database: Database, solvers: He
             assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
 
     run(work())
-
-
-def test_shutdown_waits_for_threads_without_clients(database: Database, solvers: HeldSolvers) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers) as app:
-            request = ask_solve(app, BOARDS[0])
-            await until(lambda: len(solvers.begun) == 1)
-            request.leave()
-            await request.task
-
-    run(work())  # running_app fails if a task is left
-    assert not +solvers._running
 
 
 def test_request_cancelled_at_the_end_is_answered(database: Database, solvers: HeldSolvers) -> None:
