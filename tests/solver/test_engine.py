@@ -6,7 +6,7 @@ import pytest
 
 from pdb_core.cost import Cost
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import Database
 from solver import Solver, replay
 from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
@@ -61,54 +61,43 @@ def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(
-    ("size", "partition", "goal"),
+    ("kind", "size", "partition", "goal", "encoding", "cost"),
     [
-        ("2x2", "1,2,3", "blank-last"),
-        ("3x2", "1,2/3,4,5", "blank-first"),
-        ("2x4", "1,2,3/4,5,6,7", "blank-last"),
-        ("4x2", "1,3,5,7/2,4,6", "blank-first"),
-        ("3x2", "1,2,3/4,5", "blank-last"),
-        ("3x3", "1,2,3,4,5,6,7,8", "blank-last"),
+        (VECTOR, "2x2", "1,2,3", "blank-last", "bits", "additive"),
+        (VECTOR, "3x2", "1,2/3,4,5", "blank-first", "bits", "additive"),
+        (VECTOR, "2x4", "1,2,3/4,5,6,7", "blank-last", "bits", "additive"),
+        (VECTOR, "3x3", "1,2,3,4,5,6,7,8", "blank-last", "bits", "additive"),
         # The blank in the middle: eight sums.
-        ("3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8"),
+        (VECTOR, "3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "bits", "additive"),
+        (WIDE, "3x2", "1,2/3,4,5", "blank-first", "bytes", "additive"),
+        (WIDE, "3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "bytes", "additive"),
+        (WIDE, "3x3", "1,2,3,4/5,6,7,8", "blank-last", "bits", "every-move"),
+        # A vertical move jumps over up to four tiles.
+        (WIDE, "5x2", "1,2,3,4,5/6,7,8,9", "blank-last", "bits", "additive"),
+        (WIDE, "2x5", "1,2,3,4,5/6,7,8,9", "blank-last", "bytes", "additive"),
     ],
 )
-def test_vector_stages_agree_with_scalar_ones(size: str, partition: str, goal: str) -> None:
-    with database_for(partition, size, goal, encoding="bits") as database:
-        assert engine_for([database]).engine.stages is None
-        assert_rounds_agree([database], VECTOR)
+def test_vector_and_wide_rounds_agree_with_scalar_ones(
+    kind: str, size: str, partition: str, goal: str, encoding: Encoding, cost: Cost
+) -> None:
+    with database_for(partition, size, goal, encoding=encoding, cost=cost) as database:
+        assert_rounds_agree([database], kind)
 
 
 def assert_rounds_agree(databases: Sequence[Database], kind: str) -> None:
     """Check the complete thresholds and the lengths of random boards against scalar rounds."""
     vectors, scalars = engine_for(databases, rounds=(kind,)), engine_for(databases, rounds=(SCALAR,))
     for board in solvable_boards(databases[0].size, databases[0].goal, 6, 3):
-        one, other = vectors.search(board), scalars.search(board)
-        assert one.tiles is not None
-        assert other.tiles is not None
-        assert len(one.tiles) == len(other.tiles)
-        assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+        assert_same_search(vectors, scalars, board)
 
 
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("size", "partition", "goal", "encoding", "cost"),
-    [
-        ("2x2", "1,2,3", "blank-last", "bits", "additive"),
-        ("3x2", "1,2/3,4,5", "blank-first", "bytes", "additive"),
-        ("3x3", "1,2,3/4,5,6/7,8", "1 2 3/4 0 5/6 7 8", "bytes", "additive"),
-        ("3x3", "1,2,3,4/5,6,7,8", "blank-last", "bits", "every-move"),
-        # A vertical move jumps over up to four tiles.
-        ("5x2", "1,2,3,4,5/6,7,8,9", "blank-last", "bits", "additive"),
-        ("2x5", "1,2,3,4,5/6,7,8,9", "blank-last", "bytes", "additive"),
-        ("3x3", "1,2,4/3,5,6/7,8", "blank-last", "bits", "additive"),
-    ],
-)
-def test_wide_rounds_agree_with_scalar_ones(
-    size: str, partition: str, goal: str, encoding: Encoding, cost: Cost
-) -> None:
-    with database_for(partition, size, goal, encoding=encoding, cost=cost) as database:
-        assert_rounds_agree([database], WIDE)
+def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Board) -> None:
+    one, two = ida_star.search(board), other.search(board)
+    assert one.tiles is not None
+    assert two.tiles is not None
+    assert replay(board, one.tiles, ida_star.engine.goal, ida_star.engine.size)
+    assert len(one.tiles) == len(two.tiles)
+    assert node_counts(one.iterations[:-1]) == node_counts(two.iterations[:-1])
 
 
 def test_wide_rounds_search_shared_tables_and_several_databases() -> None:
@@ -130,12 +119,7 @@ def test_batches_do_not_change_complete_thresholds_of_15_puzzle_boards(partition
         ida_star = engine_for(databases, batch=batch)
         assert ida_star.engine.stages is None
         for board in boards:
-            one, other = ida_star.search(board), reference.search(board)
-            assert one.tiles is not None
-            assert other.tiles is not None
-            assert len(one.tiles) == len(other.tiles)
-            assert replay(board, one.tiles, blank_last(S4), S4)
-            assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
+            assert_same_search(ida_star, reference, board)
 
 
 def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.MonkeyPatch) -> None:

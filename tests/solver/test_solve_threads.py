@@ -75,61 +75,6 @@ def test_workers_do_search() -> None:
     assert len(threads) > 1
 
 
-@pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("fails_at", [1, 2, 3, 5, 10, 30])
-@pytest.mark.parametrize("finds_all", [False, True])
-def test_error_in_a_worker_ends_the_search_and_is_raised(fails_at: int, finds_all: bool) -> None:
-    """A lost error would leave a subtree unsearched, and a solution that is too long would be called optimal."""
-    board = max(solvable_boards(S4, blank_last(S4), 12, 14), key=str)
-    owner = threading.get_ident()
-    calls = []
-    real = stack.search_boards
-
-    def failing(*args: Any) -> int:
-        if threading.get_ident() != owner:
-            calls.append(args)
-            if len(calls) == fails_at:
-                raise OSError("injected")
-        return real(*args)
-
-    with (
-        database_for("663", "4x4") as database,
-        pytest.MonkeyPatch.context() as patch,
-        WorkerPool(2) as pool,
-    ):
-        solver = Solver(database)
-        whole = solver.solve(board)
-        patch.setattr(stack, "search_boards", failing)
-        try:
-            solution = (solver.solve_all if finds_all else solver.solve)(board, pool=pool)
-        except OSError:
-            assert len(calls) >= fails_at
-        else:
-            assert len(calls) < fails_at
-            assert solution.length == whole.length
-        patch.undo()
-        assert solver.solve(board, pool=pool).length == whole.length
-
-
-@pytest.mark.usefixtures("tiny_slices")
-@pytest.mark.parametrize("fails_at", [1, 2, 7])
-def test_error_in_a_callback_ends_the_search_and_is_raised(fails_at: int) -> None:
-    board = (8, 6, 7, 2, 5, 4, 3, 0, 1)
-    found = []
-
-    def listed(tiles: tuple[int, ...]) -> None:
-        found.append(tiles)
-        if len(found) == fails_at:
-            raise ValueError("injected")
-
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database, WorkerPool(2) as pool:
-        solver = Solver(database)
-        with pytest.raises(ValueError, match="injected"):
-            solver.solve_all(board, pool=pool, listed=listed)
-        assert len(found) == fails_at
-        assert solver.solve(board, pool=pool).length == 31
-
-
 # Many at once
 
 
