@@ -27,7 +27,7 @@ class Kind:
     bits, bytes  partitions of additive tables, in either encoding
     every_move   a partition of tables in which every move counts; alone they prune too little for large boards
     n_few, n_all  how many boards in every run, and with --slow
-    is_small     whether searches that prune little take little time
+    is_small     True if searches that prune little take little time
     n_moves      the longest random walk from the goal that makes a board; None: any board
     """
 
@@ -162,7 +162,7 @@ def test_all_searches_find_the_same_lengths_of_10000_boards(kind: str) -> None:
 # The set random1000
 
 
-def test_random1000_is_what_random_boards_draws_with_seed_1() -> None:
+def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
     boards = [list(instance.board) for instance in read_instances("random1000", None)]
     assert boards == random_boards(S4, blank_last(S4), 1000, 1).tolist()
 

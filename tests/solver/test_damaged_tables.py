@@ -72,7 +72,7 @@ def raised(database: Database, board: Board, rise: int) -> npt.NDArray[np.uint8]
     return content
 
 
-def test_distance_of_the_wrong_parity_is_refused() -> None:
+def test_distance_of_the_wrong_parity_is_rejected() -> None:
     """No threshold of the wrong parity has a solution: IDA* would search without an end."""
     board = solvable_boards(S3, (1, 2, 3, 4, 5, 6, 7, 8, 0), 1, 5)[0]
     with open_database(table_file(PARTITION, "3x3", encoding="bytes")) as sound:
@@ -89,7 +89,7 @@ def test_distance_of_the_wrong_parity_is_refused() -> None:
                 ida_star.search(board, Limits(nodes=100_000))
 
 
-def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
+def test_solution_of_a_star_below_a_lower_bound_is_rejected() -> None:
     board = solvable_boards(S3, (1, 2, 3, 4, 5, 6, 7, 8, 0), 1, 5)[0]
     with database_for(PARTITION, "3x3") as sound, with_table_bytes(sound, raised(sound, board, 20)) as database:
         for search in ("a-star", "greedy"):
@@ -98,7 +98,7 @@ def test_solution_of_a_star_shorter_than_a_lower_bound_is_refused() -> None:
                 solver.solve(board)
 
 
-def test_threshold_below_a_sum_is_refused() -> None:
+def test_threshold_below_a_sum_is_rejected() -> None:
     """Such a node would have a negative slack, which would overwrite its moves."""
     with database_for(PARTITION, "3x3") as database:
         ida_star = IdaStar(

@@ -90,7 +90,7 @@ def test_pathmax_finds_the_same_lengths_with_fewer_nodes(databases: list[Databas
     assert sum(solution.generated for solution in believing) < sum(solution.generated for solution in plain)
 
 
-def test_tables_that_are_missing_or_of_bits_are_refused(databases: list[Database]) -> None:
+def test_missing_tables_and_tables_in_bits_are_rejected(databases: list[Database]) -> None:
     with pytest.raises(GoalError, match="cannot serve the goal"):
         DualSolver(*databases[:2], pathmax=False)
     with open_database(table_file(PATTERNS, "3x3", encoding="bits")) as bits, pytest.raises(ValueError, match="bytes"):

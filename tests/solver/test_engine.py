@@ -1,4 +1,4 @@
-"""The engine: whatever the stages, the batch and the slices, complete thresholds have the nodes of a naive search."""
+"""Engine: complete thresholds have the nodes of the textbook, with all kinds of rounds, batches and slices."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options
 
 
 def duplicates_up_to(max_length: int) -> list[str]:
-    """The naive ones; of long ones those that `find_duplicates` finds, which have twins of their own."""
+    """Return naive duplicates, or long ones of `find_duplicates`, which have twins of their own."""
     if max_length <= 8:
         return naive.naive_duplicates(max_length)
     return [

@@ -1,4 +1,4 @@
-"""The engine compiled for processors with shorter vectors: the same nodes, to the last one."""
+"""Engine compiled for processors with shorter vectors: the node counts are the same."""
 
 import json
 import os

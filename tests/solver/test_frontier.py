@@ -171,7 +171,7 @@ def interrupt(_: Iteration) -> None:
 
 
 @pytest.mark.usefixtures("small_thresholds")
-def test_a_checkpoint_keeps_what_is_searched_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
     with database_for(*PARTITIONS[S4], encoding="bits") as database:
         engine = engine_for(database)
@@ -191,7 +191,7 @@ def test_a_checkpoint_keeps_what_is_searched_below_the_frontier(monkeypatch: pyt
         assert sum(at.generated for at in checkpoint.finished) == whole.generated - whole.iterations[-1].generated
 
 
-def test_frontier_limits_choose_what_fits() -> None:
+def test_frontier_plan_fits_its_limits() -> None:
     finished = [Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.0) for i in range(5)]
     limits = FrontierLimits(10**9, previous_nodes=1000, share=32)
     # 40,960 nodes in the threshold before: 1,280 are kept, and threshold 44 had 640.

@@ -91,7 +91,7 @@ def test_boards_of_small_sizes_are_solved(search: str, size: BoardSize, goal: Bo
         check(search_best_first(board, goal, size, search=search, weight=weight), distances[board], weight)
 
 
-def test_a_star_expands_what_theory_demands() -> None:
+def test_a_star_expands_all_nodes_with_f_below_the_optimum() -> None:
     goal = blank_last(S3)
 
     def h(board: Board) -> int:
@@ -113,7 +113,7 @@ def test_a_star_expands_what_theory_demands() -> None:
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
-def test_a_star_reopens_nodes_only_where_the_heuristic_is_inconsistent(name: str) -> None:
+def test_a_star_reopens_nodes_only_with_inconsistent_heuristics(name: str) -> None:
     goal, n_reopened = blank_last(S3), 0
     distances = naive_distances(S3, goal)
     solver = GraphSolver(S3, goal, heuristics=[name])
@@ -272,13 +272,13 @@ def test_memory_stays_within_its_limit_and_that_decides_nothing_else(search: str
 
 
 @pytest.mark.tiny
-def test_limit_below_the_smallest_table_is_told() -> None:
+def test_limit_below_the_smallest_table_raises() -> None:
     with pytest.raises(MemoryLimitError, match="to begin with; raise --memory-limit"):
         search_best_first(HARDEST_8, blank_last(S3), S3, memory_limit_bytes=1000)
 
 
 @pytest.mark.parametrize("search", ["a-star", "breadth-first", "bidirectional"])
-def test_report_is_told_progress_and_can_end_the_search(search: str) -> None:
+def test_report_gets_progress_and_can_end_the_search(search: str) -> None:
     told: list[Iteration] = []
 
     def report(iteration: Iteration) -> None:
@@ -294,7 +294,7 @@ def test_report_is_told_progress_and_can_end_the_search(search: str) -> None:
 
 
 @pytest.mark.tiny
-def test_what_cannot_be_searched_is_refused() -> None:
+def test_invalid_searches_are_rejected() -> None:
     goal = blank_last(S3)
     with pytest.raises(UnsolvableError, match="cannot be solved"):
         search_best_first((2, 1, 3, 4, 5, 6, 7, 8, 0), goal, S3)
@@ -308,7 +308,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
 
 
 @pytest.mark.tiny
-def test_known_length_contradicts_only_what_was_claimed() -> None:
+def test_solution_contradicts_impossible_optimal_lengths() -> None:
     def claims(length: int | None, lower_bound: int, bound: float | None) -> Solution:
         goal, is_optimal = blank_last(S3), bound == 1.0
         return Solution(goal, goal, length, None, is_optimal, bound, 0, lower_bound, 0, 0, 0.0)
@@ -326,7 +326,7 @@ def test_known_length_contradicts_only_what_was_claimed() -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("search", ["a-star", "weighted-a-star", "greedy"])
-def test_keys_far_above_the_first_are_kept(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_list_grows_for_large_keys(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
     size = BoardSize(3, 2)
     goal = blank_last(size)
     boards = list(naive_distances(size, goal))[::37]
@@ -342,7 +342,7 @@ def test_keys_far_above_the_first_are_kept(search: str, monkeypatch: pytest.Monk
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("encoding", ["bits", "bytes"])
-def test_tables_are_asked_without_kernels_too(encoding: Encoding) -> None:
+def test_a_star_with_tables_solves_all_boards_of_3x2(encoding: Encoding) -> None:
     size = BoardSize(3, 2)
     goal = blank_last(size)
     with database_for("1,2,3/4,5", "3x2", encoding=encoding) as database:

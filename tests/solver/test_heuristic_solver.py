@@ -50,7 +50,7 @@ def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> Sea
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize("names", CHOSEN)
 @pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(2, 3), BoardSize(3, 2)], ids=str)
-def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[str, ...], plain: bool) -> None:
+def test_lengths_of_all_small_boards_are_optimal(size: BoardSize, names: tuple[str, ...], plain: bool) -> None:
     goal = blank_first(size) if plain else blank_last(size)
     searcher = ida_star_for(size, goal, names, plain=plain)
     boards = list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]
@@ -59,7 +59,7 @@ def test_lengths_of_all_small_boards_are_shortest(size: BoardSize, names: tuple[
 
 
 def moved_at_random(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
-    """A board that many moves or fewer away from the goal."""
+    """Return a board at most this many moves from the goal."""
     cells, blank = list(goal), goal.index(0)
     rng = np.random.default_rng(seed)
     for _ in range(n_moves):
@@ -126,7 +126,7 @@ def duplicates_of_the_fsm() -> list[str]:
 
 
 @pytest.mark.tiny
-def test_boards_larger_than_6x6_are_refused() -> None:
+def test_boards_larger_than_6x6_are_rejected() -> None:
     size = BoardSize(7, 4)
     with pytest.raises(InputError, match="go to boards of 6x6"):
         ida_star_for(size, blank_last(size), ["manhattan"])
@@ -190,7 +190,7 @@ def test_nodes_of_published_boards_are_those_on_record() -> None:
 
 
 @pytest.mark.tiny
-def test_other_goals_are_refused() -> None:
+def test_other_goals_are_rejected() -> None:
     solver = HeuristicSolver(S3, blank_last(S3), ["manhattan"])
     with pytest.raises(GoalError, match="make one for another goal"):
         solver.solve((1, 2, 3, 4, 5, 6, 7, 0, 8), CENTRE)

@@ -1,4 +1,4 @@
-"""Every heuristic on every board of the small sizes: what the naive twin says, and never more than the distance."""
+"""Every heuristic on every board of the small sizes: the value of the naive twin, and never more than the distance."""
 
 import itertools
 from collections.abc import Callable
@@ -45,7 +45,7 @@ SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSiz
 
 @cache
 def all_boards(size: BoardSize, goal: Board) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Every board that can be solved, and its distance."""
+    """Return every solvable board and its distance."""
     distances = naive_distances(size, goal)
     return np.array(list(distances), dtype=np.uint8), np.array(list(distances.values()))
 
@@ -72,7 +72,7 @@ def test_no_heuristic_exceeds_the_distance(name: str, case: str) -> None:
 
 
 def largest_change(name: str, size: BoardSize, goal: Board) -> int:
-    """The most by which a move of any board changes h: at most 1 where the heuristic is consistent."""
+    """Return the largest change of h by one move: at most 1 if the heuristic is consistent."""
     boards, _distances = all_boards(size, goal)
     values, blanks = values_of(name, size, goal, boards), boards.argmin(axis=1)
     largest = 0
@@ -95,7 +95,7 @@ def largest_change(name: str, size: BoardSize, goal: Board) -> int:
     ],
 )
 @pytest.mark.parametrize("name", HEURISTICS)
-def test_heuristic_is_consistent_or_not_as_the_page_says(name: str, case: str) -> None:
+def test_heuristic_is_as_consistent_as_documented(name: str, case: str) -> None:
     change = largest_change(name, *(SMALL | CASES | CASES_SLOW)[case])
     # On 2x2, one cycle of twelve boards, no move changes any of them by more.
     assert (change == 1) == (name in CONSISTENT or case == "2x2")
@@ -124,6 +124,6 @@ def test_several_heuristics_give_the_largest() -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("text", ["", "euclid", "max(manhattan", "max()", "max(manhattan,)", "x" * 1000])
-def test_unknown_heuristic_is_refused(text: str) -> None:
+def test_unknown_heuristic_is_rejected(text: str) -> None:
     with pytest.raises(InputError, match="is not known; there are misplaced, manhattan"):
         parse_heuristic(text)

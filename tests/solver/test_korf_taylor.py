@@ -34,7 +34,7 @@ def test_codes_are_in_the_order_of_the_names_here() -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(("cell", "n"), [(0, 4), (1, 6), (5, 6), (6, 10), (12, 12)])
-def test_number_of_endings_is_that_of_the_ways_out_of_the_blanks_place(cell: int, n: int) -> None:
+def test_number_of_endings_follows_from_the_blanks_cell(cell: int, n: int) -> None:
     goal = (*range(1, cell + 1), 0, *range(cell + 1, 25))
     assert len(endings(FIVE, goal)) == n
 
@@ -80,7 +80,7 @@ def test_values_of_published_boards_do_not_exceed_their_lengths(name: str) -> No
 
 
 @pytest.mark.tiny
-def test_corner_tile_that_must_make_way_adds_two_moves_and_two_of_them_four() -> None:
+def test_each_corner_tile_that_has_to_move_adds_two_moves() -> None:
     tables = heuristic_tables(("corner-tiles",), FOUR, blank_first(FOUR))
 
     def added(text: str) -> int:
@@ -93,7 +93,7 @@ def test_corner_tile_that_must_make_way_adds_two_moves_and_two_of_them_four() ->
 
 
 @pytest.mark.tiny
-def test_last_two_moves_add_four_where_no_tile_is_on_the_blanks_side() -> None:
+def test_last_moves_add_four_if_no_tile_can_end_a_solution() -> None:
     tables = heuristic_tables(("last-move",), FOUR, blank_first(FOUR))
     # Tiles 1 and 4 end a solution, after 2, 5 or 8: all are on their goal cells, and none of them passes the corner.
     assert evaluate(tables, np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 12, 15], dtype=np.uint8)) == 4 + 4

@@ -23,7 +23,7 @@ conflicts_after_move = borrowing_kernel(getattr(_inlined, "py_func", _inlined))
 
 
 @pytest.mark.parametrize("length", [2, 3, 4])
-def test_line_costs_are_those_of_the_smallest_set_to_lift_out(length: int) -> None:
+def test_line_costs_are_those_of_the_smallest_set_that_leaves_the_line(length: int) -> None:
     costs = line_costs(length)
     for places in itertools.product(range(length + 1), repeat=length):
         tiles = [place for place in places if place > 0]

@@ -1,4 +1,4 @@
-"""The fsm that prunes duplicate moves: its duplicates are the naive ones, and it loses no board."""
+"""Operator pruning FSM: its duplicates are the naive ones, and every board is found."""
 
 import itertools
 import math
@@ -68,7 +68,7 @@ def test_duplicates_in_small_boxes_are_those_of_the_naive_ones(side: int, monkey
     assert words_of(find_duplicates(8)) == [word for word in naive.naive_duplicates(8) if longest_side(word) <= side]
 
 
-def test_equal_hashes_prove_nothing() -> None:
+def test_sequences_with_equal_hashes_are_compared() -> None:
     """With all hashes equal, each sequence is compared with all others."""
     words = ["".join(letters) for n in (0, 2, 4, 6) for letters in itertools.product(LETTERS, repeat=n)]
     words = [word for word in words if not any(undo in word for undo in ("UD", "DU", "LR", "RL"))]
@@ -112,7 +112,7 @@ def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> N
 
 
 @pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
-def test_each_duplicate_is_refused_at_its_last_move(max_length: int) -> None:
+def test_each_duplicate_is_pruned_at_its_last_move(max_length: int) -> None:
     fsm = pruning_fsm(max_length)
     for word in duplicates_of(max_length):
         assert accepts(fsm, word[:-1])
@@ -159,7 +159,7 @@ def test_every_duplicate_has_a_predecessor_with_the_same_effect_inside_its_box(m
 
 
 @pytest.mark.parametrize("max_length", [2, 6, 7, 8, 10, 12, pytest.param(14, marks=pytest.mark.slow)])
-def test_fsm_refuses_exactly_its_duplicates_at_any_length(max_length: int) -> None:
+def test_fsm_prunes_exactly_its_duplicates_at_any_length(max_length: int) -> None:
     """It does so up to `max_length` moves, and its state depends on no more than the last `max_length - 1`."""
     fsm = pruning_fsm(max_length)
     duplicates = find_duplicates(max_length)
@@ -211,7 +211,7 @@ def starts(size: str) -> list[tuple[BoardSize, int]]:
 @pytest.mark.tiny
 @pytest.mark.parametrize("size", ["2x2", "2x3", "3x2"])
 @pytest.mark.parametrize("max_length", [2, 8, 12])
-def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: int) -> None:
+def test_all_boards_of_tiny_sizes_are_found_from_any_blank(size: str, max_length: int) -> None:
     fsm = pruning_fsm(max_length)
     for board_size, cell in starts(size):
         assert fsm_depth_counts(fsm, board_size, cell) == plain_depth_counts(board_size, cell), cell
@@ -219,7 +219,7 @@ def test_no_board_of_tiny_sizes_is_lost_from_any_blank(size: str, max_length: in
 
 @pytest.mark.parametrize("max_length", [12, LARGE_BOARD_LENGTH])
 @pytest.mark.parametrize(("size", "longest"), [("2x4", 36), ("4x2", 36), ("3x3", 31), ("2x5", 55), ("5x2", 55)])
-def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: int) -> None:
+def test_all_boards_are_found_from_any_blank(size: str, longest: int, max_length: int) -> None:
     for board_size, cell in starts(size):
         counts = fsm_depth_counts(pruning_fsm(max_length), board_size, cell)
         assert counts == plain_depth_counts(board_size, cell), cell
@@ -240,7 +240,7 @@ def test_no_board_is_lost_from_any_blank(size: str, longest: int, max_length: in
         ("4x3", 2, 53, LARGE_BOARD_LENGTH),
     ],
 )
-def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: int, max_length: int) -> None:
+def test_all_239_500_800_boards_are_found(size: str, n_starts: int, longest: int, max_length: int) -> None:
     def counts_of_both(start: tuple[BoardSize, int]) -> tuple[list[int], list[int]]:
         return fsm_depth_counts(pruning_fsm(max_length), *start), plain_depth_counts(*start)
 
@@ -254,7 +254,7 @@ def test_none_of_239_500_800_boards_is_lost(size: str, n_starts: int, longest: i
 
 
 @pytest.mark.tiny
-def test_search_notices_an_fsm_that_refuses_both_ways_round_two_by_two() -> None:
+def test_boards_are_lost_if_both_paths_around_2x2_cells_are_pruned() -> None:
     """Six moves either way round 2x2 cells have the same effect: one is a duplicate, the other must stay."""
     duplicates = find_duplicates(8)
     effects = [naive.naive_effect(word)[0] for word in words_of({6: duplicates[6]})]
@@ -269,7 +269,7 @@ def test_search_notices_an_fsm_that_refuses_both_ways_round_two_by_two() -> None
             assert any(fsm_depth_counts(fsm, *start) != plain_depth_counts(*start) for start in starts(size))
 
 
-def test_fsm_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_fsm_is_loaded_and_a_damaged_one_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     pruning_fsm.cache_clear()
     first = pruning_fsm(8)
@@ -286,6 +286,6 @@ def test_fsm_is_kept_and_a_damaged_one_is_made_anew(tmp_path: Path, monkeypatch:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("length", [-1, 0, 1, 19])
-def test_other_lengths_are_refused(length: int) -> None:
+def test_other_lengths_of_duplicates_are_rejected(length: int) -> None:
     with pytest.raises(ValueError, match="2 to 18"):
         pruning_fsm(length)

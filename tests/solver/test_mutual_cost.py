@@ -36,7 +36,7 @@ def check_excesses(size: BoardSize, goal: Board, n_tiles: int, every: int = 1) -
 
 
 def alone(size: BoardSize, goal: Board, tiles: tuple[int, ...], cells: tuple[int, ...]) -> int:
-    """The Manhattan distances of tiles on these cells."""
+    """Return the sum of the Manhattan distances of tiles on these cells."""
     board = [0] * size.n_cells
     for tile, cell in zip(tiles, cells, strict=True):
         board[cell] = tile
@@ -103,7 +103,7 @@ def test_pairs_exist_for_the_largest_boards() -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("size", [BoardSize(6, 5), BoardSize(6, 6)], ids=str)
-def test_triples_of_large_boards_are_refused(size: BoardSize) -> None:
+def test_triples_of_large_boards_are_rejected(size: BoardSize) -> None:
     with pytest.raises(InputError, match=f"not for {size}"):
         heuristic_tables(("triples",), size, blank_last(size))
 

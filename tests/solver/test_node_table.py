@@ -39,7 +39,7 @@ def test_packed_board_moves_as_the_board_does(size: BoardSize, seed: int) -> Non
 
 
 @pytest.mark.tiny
-def test_words_are_as_few_as_the_page_says() -> None:
+def test_boards_pack_into_the_documented_number_of_words() -> None:
     words = {n: packing_of(BoardSize(n, n), blank_last(BoardSize(n, n))).n_words for n in range(2, 7)}
     assert words == {2: 1, 3: 1, 4: 1, 5: 2, 6: 4}
 

@@ -1,4 +1,4 @@
-"""Solutions: as long as they must be, replayed, the same whatever the goal."""
+"""Solutions with databases: optimal, replayed, for any goal."""
 
 import numpy as np
 import pytest
@@ -105,7 +105,7 @@ def test_solved_board_needs_no_move() -> None:
 
 
 @pytest.mark.tiny
-def test_what_cannot_be_solved_is_refused() -> None:
+def test_unsolvable_and_invalid_boards_are_rejected() -> None:
     with database_for("8", "3x3") as database:
         solver = Solver(database)
         with pytest.raises(UnsolvableError, match="odd"):

@@ -1,4 +1,4 @@
-"""All shortest solutions: listed, each once, and counted."""
+"""All optimal solutions: listed, each once, and counted."""
 
 import pytest
 
@@ -15,12 +15,12 @@ S3X2 = BoardSize(3, 2)
 @pytest.mark.tiny
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(("partition", "size"), [("1,2,3", "2x2"), ("1,2,3/4,5", "2x3"), ("1,2,3,4,5", "3x2")])
-def test_all_shortest_solutions_of_small_boards_are_listed(partition: str, size: str, encoding: Encoding) -> None:
+def test_all_optimal_solutions_of_small_boards_are_listed(partition: str, size: str, encoding: Encoding) -> None:
     assert_all_solutions(partition, size, encoding, step=1)
 
 
 @pytest.mark.parametrize("partition", ["8", "1,2,5/3,4,6/7,8"])
-def test_all_shortest_solutions_of_the_8_puzzle_are_listed(partition: str) -> None:
+def test_all_optimal_solutions_of_the_8_puzzle_are_listed(partition: str) -> None:
     assert_all_solutions(partition, "3x3", "bits", step=97)
 
 
@@ -60,7 +60,7 @@ def test_workers_do_not_change_the_number_of_solutions() -> None:
 
 
 @pytest.mark.tiny
-def test_all_shortest_solutions_are_found_without_tables() -> None:
+def test_all_optimal_solutions_are_found_without_tables() -> None:
     goal = blank_last(S3X2)
     solver = HeuristicSolver(S3X2, goal, ["linear-conflict"])
     counts = naive.naive_shortest_solutions(S3X2, goal)

@@ -50,7 +50,7 @@ def test_databases_of_other_goals_serve_the_goal_of_the_first() -> None:
 
 
 @pytest.mark.tiny
-def test_databases_of_another_size_are_refused() -> None:
+def test_databases_of_another_size_are_rejected() -> None:
     with (
         database_for("1,2,5/3,4,6/7,8", "3x3") as first,
         database_for("1,2,3", "2x2") as second,

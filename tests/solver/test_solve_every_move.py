@@ -38,7 +38,7 @@ def test_boards_of_3x3_are_solved_in_their_lengths(others: tuple[str, ...]) -> N
                 assert solution.h == max(of.probe(board).maximum for of in (database, *additive))
 
 
-def test_a_star_asks_them_too() -> None:
+def test_a_star_uses_standard_tables() -> None:
     goal = blank_last(S3)
     distances = naive.naive_distances(S3, goal)
     with (
@@ -75,7 +75,7 @@ def test_pattern_in_its_place_is_not_taken_for_the_goal() -> None:
     assert solution.length == naive.naive_solution_length(board, blank_last(S4), S4)
 
 
-def test_reflection_of_a_pattern_that_is_its_own_is_not_asked() -> None:
+def test_reflection_of_a_symmetric_pattern_is_not_looked_up() -> None:
     """Its distances are the same through the reflection, as those of the fringe."""
     with every_move("1,2,3,4,7", "3x3") as database:
         values = database.probe_batch(random_boards(S3, blank_last(S3), 200, seed=3)).values

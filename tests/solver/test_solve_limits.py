@@ -56,7 +56,7 @@ def test_all_solutions_end_at_a_limit() -> None:
     assert not solution.is_complete
 
 
-def test_report_is_told_rising_thresholds_and_can_end_the_search() -> None:
+def test_report_gets_rising_thresholds_and_can_end_the_search() -> None:
     board = hard_board()
     told: list[Iteration] = []
 

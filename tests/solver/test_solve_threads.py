@@ -1,4 +1,4 @@
-"""Several threads: at one board, and at many."""
+"""Several threads search one board or many; callbacks."""
 
 import threading
 import time
@@ -35,8 +35,8 @@ def test_workers_change_neither_lengths_nor_finished_thresholds(n_workers: int, 
 
 
 @pytest.mark.tiny
-def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else the seconds of the first board would hold their compilation."""
+def test_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seconds of the first board do not include compilation."""
     called = set()
 
     def noting(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,7 +56,7 @@ def test_a_new_solver_has_run_every_kernel_of_its_searches(monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("tiny_slices")
 def test_workers_do_search() -> None:
-    """The threads that run the kernel show who works."""
+    """Several threads run the kernel."""
     threads = set()
     real = stack.search_boards
 
@@ -164,7 +164,7 @@ def test_error_of_one_item_ends_the_others() -> None:
 
 
 class EndsWhenLookedAt:
-    """A search that is over when a worker looks at it for the second time."""
+    """Search that is over when a worker checks it for the second time."""
 
     def __init__(self) -> None:
         self.looks = 0

@@ -29,7 +29,7 @@ def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class CountedCheckpoint(Checkpoint):
-    """A checkpoint that counts the finished subtrees."""
+    """Checkpoint that counts the finished subtrees."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class CountedCheckpoint(Checkpoint):
 
 
 class StoppedError(Exception):
-    """The search was stopped by its report."""
+    """Error of a report that stops the search."""
 
 
 def same_search(solver: Any, board: Board, pool: WorkerPool | None, checkpoint: Checkpoint) -> None:
@@ -227,7 +227,7 @@ def solved_in_parts(solver: Solver, board: tuple[int, ...], first_nodes: int, no
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("nodes", [1, 7, 100])
-def test_nodes_of_all_parts_of_8_puzzle_boards_add_up(nodes: int, encoding: Encoding, plain: bool) -> None:
+def test_nodes_of_all_subtrees_of_a_paused_search_add_up(nodes: int, encoding: Encoding, plain: bool) -> None:
     with database_for(*PARTITIONS[S3], encoding=encoding) as database:
         solver = Solver(database, plain=plain)
         for board in solvable_boards(S3, blank_last(S3), 8, 3):

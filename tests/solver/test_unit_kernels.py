@@ -1,4 +1,4 @@
-"""The kernels that move units."""
+"""Kernels that move units."""
 
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 class MoveTables(NamedTuple):
-    """The fields of `UnitTables` that `move_unit` reads, without a table: so patterns may be of any size."""
+    """Fields of `UnitTables` that `move_unit` reads, without a table, so that patterns may be of any size."""
 
     units: Int64s
     edges: Int64s
@@ -57,7 +57,7 @@ def move_tables(size: BoardSize, n_tiles: int) -> MoveTables:
 
 
 def word_of(cells: tuple[int, ...], size: BoardSize) -> int:
-    """The state of a unit with its tiles on those cells, packed anew."""
+    """Return the state of a unit with its tiles on those cells, packed anew."""
     placement = np.array(cells, dtype=np.uint8)
     mask = int(cells_mask(placement))
     return mask | int(pack_labels(placement, mask, arrangement_ranks(len(cells)).label_bits)) << size.n_cells

@@ -43,7 +43,7 @@ def test_walking_distance_of_random_boards_is_that_of_the_naive_twin(size: Board
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("size", ["6x6", "6x5", "4x6"])
-def test_sizes_of_too_many_states_are_refused(size: str) -> None:
+def test_sizes_with_too_many_states_are_rejected(size: str) -> None:
     width, height = map(int, size.split("x"))
     with pytest.raises(InputError, match=f"not for {size}"):
         heuristic_tables(("walking-distance",), BoardSize(width, height), blank_last(BoardSize(width, height)))
@@ -65,7 +65,9 @@ def walking_file(folder: Path) -> Path:
 
 
 @pytest.mark.tiny
-def test_distances_are_kept_and_a_damaged_file_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_distances_are_loaded_and_damaged_ones_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     kept = walking_file(tmp_path)
     expected, sound = histogram(walking_table(3, 3, 2)), kept.read_bytes()
@@ -89,7 +91,7 @@ def test_distances_are_kept_and_a_damaged_file_is_made_anew(tmp_path: Path, monk
 
 
 @pytest.mark.tiny
-def test_cache_that_cannot_be_written_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path / "file" / "below"))
     (tmp_path / "file").write_bytes(b"")
     walking_table.cache_clear()

@@ -1,4 +1,4 @@
-"""Constructors of solvers end, whatever the tables hold: they load kernels by searches that are limited."""
+"""Constructors of solvers end with any damaged table: the searches that load kernels are limited."""
 
 import shutil
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def damaged_copy(path: Path, folder: Path, *, at_goal: int, elsewhere: int) -> P
 
 @pytest.fixture(params=[(0, 7), (9, 0), (0, 0), (40, 40)], ids=lambda values: f"goal {values[0]} others {values[1]}")
 def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The path of a damaged table file of the 15-puzzle."""
+    """Return the path of a damaged table file of the 15-puzzle."""
     at_goal, elsewhere = request.param
     sound = table_file("1,2,3/4,5,6/7,8,9/10,11,12/13,14,15", "4x4")
     return damaged_copy(sound, tmp_path, at_goal=at_goal, elsewhere=elsewhere)
@@ -58,7 +58,7 @@ def ends_after(search: Callable[..., Any], n_calls: int) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("options", [{}, {"plain": True}, {"reflects": False}, {"frontier_bytes": 1 << 20}], ids=str)
-def test_constructor_reports_a_table_that_leads_nowhere(
+def test_constructor_rejects_a_damaged_table(
     damaged: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(FrontierWork, "search", ends_after(FrontierWork.search, _MOST_SLICES))
@@ -66,8 +66,8 @@ def test_constructor_reports_a_table_that_leads_nowhere(
         Solver(database, **options)
 
 
-def test_worker_of_a_cluster_refuses_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if its digests are those of the client, who has the same damaged file and has not verified it."""
+def test_worker_of_a_cluster_rejects_the_table(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its digests are those of the client, which has the same damaged file and has not verified it."""
     monkeypatch.setattr(Database, "verify", lambda _: None)
     with open_database(damaged) as database:
         digest = database.header.digest()
