@@ -52,7 +52,7 @@ WRONG = -2
 class BoardsMemory(NamedTuple):
     """Boards that are searched one after another; all arrays but those of `Roots` are changed by the search.
 
-    place    int64[N_PLACES]: where the search is
+    place    int64[N_PLACES]: the position of the search
     roots    uint32[m, n_columns], sums, thresholds: see `Roots`
     boards   uint8[m, n_cells]: those that were solved become the goal
     counts   int64[m, t, 2]: generated and expanded nodes of each finished threshold

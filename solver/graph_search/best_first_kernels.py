@@ -64,7 +64,7 @@ def push(nodes: Any, order: Any, open_list: Any, counters: Any, node: Any, g: in
 
 @kernel
 def pop(nodes: Any, open_list: Any, counters: Any) -> int:
-    """Take the first open node from the first bucket and close it. Returns its number, or -1 where none is open."""
+    """Take the first open node from the first bucket and close it. Returns its id, or -1 if none is open."""
     word = counters[FIRST_BUCKET] // FILLED_BITS
     while word < len(open_list.filled):
         mask = open_list.filled[_at(word)]

@@ -70,7 +70,7 @@ def first_slot(packing: Any, words: Any, start: int, n_slots: int) -> int:
 @kernel
 def find(packing: Any, rows: Any, row_size: int, slots: Any, children: Any, child: int, slot: int) -> int:
     """Look for the board packed at children[child] from its first slot on. Returns its slot, or -1 - (the empty slot
-    where it belongs).
+    for it).
     """
     while True:
         node = np.int64(slots[_at(slot)]) - 1

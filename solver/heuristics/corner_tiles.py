@@ -1,12 +1,12 @@
-"""Corner tiles: a tile in its place beside a corner that holds a wrong tile has to make way.
+"""Corner tiles: a tile on its goal cell beside a corner with a wrong tile has to move.
 
-Let a corner hold a tile that does not belong there, and let tile a stand in its place on one of the two cells beside
-that corner. Were a never to move, the corner could be entered and left through the other cell beside it alone: the
-blank gets into the corner by taking its tile to that cell, and can but take it back. The corner would hold that tile
-for ever. So a moves, and comes back: two moves where its Manhattan distance counts none. That is so for each such tile,
-and moves of different tiles add up; a tile between two corners counts once. Korf and Taylor 1996, Finding optimal
-solutions to the twenty-four puzzle, AAAI-96, the section on corner tiles. A corner that is the place of
-the blank is left out, for in the goal it holds no tile; so is one that holds the blank, for its own tile may come next.
+Let a corner hold a tile that does not belong there, and let tile a be on its goal cell beside that corner. If a never
+moved, the corner could be entered and left only through the other cell beside it. The blank enters the corner by
+moving its tile to that cell, and then it can only move it back, so the corner would never change. So a moves away and
+comes back: two moves that its Manhattan distance does not count. Moves of different tiles add up; a tile between two
+corners counts once. Two kinds of corners are left out: the goal cell of the blank, which holds no tile in the goal, and
+a corner that holds the blank, since its own tile may come next. Korf and Taylor 1996, Finding optimal solutions to the
+twenty-four puzzle, AAAI-96, the section on corner tiles.
 """
 
 from typing import NamedTuple

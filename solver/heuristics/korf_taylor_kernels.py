@@ -1,14 +1,14 @@
 """Linear conflicts, corner tiles and last moves together, no move counted twice (Korf and Taylor 1996).
 
-Each of them is an amount of moves that certain tiles make beyond their Manhattan distances: along one axis for linear
-conflicts (out of a row is along columns) and last moves, along either for a corner tile. They add up where the tile or
-the axis differs, and where both are the same, one of them is left out:
+Each of them counts moves that certain tiles make beyond their Manhattan distances: along one axis for linear conflicts
+(a tile leaves a row along its column) and last moves, along either axis for a corner tile. They add up if the tiles or
+the axes differ. If both are the same, one of them is left out:
 
-- a tile makes way for a corner only if it is in no linear conflict. Then those conflicts, whichever tiles leave the
-  lines, are paid for by other tiles.
-- The last moves of a tile along an axis are left out if it is in a linear conflict whose moves are along that axis, for
-  it may be the tile that leaves the line, and left out if it makes way for a corner.
-- What the remaining last moves add is counted ending by ending, and the ending that adds least is taken.
+- A corner tile counts only if it is in no linear conflict. Then other tiles make the moves of the conflicts, whichever
+  tiles leave the lines.
+- The last moves of a tile along an axis are left out if it is in a linear conflict whose moves are along that axis,
+  since it may be the tile that leaves the line, and if it counts as a corner tile.
+- The remaining last moves are counted for each ending, and the ending that adds least is taken.
 """
 
 from typing import Any

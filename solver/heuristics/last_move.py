@@ -1,14 +1,16 @@
-"""Last moves: the way in which a solution must end, with the blank coming to its place.
+"""Last moves: the moves that end a solution, with the blank coming to its goal cell.
 
-The last move takes a tile x, whose place is next to the goal's blank, from the blank's place to its own. So x goes
-through the blank's place, and makes at least (distance to there) + 1 moves: two more than its Manhattan distance, along
-the axis from its place to the blank's, unless it stands on the blank's side of its place already. The move before takes
-a tile y, whose place is next to that of x, from x's place to its own (it does not come from the blank's place: that
-would be x itself, moved to and fro), so y goes through x's place. Any shortest solution of two moves or more ends in
-one such pair of moves, an `ending`; x and y are different tiles, so what they need adds up, and the ending that adds
-least counts. This is the Manhattan distance to the nearest of the boards two moves before the goal, and two; so it is
-consistent. Nothing depends on where the goal's blank is; it has 2, 3 or 4 neighbours. Korf and Taylor 1996, Finding
-optimal solutions to the twenty-four puzzle, AAAI-96, the section on last moves, for a blank in the corner.
+The last move takes a tile x, which belongs beside the goal's blank, from the blank's goal cell to its own. So x passes
+the blank's goal cell, and makes at least (distance to there) + 1 moves. That is two more than its Manhattan distance,
+along the axis of its last move, unless x is already on the blank's side of its goal cell. The move before takes a tile
+y, which belongs beside x, from the goal cell of x to its own. (It does not come from the blank's goal cell: that would
+be x itself, moved to and fro.) So y passes the goal cell of x.
+
+Any optimal solution of two moves or more ends in one such pair of moves, an `ending`. x and y are different tiles, so
+their additional moves add up; the ending that adds least is taken. The value is the Manhattan distance to the nearest
+board two moves before the goal, plus two, so the heuristic is consistent. It holds for any goal cell of the blank,
+which has 2, 3 or 4 neighbours. Korf and Taylor 1996, Finding optimal solutions to the twenty-four puzzle, AAAI-96, the
+section on last moves, for a blank in the corner.
 """
 
 from typing import NamedTuple

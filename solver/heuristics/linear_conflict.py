@@ -1,13 +1,13 @@
 """Linear conflicts: tiles in their goal line that block each other.
 
-Two tiles in their goal's row, in the wrong order, cannot both stay in it: one has to leave the row and come back, two
+Two tiles in their goal row, in the wrong order, cannot both stay in it: one has to leave the row and come back, two
 vertical moves that its Manhattan distance does not count. Of all tiles of a row that belong there, those that stay must
-stand in the order of the goal, so at least (tiles - longest increasing subsequence) of them leave. Rows need vertical
-moves, columns horizontal ones, and each tile is in one row and one column: what all lines need adds up, and adds to the
-Manhattan distance. A move changes the sum by 1: a tile that leaves its goal's line goes one further away and takes 2 or
-nothing off, and the other way round. Hansson, Mayer and Yung 1992, Criticizing solutions to relaxed models yields
-powerful admissible heuristics, Information Sciences 63, the section on the linear conflict heuristic; where three or
-more tiles conflict, the fewest that must leave are counted, not the pairs.
+be in the order of the goal, so at least (tiles - longest increasing subsequence) of them leave. Rows need vertical
+moves, columns horizontal ones, and each tile is in one row and one column. So the moves of all lines add up, and add to
+the Manhattan distance. A move changes the sum by 1: a tile that leaves its goal line goes one cell further away and
+removes a cost of 2 or 0, and the reverse. Hansson, Mayer and Yung 1992, Criticizing solutions to relaxed models yields
+powerful admissible heuristics, Information Sciences 63, the section on the linear conflict heuristic. Of three or more
+tiles that conflict, the fewest that must leave are counted, not the pairs.
 """
 
 import itertools

@@ -1,10 +1,10 @@
-"""Pairs and triples of tiles, chosen anew for each board (Felner, Korf and Hanan 2004, "Additive Pattern Database
-Heuristics", section 4).
+"""Pairs and triples of tiles, chosen for each board (Felner, Korf and Hanan 2004, "Additive Pattern Database
+Heuristics", section 4: dynamically partitioned databases).
 
-The *excess* of a group is what its tiles need, moves of others not counted, above their Manhattan distances. Groups
-that share no tile move different tiles, so their excesses add up. Which groups give the most differs from board to
-board: among pairs it is a maximum weighted matching, among pairs and triples a packing. It is found exactly; few groups
-of a board have an excess at all, and they hang together in small components.
+The *excess* of a group are the moves of its own tiles above their Manhattan distances. Groups that share no tile move
+different tiles, so their excesses add up. The best groups differ from board to board: among pairs they are a maximum
+weighted matching, among pairs and triples a packing. It is found exactly: few groups of a board have an excess, and
+they form small components.
 """
 
 import itertools
@@ -29,7 +29,7 @@ class GroupTables(NamedTuple):
     """Half the excess of each group in each placement; tiles ascending, groups in lexicographic order.
 
     pairs    uint8[n_pairs * n_cells ** 2]    of tiles a < b on cells c, d at (pair * n_cells + c) * n_cells + d
-    triples  uint8[n_triples * n_cells ** 3]  likewise; 0 where one of its pairs has as much
+    triples  uint8[n_triples * n_cells ** 3]  likewise; 0 if one of its pairs has as much
     thirds   int64[n_pairs * n_cells ** 2 * n_words]  for each pair and placement a set of (third tile, cell), a bit for
                                               each that has an excess in `triples`, which is read only there
     """

@@ -88,7 +88,7 @@ def third_bit(third: int, cell: int, n_cells: int) -> int:
 
 @kernel
 def fill_thirds(excesses: Any, third: int, n_cells: int, n_words: int, thirds: Any) -> None:
-    """Add to each placement of a pair the cells of a third tile where the three have an excess.
+    """Add to each placement of a pair the cells of a third tile for which the three have an excess.
 
     excesses  uint8[n_cells ** 3]           those of the triple
     thirds    int64[n_cells ** 2 * n_words]  mutated; those of the pair, `n_words` a placement
@@ -187,7 +187,7 @@ def _best_of_component(
 def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Any) -> None:
     """Label each cell with the lowest cell that the blank can reach from it, for every placement.
 
-    regions  uint8[n_cells ** n_tiles * n_cells]  mutated; n_cells where a tile stands. The cells of a placement are
+    regions  uint8[n_cells ** n_tiles * n_cells]  mutated; n_cells for a cell with a tile. The cells of a placement are
              its digits, the first tile's highest
     """
     all_cells = (1 << n_cells) - 1
@@ -226,12 +226,12 @@ def search_group(
     The blank goes about its region at no cost, and the least over its regions counts (Korf and Felner 2002).
 
     regions     see `fill_regions`
-    neighbours  int64[n_cells, 4]   -1 where there is none
+    neighbours  int64[n_cells, 4]   -1 if there is none
     strides     int64[n_tiles]      what a step of a tile's cell adds to the placement
     goal_cells  int64[n_tiles]
     seen        uint8[len(regions)]  scratch
     queue       int64[len(regions)]  scratch
-    distances   uint8[n_cells ** n_tiles]  mutated; UNREACHED where no sequence of moves leads
+    distances   uint8[n_cells ** n_tiles]  mutated; UNREACHED if no sequence of moves leads there
     """
     n_cells = len(neighbours)
     seen[:] = 0

@@ -1,15 +1,15 @@
-"""Walking distance (Ken'ichiro Takahashi): the rows a board's tiles have to cross, and the columns.
+"""Walking distance (Ken'ichiro Takahashi): moves of all tiles between rows, and between columns.
 
-Look only at the row of each tile and of the blank, and only at the row each tile belongs to: a board becomes a table
-of counts, how many tiles of each goal row stand in each row. A vertical move takes a tile of a row beside the blank's
-into the blank's row; a horizontal move changes nothing. The least number of vertical moves from these counts to the
-goal's is found once for all counts by breadth-first search, the same is done for columns, and as no move is both, the
-two add up. Unlike Manhattan distance it knows that a tile can leave its row only for the blank's.
+Take only the row of each tile and of the blank, and the goal row of each tile: a board becomes a table of counts, the
+number of tiles of each goal row in each row. A vertical move takes a tile of a row beside the blank's into the blank's
+row; a horizontal move changes nothing. The least number of vertical moves from any counts to the goal's is found once
+by breadth-first search. The same is done for columns, and as no move is both, the two add up. Unlike Manhattan distance
+it takes into account that a tile can leave its row only for the blank's.
 
-The index of the counts has no gaps: the lines (rows, or columns) are taken in order, and offsets[rest, line] says how
-many tables of counts begin with a smaller line, `rest` being what is still to be placed of each goal line. Both are
-numbers of as many digits as there are lines, a digit a goal line: a line is taken off by a subtraction, and a move
-changes the index by four offsets.
+The index of the counts has no gaps. The lines (rows or columns) are taken in order, and offsets[rest, line] is the
+number of tables of counts that begin with a smaller line. `rest` are the tiles of each goal line that are still to be
+placed. Both are numbers of as many digits as there are lines, one digit per goal line. So a line is removed by a
+subtraction, and a move changes the index by four offsets.
 """
 
 from functools import lru_cache
@@ -24,7 +24,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.cache_file import cache_path, load_cached, save_cached
 from solver.heuristics.walking_distance_kernels import UNREACHED, spread_level
 
-# States that one call of a kernel looks at: below a second.
+# States per call of a kernel: below a second.
 _SLICE_STATES = 1 << 20
 
 Ints = npt.NDArray[np.int64]
@@ -34,10 +34,10 @@ class WalkingTable(NamedTuple):
     """Distances of all counts, for lines of one length and the goal's blank in one of them.
 
     radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
-    keys        int64[n_ids]               every line as a number, a digit a goal line; full ones first, then those with
+    keys        int64[n_ids]               every line as a number, one digit per goal line; full ones first, then those with
                                            the blank, each kind ascending
     ids         int32[radix ** n_lines]    the id of each key
-    offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, where `rest` is still to be placed, at
+    offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, if `rest` is still to be placed, at
                                            rest * n_ids + id
     distances   uint8[n_states]            moves from each counts to the goal's
     """

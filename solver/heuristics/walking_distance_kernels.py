@@ -99,7 +99,7 @@ def spread_level(
 ) -> int:
     """Give `depth` + 1 to the unreached neighbours of the states at `depth` among the ranks `start` to `stop`.
 
-    distances    uint8[n_states]  mutated; UNREACHED where no search has been
+    distances    uint8[n_states]  mutated; UNREACHED before the search gets there
     keys, rests  int64[n_lines]   scratch
     Returns how many were reached.
     """
