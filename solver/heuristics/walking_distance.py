@@ -34,8 +34,8 @@ class WalkingTable(NamedTuple):
     """Distances of all counts, for lines of one length and the goal's blank in one of them.
 
     radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
-    keys        int64[n_ids]               every line as a number, one digit per goal line; full ones first, then those with
-                                           the blank, each kind ascending
+    keys        int64[n_ids]               each line as a number, one digit per goal line; full lines first, then those
+                                           with the blank, each kind ascending
     ids         int32[radix ** n_lines]    the id of each key
     offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, if `rest` is still to be placed, at
                                            rest * n_ids + id
