@@ -73,10 +73,8 @@ def search_on_shards(
         try:
             return search.run()
         except LostError as lost:
-            say(
-                f"pattern {pattern.spec.pattern}: at depth {search.depth} {lost}; the search of this pattern "
-                "begins again"
-            )
+            at = f"pattern {pattern.spec.pattern}: at depth {search.depth}"
+            say(f"{at} {lost}; the search of this pattern begins again")
         finally:
             search.close()
     raise ClusterError(

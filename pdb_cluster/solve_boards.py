@@ -1,14 +1,13 @@
-"""Boards solved on a Dask cluster. Read this first.
+"""Solves of boards on a Dask cluster. Start reading here.
 
-many boards   several a task, as many as take a fraction of a second            here, worker.py
-a hard board  returned unfinished; its thresholds are split into subtrees       split_board.py
-a subtree     searched as by one machine; what is too large comes back in parts   worker.py, ida_star/subtrees.py
-tables        each worker maps its own copy, compared with the client's digests   worker.py
-results       counted once, from what tasks return; Dask repeats lost ones        tasks.py
-replay        move by move to the goal, before anyone is told                     solution.py
+many boards   several per task, as many as take a fraction of a second             here, solve_worker.py
+a hard board  returned unfinished; its thresholds are split into subtrees          split_board.py
+a subtree     searched as on one machine; a large one returns the part that is left  solver/engine/subtrees.py
+tables        mapped by each worker, and compared with the client's digests         solve_worker.py
+results       handled once, from what tasks return; Dask repeats lost tasks         solve_tasks.py
+replay        each solution is replayed to the goal before it is returned           solver/solution.py
 
-Every task ends within a second or two: so nothing that runs has to be stopped, and a cluster is free for others soon
-after Ctrl-C.
+Every task ends within a second or two. So nothing that runs has to be stopped, and a cluster is free soon after Ctrl-C.
 """
 
 import functools
@@ -31,21 +30,24 @@ from solver.engine.search_result import SearchResult
 from solver.progress import Iteration, Limits
 from solver.solution import Solution, check_solvable
 
-# Boards taken at a time, ahead of those that were sent, and of those that were yielded.
-_READ, _MOST_READ, _MOST_WAITING = 64, 4096, 100_000
-# Boards of the first tasks, whose times tell how many a task can have.
+# Boards read at a time; most boards that wait to be sent, and whose answers wait to be yielded.
+_READ, _MAX_UNSENT, _MAX_WAITING = 64, 4096, 100_000
+# Boards per task, before their times are known, and at most.
 _FIRST_CHUNK, _LARGEST_CHUNK = 8, 512
-# Hard boards that are split at the same time: while one ends a threshold, the other has work.
-_MOST_SPLIT = 2
-_TASKS_A_THREAD = 3
-# For results, at most; and where the next board may come at any time.
+# Hard boards that are split at the same time: one has work while the other ends a threshold.
+_MAX_SPLIT = 2
+_TASKS_PER_THREAD = 3
+# Longest wait for results; and if the next board may come at any time.
 _WAIT_S, _WAIT_FOR_BOARDS_S = 0.1, 0.01
+
+Answer = Solution | UnsolvableError
 
 
 @dataclass(frozen=True)
 class Request:
-    """A board to be solved, by the largest of the sums of some databases, as `Solver` takes them; or one whose `answer`
-    is known, which is handed over in its turn.
+    """A board to be solved with the largest of the sums of some databases, as `Solver` takes them.
+
+    If its `answer` is known, that is yielded in its turn without a search.
     """
 
     board: Board
@@ -56,13 +58,13 @@ class Request:
 
 @dataclass(frozen=True)
 class ClusterProgress:
-    """Where a batch stands.
+    """Progress of a batch.
 
-    n_done, n_taken     boards with an answer, and all that were begun
-    generated, seconds  nodes by the whole cluster, since the batch began
-    busy_s              that workers have searched, together
+    n_done, n_taken     boards with an answer, and all boards read
+    generated, seconds  nodes of the whole cluster and time since the batch began
+    busy_s              search time of all workers together
     n_threads           of the cluster, 0 while it has no workers
-    iterations          the hard boards that are being split: their numbers, from 0, and their thresholds
+    iterations          numbers, from 0, and thresholds of the hard boards that are being split
     """
 
     n_done: int
@@ -76,7 +78,7 @@ class ClusterProgress:
 
 @dataclass(frozen=True)
 class _Job:
-    """A board under way, the `number`th; `searched` is it in the terms of the tables."""
+    """The board with index `number`. `searched` is the board in the terms of the tables."""
 
     number: int
     request: Request
@@ -85,7 +87,7 @@ class _Job:
 
 
 class ClusterBatch:
-    """Solves boards on a cluster.
+    """Boards that are solved on a cluster.
 
     >>> from distributed import Client                                         # doctest: +SKIP
     >>> with Client("tcp://host:8786") as client:                              # doctest: +SKIP
@@ -105,47 +107,40 @@ class ClusterBatch:
         report: Callable[[ClusterProgress], None] | None = None,
         finished: Callable[[int, Solution], None] | None = None,
     ) -> None:
-        """`client` is a `distributed.Client`. Workers look for the table files where the client has them, or in
-        `worker_folder`.
+        """`client` is a `distributed.Client`. Workers read table files at the client's paths or in `worker_folder`.
 
-        `each_once`: a board that comes again while it is searched gets the same answer, and is not searched twice.
-        `report` is called every fraction of a second while boards are under way; `finished` with the number of each
-        board that was searched, from 0, and its solution, as soon as it is there, in any order.
+        With `each_once`, equal requests that are under way at the same time are searched once. `report` is called
+        several times a second. `finished` is called with number and solution of each searched board, in any order.
         """
         self._tasks = Tasks(client)
         self._limits, self._sizes = limits or Limits(), sizes or PartSizes()
         self._plain, self._load, self._worker_folder = plain, load, worker_folder
-        self._report, self._finished = report, finished
+        self._each_once, self._report, self._finished = each_once, report, finished
         self._tables_of: dict[tuple[Database, ...], WorkerTables] = {}
         self._to_send: deque[_Job] = deque()
         self._hard: deque[tuple[_Job, SearchResult]] = deque()
         self._split: dict[int, tuple[_Job, SplitBoard]] = {}
-        self._answers: dict[int, Solution | UnsolvableError] = {}
-        self._n_taken = self._n_done = self._n_board_tasks = 0
-        self._n_searched, self._search_s, self._split_s = 0, 0.0, 0.0
-        self._each_once = each_once
         self._same: dict[Request, list[int]] = {}
+        self._answers: dict[int, Answer] = {}
+        self._n_taken = self._n_done = self._n_board_tasks = self._n_searched = self._generated = 0
+        self._search_s = self._split_s = 0.0
         self._reads_on, self._none_yet = True, False
         self._unreadable: PdbError | None = None
-        self._generated = 0
         self._start = time.perf_counter()
 
-    def solutions(self, requests: Iterable[Request | None]) -> Iterator[Solution | UnsolvableError]:
-        """The answers, in the order of the boards. Leaving the iteration early, by an error or Ctrl-C, cancels what is
-        pending.
+    def solutions(self, requests: Iterable[Request | None]) -> Iterator[Answer]:
+        """Yield the answers in the order of the boards. When the iteration ends early, pending tasks are cancelled.
 
-        Requests are read ahead. Where they come from somebody who may wait for answers, their iterator must not: None
-        says that there is none yet.
+        Requests are read ahead. An iterator that would have to wait for its next request yields None instead.
 
-        Raises what `requests` raises, `BoardError` and `GoalError`, after the answers to the boards before; also
-        `WrongAnswerError` should an answer fail its replay, and `ClusterError`, where
-        a worker lacks the tables for instance.
+        After the answers to the boards before, raises `BoardError`, `GoalError` and what `requests` raises. Raises
+        `WrongAnswerError` if a solution fails its replay, and `ClusterError`, for instance if a worker lacks tables.
         """
         source = iter(requests)
         n_yielded = 0
         try:
             while True:
-                self._take(source, n_yielded)
+                self._read(source, n_yielded)
                 self._send_boards()
                 self._split_boards()
                 while n_yielded in self._answers:
@@ -156,17 +151,17 @@ class ClusterBatch:
                         raise self._unreadable
                     return
                 self._tasks.work(self._wait_s())
-                self._look_at_split_boards()
+                self._finish_split_boards()
                 if self._report is not None and n_yielded < self._n_taken:
                     self._report(self._progress())
         finally:
             self._tasks.cancel_all()
 
-    def _take(self, source: Iterator[Request | None], n_yielded: int) -> None:
-        """Read boards ahead."""
+    def _read(self, source: Iterator[Request | None], n_yielded: int) -> None:
+        """Read some boards ahead."""
         self._none_yet = False
         for _ in range(_READ):
-            has_room = len(self._to_send) < _MOST_READ and self._n_taken - n_yielded < _MOST_WAITING
+            has_room = len(self._to_send) < _MAX_UNSENT and self._n_taken - n_yielded < _MAX_WAITING
             self._reads_on = has_room and self._unreadable is None
             if not self._reads_on:
                 return
@@ -175,7 +170,7 @@ class ClusterBatch:
                 if request is None:
                     self._none_yet = True
                     return
-                self._begin(request)
+                self._take(request)
             except StopIteration:
                 self._reads_on = False
                 return
@@ -183,8 +178,8 @@ class ClusterBatch:
                 self._unreadable, self._reads_on = error, False
                 return
 
-    def _begin(self, request: Request) -> None:
-        """Answer a request, or have it sent. Raises `BoardError`, `GoalError`."""
+    def _take(self, request: Request) -> None:
+        """Answer a request, or queue its board. Raises `BoardError`, `GoalError`."""
         number = self._n_taken
         if request.answer is not None:
             self._n_taken += 1
@@ -209,11 +204,11 @@ class ClusterBatch:
     def _wait_s(self) -> float:
         if self._none_yet:
             return _WAIT_FOR_BOARDS_S
-        # Workers get their first boards while others are read.
+        # The first boards are searched while others are read.
         return 0.0 if self._reads_on else _WAIT_S
 
     def _send_boards(self) -> None:
-        while self._to_send and self._n_board_tasks < _TASKS_A_THREAD * self._tasks.n_threads():
+        while self._to_send and self._n_board_tasks < _TASKS_PER_THREAD * self._tasks.n_threads():
             databases = self._to_send[0].request.databases
             jobs: list[_Job] = []
             n_boards = self._chunk()
@@ -234,7 +229,7 @@ class ClusterBatch:
             )
 
     def _chunk(self) -> int:
-        """How many boards the next task gets: what takes a fraction of a second, and less towards the end."""
+        """Return the number of boards of the next task: a fraction of a second of work, less towards the end."""
         if self._n_searched == 0:
             return _FIRST_CHUNK
         in_time = self._sizes.chunk_s * self._n_searched / max(self._search_s, 1e-9)
@@ -242,12 +237,12 @@ class ClusterBatch:
         return max(1, min(int(max(min(in_time, share), in_time / 4)), _LARGEST_CHUNK))
 
     def _take_boards(self, jobs: list[_Job], _key: str, results: list[SearchResult | None]) -> None:
-        """A task of several boards is done."""
+        """Handle the results of a task."""
         self._n_board_tasks -= 1
-        not_begun = []
+        not_started = []
         for job, result in zip(jobs, results, strict=True):
             if result is None:
-                not_begun.append(job)
+                not_started.append(job)
                 continue
             self._n_searched += 1
             self._search_s += result.seconds
@@ -255,10 +250,10 @@ class ClusterBatch:
                 self._answer(job, result)
             else:
                 self._hard.append((job, result))
-        self._to_send.extendleft(reversed(not_begun))
+        self._to_send.extendleft(reversed(not_started))
 
     def _split_boards(self) -> None:
-        while self._hard and len(self._split) < _MOST_SPLIT:
+        while self._hard and len(self._split) < _MAX_SPLIT:
             job, result = self._hard.popleft()
             databases = job.request.databases
             tables = self._tables(databases)
@@ -266,10 +261,9 @@ class ClusterBatch:
                 job, SplitBoard(self._tasks, databases, tables, job.searched, result, self._limits, self._sizes)
             )  # fmt: skip
 
-    def _look_at_split_boards(self) -> None:
+    def _finish_split_boards(self) -> None:
         for job, board in list(self._split.values()):
-            board.check_limits()
-            if board.is_over:
+            if board.check_limits():
                 del self._split[job.number]
                 self._split_s += board.busy_s
                 self._answer(job, board.result)
@@ -284,7 +278,7 @@ class ClusterBatch:
         if self._finished is not None:
             self._finished(job.number, solution)
 
-    def _set_answer(self, number: int, answer: Solution | UnsolvableError) -> None:
+    def _set_answer(self, number: int, answer: Answer) -> None:
         self._n_done += 1
         self._answers[number] = answer
 
@@ -313,6 +307,6 @@ class ClusterBatch:
 
 
 def _is_given_up(result: SearchResult, limits: Limits) -> bool:
-    """Whether a search was paused because of its own limits, not those of a task."""
+    """Return whether a search reached the limits of the batch, not only those of a task."""
     too_many = limits.nodes is not None and result.generated >= limits.nodes
     return too_many or (limits.seconds is not None and result.seconds >= limits.seconds)

@@ -1,8 +1,8 @@
-"""What a worker does: the functions that are sent to it as tasks. Each ends within a second or two, and returns what it
-had no time for, so that nothing has to be stopped from outside and no task is too large.
+"""Tasks of a solve: functions that run on the workers. Each ends within a second or two.
 
-A worker maps its own copy of the tables and keeps what it has opened. What a task returns depends on its arguments
-alone, but for where it was cut short: one that runs again, because its worker died, does no harm.
+So no task has to be stopped from outside. A task returns the work that it had no time for, and its result depends only
+on its arguments and that time: a task that runs again, because its worker died, does no harm. A worker maps its own
+copy of the tables and keeps them open.
 """
 
 import gc
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from distributed import get_worker
 
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
@@ -25,11 +27,11 @@ from solver.solve import Solver
 
 @dataclass(frozen=True)
 class WorkerTables:
-    """The tables that workers are to use, and how.
+    """Tables for the workers, and how to open them.
 
     paths     of the files, as the worker sees them
-    digests   of their headers, which hold the digests of the tables: what they must be
-    version   see `jit.program_version`
+    digests   of their headers, which hold the digests of the tables
+    version   of the client, see `jit.program_version`
     """
 
     paths: tuple[str, ...]
@@ -39,17 +41,16 @@ class WorkerTables:
     version: tuple[str, str]
 
 
-# The last ones used come last. One that is dropped is unmapped as soon as no thread searches with it any more.
+# In the order of their last use. A solver that is dropped is unmapped as soon as no thread searches with it.
 _opened: dict[WorkerTables, Solver] = {}
-_MOST_OPENED = 4
+_MAX_OPENED = 4
 _lock = threading.Lock()
 
 
 def solver_for(tables: WorkerTables) -> Solver:
-    """The solver with those tables; opened, compared with the digests and verified once in a process, or again where
-    others were asked for since. What was opened of a file that has been built anew is dropped.
+    """Return the solver with those tables. A process opens and verifies them once and keeps the last few solvers.
 
-    Raises `ClusterError`, which names the worker.
+    Raises `ClusterError`, which names the worker, if the tables are not those of the client.
     """
     with _lock:
         solver = _opened.pop(tables, None)
@@ -64,14 +65,14 @@ def solver_for(tables: WorkerTables) -> Solver:
 
 
 def _make_room(tables: WorkerTables) -> None:
-    """Drop what `tables` take the place of."""
+    """Drop solvers of files that were built anew, and the one that was unused for longest if there are too many."""
     dropped = [old for old in _opened if old.paths == tables.paths and old.digests != tables.digests]
-    n_others = len(_opened) - len(dropped)
-    dropped += [old for old in _opened if old not in dropped][: max(0, n_others - _MOST_OPENED + 1)]
+    others = [old for old in _opened if old not in dropped]
+    dropped += others[: max(0, len(others) - _MAX_OPENED + 1)]
     for old in dropped:
         del _opened[old]
     if dropped:
-        gc.collect()  # a database and its cache of views know each other
+        gc.collect()  # a database and its cache of views refer to each other
 
 
 def _open(tables: WorkerTables) -> Solver:
@@ -92,23 +93,21 @@ def _open(tables: WorkerTables) -> Solver:
 
 def _own_address() -> str:
     try:
-        from distributed import get_worker
-
         return str(get_worker().address)
-    except (ImportError, ValueError):
+    except ValueError:
         return "this process"
 
 
 def search_boards(
     boards: Sequence[Board], tables: WorkerTables, *, limits: Limits, seconds: float
 ) -> list[SearchResult | None]:
-    """Search boards, in the terms of the tables, each up to the limits; none is begun after `seconds`: None."""
+    """Search boards, in the terms of the tables, each up to `limits`. Boards not started within `seconds` give None."""
     ida_star = solver_for(tables).ida_star
     end = time.perf_counter() + seconds
     results: list[SearchResult | None] = []
     for board in boards:
-        begins = not results or time.perf_counter() < end
-        results.append(ida_star.search(board, limits) if begins else None)
+        starts = not results or time.perf_counter() < end
+        results.append(ida_star.search(board, limits) if starts else None)
     return results
 
 

@@ -1,7 +1,7 @@
-"""A board that is too hard for one task: its thresholds, each split into subtrees that any worker may search.
+"""A hard board: the search tree of each threshold is split into subtrees, which tasks on the cluster search.
 
-While the last tasks of a threshold run, those of the next are begun: no worker waits for the slowest. What they find
-counts once the threshold before has ended without a solution, and is thrown away if it ends with one.
+While the last tasks of a threshold run, those of the next threshold start, so that no worker waits for the slowest
+task. Their results count only if the threshold before ends without a solution.
 """
 
 import functools
@@ -22,25 +22,26 @@ from solver.engine.subtrees import LowerBounds, upper_tree
 from solver.move_pruning.move_pruning import fsm_for
 from solver.progress import Iteration, Limits
 
-# A threshold takes so many times the nodes of the one before, as a guess.
+# Estimated nodes of a threshold, as a multiple of those of the threshold before.
 _GROWTH = 6
+# Tasks of a board under way for each thread of the cluster.
+_TASKS_PER_THREAD = 3
 
 
 @dataclass(frozen=True)
 class PartSizes:
-    """How work is cut up. The defaults are for Dask's overhead of some milliseconds a task.
+    """Sizes of tasks. The defaults suit Dask's overhead of some milliseconds per task.
 
-    board_s, board_nodes  a board that takes more is split
-    lone_board_s          the same where there are fewer boards than threads
-    chunk_s               what a task of several boards should take
-    part_s, part_nodes    a task of subtrees that takes more returns what is left
-    thread_part_s         the same for each thread of a small cluster, at least `least_part_s`: short tasks balance
+    board_s, board_nodes  limits of an unsplit search; a board that takes more is split
+    lone_board_s          time limit of an unsplit search if there are fewer boards than threads
+    chunk_s               intended time of a task of several boards
+    part_s, part_nodes    limits of a task of subtrees, which then returns the subtrees that are left
+    thread_part_s         time limit for each thread of a small cluster, at least `least_part_s`: short tasks balance
                           better, and few threads do not keep the scheduler busy
-    task_nodes            the nodes that a task of subtrees should have
-    n_prefixes            the most subtrees that a threshold is split into beforehand, for small and for any clusters:
-                          each is some 0.1 ms of the client
-    thread_prefixes       in between, the most for each thread
-    prefix_nodes          the nodes that each of them should have
+    task_nodes            intended nodes of a task of subtrees
+    n_prefixes            most subtrees of a threshold, on small and on any clusters; each costs the client 0.1 ms
+    thread_prefixes       most subtrees for each thread, between these two
+    prefix_nodes          intended nodes of a subtree
     """
 
     board_s: float = 1.0
@@ -59,8 +60,9 @@ class PartSizes:
 
 @dataclass
 class _Threshold:
-    """A threshold under way: when it was begun, or has begun to count, by `time.perf_counter`; the nodes so far; the
-    keys of its tasks; and a solution as soon as one is found.
+    """A threshold under way, with its nodes so far, the keys of its tasks, and a solution if one is found.
+
+    `start` is when its tasks started, or when the threshold before ended, by `time.perf_counter`.
     """
 
     bound: int
@@ -76,7 +78,7 @@ class _Threshold:
 
 
 class SplitBoard:
-    """Searches one board, in the terms of the tables, by tasks; it begins where a search of it was paused."""
+    """Search of one board, in the terms of the tables, by tasks. It continues a search that reached a limit."""
 
     def __init__(
         self,
@@ -92,87 +94,79 @@ class SplitBoard:
         self._board, self._limits, self._sizes = board, limits, sizes
         self._fsm = fsm_for(databases[0].size, plain=tables.plain)
         self._h = paused.h
-        *finished, begun = paused.iterations
-        self._finished = list(finished)
+        *self._finished, begun = paused.iterations
         self._start = time.perf_counter() - paused.seconds
         self._current = _Threshold(
             begun.threshold, time.perf_counter() - begun.seconds, begun.generated, begun.expanded
         )
         self._next: _Threshold | None = None
         self.is_over = False
-        self.busy_s = 0.0  # that workers have searched
-        self._deal_out(self._current, paused.rest)
-        self._go_on()
+        self.busy_s = 0.0  # search time of all workers
+        self._send_rest(self._current, paused.rest)
+        self._continue()
 
     @property
     def iteration(self) -> Iteration:
-        """Where the threshold stands."""
+        """The threshold under way."""
         return self._current.iteration
 
     @property
     def generated(self) -> int:
-        """Nodes of all thresholds, up to the one that counts now."""
+        """Nodes of all thresholds up to the one under way."""
         return self._current.generated + sum(iteration.generated for iteration in self._finished)
 
     @property
     def result(self) -> SearchResult:
-        """What was found: once it is over."""
+        """The result, once the search is over."""
         tiles = self._current.tiles
         iterations = (*self._finished, self.iteration)
         seconds = time.perf_counter() - self._start
         return SearchResult(tiles, iterations, seconds, h=self._h, n_solutions=int(tiles is not None))
 
     def check_limits(self) -> bool:
-        """To be called now and then: ends the search where a limit is reached. Whether it is over."""
-        too_many = self._limits.nodes is not None and self.generated >= self._limits.nodes
-        too_long = self._limits.seconds is not None and time.perf_counter() - self._start >= self._limits.seconds
-        if not self.is_over and (too_many or too_long):
+        """End the search if a limit is reached. Return whether it is over."""
+        limits = self._limits
+        too_many = limits.nodes is not None and self.generated >= limits.nodes
+        too_long = limits.seconds is not None and time.perf_counter() - self._start >= limits.seconds
+        if too_many or too_long:
             self._end()
         return self.is_over
 
     def _end(self) -> None:
         self.is_over = True
-        self._cancel(self._current)
-        if self._next is not None:
-            self._cancel(self._next)
+        for threshold in (self._current, self._next):
+            if threshold is not None:
+                self._cancel(threshold)
 
     def _cancel(self, threshold: _Threshold) -> None:
         self._tasks.cancel(list(threshold.keys))
         threshold.keys.clear()
 
-    def _deal_out(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
-        """Send subtrees of which the first are the largest to the cluster: in one task, or, where few are under way,
-        dealt out among some.
-        """
-        n = min(len(paths), max(1, 3 * self._tasks.n_threads() - len(threshold.keys)))
+    def _send_rest(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
+        """Send subtrees, the largest first: as one task, or dealt to several if few tasks are under way."""
+        n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(threshold.keys)))
         self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
-
-    def _deal_in_order(self, threshold: _Threshold, paths: Sequence[bytes], n_tasks: int) -> None:
-        """Send subtrees of which the first are the best to the cluster: in so many tasks of neighbours."""
-        n = max(1, -(-len(paths) // n_tasks))
-        self._send(threshold, [tuple(paths[first : first + n]) for first in range(0, len(paths), n)])
 
     def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]]) -> None:
         if not groups:
             return
         sizes = self._sizes
-        threshold.keys |= set(
-            self._tasks.submit(
-                search_part,
-                groups,
-                functools.partial(self._take, threshold),
-                # What is left of this threshold before all of the next, and of other boards, however late it is sent.
-                priority=1 if threshold is self._current else 0,
-                tables=self._tables,
-                board=self._board,
-                threshold=threshold.bound,
-                max_nodes=sizes.part_nodes,
-                max_seconds=min(sizes.part_s, max(sizes.least_part_s, sizes.thread_part_s * self._tasks.n_threads())),
-            )
+        keys = self._tasks.submit(
+            search_part,
+            groups,
+            functools.partial(self._take, threshold),
+            # Before the tasks of the next threshold and of other boards, even if it is sent later.
+            priority=1 if threshold is self._current else 0,
+            tables=self._tables,
+            board=self._board,
+            threshold=threshold.bound,
+            max_nodes=sizes.part_nodes,
+            max_seconds=min(sizes.part_s, max(sizes.least_part_s, sizes.thread_part_s * self._tasks.n_threads())),
         )
+        threshold.keys.update(keys)
 
     def _take(self, threshold: _Threshold, key: str, part: SearchResult) -> None:
-        """A task is done."""
+        """Handle the result of a task."""
         threshold.keys.discard(key)
         threshold.generated += part.generated
         threshold.expanded += part.expanded
@@ -181,29 +175,29 @@ class SplitBoard:
             threshold.tiles = part.tiles
             self._cancel(threshold)
         else:
-            self._deal_out(threshold, part.rest)
-        self._go_on()
+            self._send_rest(threshold, part.rest)
+        self._continue()
 
-    def _go_on(self) -> None:
-        """End the search, or begin the next threshold, where it is time to."""
+    def _continue(self) -> None:
+        """End the search, or start the next threshold, if it is time."""
         while not self.is_over and not self.check_limits():
             current = self._current
             if current.tiles is not None:
                 self._end()
                 return
-            if self._next is None and len(current.keys) < 3 * self._tasks.n_threads():
-                self._next = self._begin_after(current)
+            if self._next is None and len(current.keys) < _TASKS_PER_THREAD * self._tasks.n_threads():
+                self._next = self._start_after(current)
             if current.keys or self._next is None:
                 return
             self._finished.append(current.iteration)
             self._current, self._next = self._next, None
-            # So that the seconds of all thresholds are those of the search.
+            # The seconds of all thresholds then add up to those of the search.
             self._current.start = time.perf_counter()
 
-    def _begin_after(self, last: _Threshold) -> _Threshold:
-        """The threshold after `last`, its upper part searched and its subtrees sent."""
+    def _start_after(self, last: _Threshold) -> _Threshold:
+        """Return the threshold after `last`: its upper part is searched, and its subtrees are sent, the best first."""
         bound, sizes, n_threads = last.bound + 2, self._sizes, self._tasks.n_threads()
-        # The same on all small clusters: when the answer is met depends on the order of the subtrees.
+        # Small clusters all have the same subtrees: their order decides when the solution is found.
         least, most = sizes.n_prefixes
         most = min(most, max(least, sizes.thread_prefixes * n_threads))
         n_wanted = min(most, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
@@ -215,13 +209,14 @@ class SplitBoard:
             bound,
             self._fsm,
             lower_bounds_by(self._databases),
-            # The subtrees at the first depth that has enough of them.
+            # Subtrees start at the first depth that has enough of them.
             lambda _depth, h: np.full(len(h), len(h) < n_wanted),
         )
         begun = _Threshold(bound, time.perf_counter(), upper.generated, upper.expanded, upper.tiles)
         if upper.tiles is None:
             n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)
-            self._deal_in_order(begun, upper.rest, n_tasks)
+            n = max(1, -(-len(upper.rest) // n_tasks))
+            self._send(begun, [upper.rest[start : start + n] for start in range(0, len(upper.rest), n)])
         return begun
 
 
