@@ -56,7 +56,9 @@ def measured_on_cluster(client: Client, requests: Sequence[Request], max_nodes: 
 
     def solve() -> list[Solution]:
         answers = ClusterBatch(client, report=report, limits=Limits(None, max_nodes)).solutions(requests)
-        return [answer for answer in answers if isinstance(answer, Solution)]
+        solutions = [answer for answer in answers if isinstance(answer, Solution)]
+        assert max_nodes is not None or all(solution.length is not None for solution in solutions)
+        return solutions
 
     return measured(solve) | {"busy": busy}
 
