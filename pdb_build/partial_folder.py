@@ -57,6 +57,8 @@ class PartialFolder:
                 with suppress(OSError):  # goes where it is empty alone: nobody else's, and no use to us
                     self.path.rmdir()
                 raise
+        with writing_errors(self.out):  # workers of a build that was killed must not write into this one
+            self.token.unlink(missing_ok=True)
         self._note_owner()
         return self
 

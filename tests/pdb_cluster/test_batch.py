@@ -1,4 +1,4 @@
-"""Boards in parts as on a cluster, without one: every order of the results, every size of the parts."""
+"""Batches with a client that runs tasks in this thread: results in any order, parts of any size. And worker tables."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -6,22 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pdb_cluster import solve_worker as worker
 from pdb_cluster.solve_boards import ClusterBatch, Request
-from pdb_cluster.solve_tasks import Tasks
 from pdb_cluster.solve_worker import WorkerTables, solver_for
-from pdb_cluster.split_board import PartSizes, lower_bounds_by
+from pdb_cluster.split_board import PartSizes
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableError
 from pdb_core.puzzle import Board, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
-from solver.engine.subtrees import upper_tree
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
-from tests.naive.upper_tree import naive_upper_tree
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 # Every board is split, into parts of a few nodes.
@@ -29,7 +24,7 @@ TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30, prefix_nodes=2, n_
 
 
 class InlineFuture:
-    """A task that is done when its result is looked for."""
+    """A task that runs when its result is read."""
 
     def __init__(self, key: str, run: Callable[[], Any]) -> None:
         self.key, self.run = key, run
@@ -40,7 +35,7 @@ class InlineFuture:
 
 
 class InlineClient:
-    """As a `distributed.Client`, in this thread. Some tasks are done twice, as those of a worker that died."""
+    """Stand-in for `distributed.Client` in this thread. Some tasks run twice, as after the death of a worker."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
@@ -109,33 +104,7 @@ def test_boards_that_need_no_search_are_answered() -> None:
     assert isinstance(answers[1], UnsolvableError)
 
 
-@pytest.mark.tiny
-def test_upper_part_of_a_threshold_has_the_nodes_of_a_naive_one() -> None:
-    fsm = pruning_fsm(DEFAULT_LENGTH)
-    with database_for("3,5/2,4/1", "3x2") as database:
-        for board in solvable_boards(database.size, database.goal, 10, 2):
-            threshold = database.probe(board).maximum + 4
-            for n_wanted in (1, 2, 5, 30):
-                found = upper_tree(
-                    board,
-                    database.goal,
-                    database.size,
-                    threshold,
-                    fsm,
-                    lower_bounds_by([database]),
-                    lambda _depth, h, n=n_wanted: np.full(len(h), len(h) < n),
-                )
-                if found.tiles is not None:
-                    assert len(found.tiles) <= threshold
-                    continue
-                depth = len(found.rest[0]) if found.rest else 99
-                generated, expanded, paths = naive_upper_tree(
-                    board, threshold, lambda at, _h, depth=depth: at < depth, database, fsm
-                )
-                assert (found.generated, found.expanded, sorted(found.rest)) == (generated, expanded, sorted(paths))
-
-
-def test_board_is_given_up_at_its_limit_with_what_was_proved() -> None:
+def test_board_at_its_limit_keeps_finished_thresholds() -> None:
     board = max(solvable_boards(S3, blank_last(S3), 12, 7), key=str)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         alone = Solver(database).solve(board)
@@ -149,7 +118,7 @@ def test_board_is_given_up_at_its_limit_with_what_was_proved() -> None:
             assert finished == node_counts(alone.iterations)[: len(finished)]
 
 
-def test_early_answer_cancels_the_rest() -> None:
+def test_first_solution_cancels_other_tasks() -> None:
     boards = solvable_boards(S3, blank_last(S3), 12, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         client = InlineClient()
@@ -157,7 +126,7 @@ def test_early_answer_cancels_the_rest() -> None:
     assert client.cancelled
 
 
-def test_boards_before_one_that_cannot_be_read_are_answered() -> None:
+def test_boards_before_an_invalid_one_are_answered() -> None:
     boards = solvable_boards(S3, blank_last(S3), 5, 7)
 
     def read(database: Database) -> Iterator[Request]:
@@ -174,7 +143,7 @@ def test_boards_before_one_that_cannot_be_read_are_answered() -> None:
                 next(answers)
 
 
-def test_boards_that_wait_for_answers_are_answered() -> None:
+def test_boards_that_arrive_one_by_one_are_answered() -> None:
     boards = solvable_boards(S3, blank_last(S3), 5, 7)
     answered: list[Board] = []
 
@@ -193,7 +162,7 @@ def test_boards_that_wait_for_answers_are_answered() -> None:
     assert answered == boards
 
 
-def test_answers_that_are_known_come_in_their_turn_without_a_search() -> None:
+def test_known_answers_are_yielded_in_order_without_a_search() -> None:
     boards = solvable_boards(S3, blank_last(S3), 3, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         known = [Request(board, database.goal, (), Solver(database).solve(board)) for board in boards]
@@ -207,8 +176,8 @@ def test_answers_that_are_known_come_in_their_turn_without_a_search() -> None:
             yield known[2]
 
         client = InlineClient()
-        told: list[int] = []
-        answers = ClusterBatch(client, report=lambda at: told.append(at.n_taken)).solutions(ask())
+        reports: list[int] = []
+        answers = ClusterBatch(client, report=lambda at: reports.append(at.n_taken)).solutions(ask())
         for request in (*known[:2], known[0], known[2]):
             answer = next(answers)
             assert isinstance(answer, Solution)
@@ -216,11 +185,11 @@ def test_answers_that_are_known_come_in_their_turn_without_a_search() -> None:
             assert (answer is request.answer) == (n_taken != 2)
             n_taken += 1
         assert client.n_tasks == 1
-        assert told[-1] == 4
+        assert reports[-1] == 4
 
 
 @pytest.mark.parametrize("each_once", [False, True])
-def test_board_that_comes_twice_is_searched_once_if_asked_so(each_once: bool) -> None:
+def test_equal_boards_are_searched_once_with_each_once(each_once: bool) -> None:
     twice = [board for board in solvable_boards(S3, blank_last(S3), 6, 7) for _ in range(2)]
     numbers: list[int] = []
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
@@ -233,17 +202,7 @@ def test_board_that_comes_twice_is_searched_once_if_asked_so(each_once: bool) ->
     assert all(one is other for one, other in zip(answers[::2], answers[1::2], strict=True)) == each_once
 
 
-class WorkerlessClient(InlineClient):
-    def nthreads(self) -> dict[str, int]:
-        return {}
-
-
-def test_cluster_without_workers_has_no_threads() -> None:
-    tasks = Tasks(WorkerlessClient())
-    assert (tasks.n_present(), tasks.n_threads()) == (0, 1)
-
-
-def test_leaving_early_cancels_what_is_pending() -> None:
+def test_closing_the_iterator_cancels_pending_tasks() -> None:
     boards = solvable_boards(S3, blank_last(S3), 40, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         client = InlineClient()
@@ -254,7 +213,7 @@ def test_leaving_early_cancels_what_is_pending() -> None:
 
 
 class LostClient(InlineClient):
-    """Its scheduler goes away after the first results."""
+    """Client whose scheduler ends after the first results."""
 
     def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
         if self.n_tasks > 10:
@@ -267,17 +226,17 @@ class LostClient(InlineClient):
         raise ConnectionResetError("reset by peer")
 
 
-def test_scheduler_that_goes_away_is_told() -> None:
+def test_lost_scheduler_is_reported() -> None:
     boards = solvable_boards(S3, blank_last(S3), 40, 7)
     with (
         database_for("1,2,5/3,4,6/7,8", "3x3") as database,
-        pytest.raises(ClusterError, match="cannot be reached any more"),
+        pytest.raises(ClusterError, match="cannot be reached any more; start the command again"),
     ):
         list(ClusterBatch(LostClient(), sizes=TINY).solutions(requests(boards, database)))
 
 
 class ForgetfulClient(InlineClient):
-    """Its workers die with their results before these are fetched: they are done again while one waits for them."""
+    """Client whose workers die before their results are fetched: the tasks run again."""
 
     def map(self, *arguments: Any, **options: Any) -> list[Any]:
         futures = super().map(*arguments, **options)
@@ -286,7 +245,7 @@ class ForgetfulClient(InlineClient):
         return futures
 
 
-def test_results_lost_before_they_are_fetched_are_waited_for() -> None:
+def test_lost_results_are_awaited() -> None:
     boards = solvable_boards(S3, blank_last(S3), 10, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         solver = Solver(database)
@@ -298,31 +257,28 @@ def test_results_lost_before_they_are_fetched_are_waited_for() -> None:
 class FailingClient(InlineClient):
     def gather(self, futures: Sequence[InlineFuture]) -> list[Any]:
         assert futures
-        raise RuntimeError("died three times\nand more")
+        raise RuntimeError("three deaths\nand more")
 
 
-def test_task_that_cannot_be_done_is_told() -> None:
+def test_failed_task_is_reported() -> None:
     with (
         database_for("1,2,5/3,4,6/7,8", "3x3") as database,
-        pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: died three times\); "),
+        pytest.raises(ClusterError, match=r"a task failed on the cluster \(RuntimeError: three deaths\); "),
     ):
         list(ClusterBatch(FailingClient()).solutions(requests([(8, 6, 7, 2, 5, 4, 3, 0, 1)], database)))
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     boards = solvable_boards(S3, blank_last(S3), 12, 7)
-    told: list[tuple[int, int, tuple[tuple[int, Iteration], ...]]] = []
+    reports: list[tuple[int, int, tuple[tuple[int, Iteration], ...]]] = []
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         batch = ClusterBatch(
-            InlineClient(), sizes=TINY, report=lambda at: told.append((at.n_done, at.generated, at.iterations))
+            InlineClient(), sizes=TINY, report=lambda at: reports.append((at.n_done, at.generated, at.iterations))
         )
         answers = list(batch.solutions(requests(boards, database)))
-    assert told[-1][0] == len(boards)
-    assert told[-1][1] == sum(answer.generated for answer in answers if isinstance(answer, Solution))
-    assert any(iterations for _, _, iterations in told)
-
-
-# Workers
+    assert reports[-1][0] == len(boards)
+    assert reports[-1][1] == sum(answer.generated for answer in answers if isinstance(answer, Solution))
+    assert any(iterations for _, _, iterations in reports)
 
 
 def tables_of(database: Database, **others: Any) -> WorkerTables:
@@ -362,7 +318,7 @@ def test_worker_refuses_a_damaged_table(monkeypatch: pytest.MonkeyPatch, tmp_pat
             solver_for(tables_of(database, paths=(str(copy),)))
 
 
-def test_worker_keeps_few_tables_and_none_of_a_file_built_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_worker_drops_old_tables_and_files_that_were_built_anew(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     opened: dict[WorkerTables, Any] = {}
     monkeypatch.setattr(worker, "_opened", opened)
     paths = [tmp_path / f"{n}.h5" for n in range(6)]
@@ -380,6 +336,6 @@ def test_worker_keeps_few_tables_and_none_of_a_file_built_anew(monkeypatch: pyte
 
 
 def mapped_in(folder: Path) -> set[Path]:
-    """The files of a folder that this process maps."""
+    """Return the files of a folder that this process maps."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return {Path(line[line.index(str(folder)) :]) for line in lines if str(folder) in line}

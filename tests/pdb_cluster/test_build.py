@@ -1,4 +1,4 @@
-"""Building on a cluster of processes: the bytes of a build on one machine, whatever happens to workers."""
+"""Builds on a cluster of processes: the bytes of a local build, also if workers are killed."""
 
 import hashlib
 import json
@@ -31,15 +31,15 @@ def plan_of(out: Path, partition: str, size_text: str, encoding: Encoding = "bit
     return plan_build(size, goal, parse_partition(partition, size, goal), out, encoding=encoding)
 
 
-def same_as_local(out: Path, partition: str, size_text: str, encoding: Encoding = "bits") -> None:
-    """The file has the bytes of a local build, and nothing but its report is left beside it."""
+def check_same_as_local(out: Path, partition: str, size_text: str, encoding: Encoding = "bits") -> None:
+    """Check that the file has the bytes of a local build, and that only the report is beside it."""
     local = table_file(partition, size_text, encoding=encoding)
     assert hashlib.sha256(out.read_bytes()).digest() == hashlib.sha256(local.read_bytes()).digest()
     assert sorted(path.name for path in out.parent.iterdir()) == [out.with_suffix(".build.json").name, out.name]
 
 
 def is_idle(client: Client) -> bool:
-    """No worker has anything to do, or holds anything."""
+    """Return whether no worker has tasks or results."""
     held = client.run(_n_held, on_error="ignore")
     return len(held) > 0 and all(n == 0 for n in held.values())
 
@@ -105,7 +105,7 @@ def test_patterns_as_tasks_make_the_file_of_a_local_build(
     plan = plan_of(out, SMALL, "3x3", encoding)
     with replaced_on_workers(client, "_is_seen", None if shared else see_nothing):
         result = build_on_cluster(plan, client)
-    same_as_local(out, SMALL, "3x3", encoding)
+    check_same_as_local(out, SMALL, "3x3", encoding)
     assert [search.pattern for search in result.searches] == list(plan.partition.patterns)
     for table in json.loads(result.report.read_text())["tables"]:
         assert table["built_by"]["worker"]["address"] in client.nthreads()
@@ -113,10 +113,10 @@ def test_patterns_as_tasks_make_the_file_of_a_local_build(
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])
-def test_a_table_that_patterns_share_is_built_once(client: Client, tmp_path: Path, n_shards: int | None) -> None:
+def test_shared_table_is_built_once(client: Client, tmp_path: Path, n_shards: int | None) -> None:
     out = tmp_path / "small.h5"
     result = build_on_cluster(plan_of(out, "1,2/3,6/4,7/5,8", "3x3"), client, n_shards=n_shards)
-    same_as_local(out, "1,2/3,6/4,7/5,8", "3x3")
+    check_same_as_local(out, "1,2/3,6/4,7/5,8", "3x3")
     assert [entry.use is None for entry in result.header.patterns] == [True, False, False, True]
     assert [search.seconds > 0 for search in result.searches] == [True, False, False, True]
     tables = json.loads(result.report.read_text())["tables"]
@@ -138,7 +138,7 @@ def test_shards_make_the_file_of_a_local_build(
             progress=seen.append,
             halo_bytes=halo_bytes,
         )
-    same_as_local(out, "1,2,3,4,5/6,7,8", "3x3", encoding)
+    check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3", encoding)
     assert seen[-1].depth == len(result.searches[1].states_per_depth) - 1
     table = json.loads(result.report.read_text())["tables"][0]
     assert len(table["built_by"]["shards"]) == n_shards
@@ -148,7 +148,7 @@ def test_shards_make_the_file_of_a_local_build(
     wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
 
-def test_worker_killed_in_a_task_is_made_good(client: Client, tmp_path: Path) -> None:
+def test_killed_workers_are_replaced(client: Client, tmp_path: Path) -> None:
     killed: list[int] = []
 
     def kill_all(progress: BuildProgress) -> None:
@@ -161,7 +161,7 @@ def test_worker_killed_in_a_task_is_made_good(client: Client, tmp_path: Path) ->
     with replaced_on_workers(client, "search_pattern", search_slowly):
         build_on_cluster(plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, progress=kill_all)
     assert len(killed) == N_WORKERS
-    same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
+    check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
 
 
 def test_table_lost_before_it_is_fetched_is_searched_again(client: Client, tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_table_lost_before_it_is_fetched_is_searched_again(client: Client, tmp_p
         build_on_cluster(plan_of(out, "8", "3x3"), client, say=said.append)
     assert killed
     assert "pattern 1,2,3,4,5,6,7,8: the worker that held its table is gone; it is searched again" in said
-    same_as_local(out, "8", "3x3")
+    check_same_as_local(out, "8", "3x3")
 
 
-def test_worker_killed_in_a_search_of_shards_is_made_good(client: Client, tmp_path: Path) -> None:
+def test_search_in_shards_starts_again_if_a_worker_is_killed(client: Client, tmp_path: Path) -> None:
     killed: list[int] = []
     said: list[str] = []
     depths: list[int] = []
@@ -202,7 +202,7 @@ def test_worker_killed_in_a_search_of_shards_is_made_good(client: Client, tmp_pa
     assert len(said) == 1, said
     assert "is gone, and its shards with it; the search of this pattern begins again" in said[0]
     assert depths[7] == 1
-    same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
+    check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])
@@ -222,41 +222,42 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
         assert list(tmp_path.iterdir()) == []
         begun = time.monotonic()
         wait_until(lambda: is_idle(client), "the workers to hold nothing")
-        # A search hears of its end at the next level, not when it is through.
+        # A search ends at its next level.
         assert time.monotonic() - begun < 3
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])
-def test_full_disk_of_a_worker_ends_the_build(client: Client, tmp_path: Path, n_shards: int | None) -> None:
-    with (
-        replaced_on_workers(client, "write", fill_the_disk),
-        pytest.raises(DiskFullError, match="the disk is full"),
-    ):
+@pytest.mark.parametrize(
+    ("fault", "error", "match"),
+    [
+        (fill_the_disk, DiskFullError, "the disk is full"),
+        (fail, ClusterError, r"the search of pattern .*\(RuntimeError: unknown\); the logs of"),
+    ],
+)
+def test_error_on_a_worker_ends_the_build(
+    client: Client,
+    tmp_path: Path,
+    n_shards: int | None,
+    fault: Callable[..., None],
+    error: type[Exception],
+    match: str,
+) -> None:
+    with replaced_on_workers(client, "write", fault), pytest.raises(error, match=match):
         build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=n_shards)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("n_shards", [None, 2])
-def test_unknown_error_of_a_worker_is_told(client: Client, tmp_path: Path, n_shards: int | None) -> None:
-    with (
-        replaced_on_workers(client, "write", fail),
-        pytest.raises(ClusterError, match=r"the search of pattern .*\(RuntimeError: unknown\); the logs of"),
-    ):
-        build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=n_shards)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_folder_that_is_no_longer_seen_is_done_without(client: Client, tmp_path: Path) -> None:
+def test_tables_are_fetched_if_the_token_disappears(client: Client, tmp_path: Path) -> None:
     def remove(_progress: BuildProgress) -> None:
         for path in tmp_path.glob("*.partial/token"):
             path.unlink()
 
     out = tmp_path / "small.h5"
     build_on_cluster(plan_of(out, "8", "3x3"), client, n_shards=2, progress=remove)
-    same_as_local(out, "8", "3x3")
+    check_same_as_local(out, "8", "3x3")
 
 
-def test_workers_lost_again_and_again_end_the_build(
+def test_build_ends_if_workers_are_lost_in_every_attempt(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pdb_cluster.sharded_search._ATTEMPTS", 2)
@@ -274,15 +275,15 @@ def test_workers_lost_again_and_again_end_the_build(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_command_builds_on_a_cluster_of_its_own(tmp_path: Path) -> None:
+def test_command_builds_on_a_local_cluster(tmp_path: Path) -> None:
     result = pdb("build", "8", "--local-cluster", "2", "--shards", "2", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "written in" in result.stdout
     assert "dashboard http" in result.stderr
-    same_as_local(tmp_path / "8.h5", "8", "3x3")
+    check_same_as_local(tmp_path / "8.h5", "8", "3x3")
 
 
-def test_command_says_how_it_would_build(client: Client, tmp_path: Path) -> None:
+def test_dry_run_reports_tasks_and_shards(client: Client, tmp_path: Path) -> None:
     address = client.scheduler.address
     result = pdb("build", "663", "8", "--scheduler", address, "--shards", "3", "--dry-run", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -291,7 +292,7 @@ def test_command_says_how_it_would_build(client: Client, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_shards_without_a_cluster_are_refused(tmp_path: Path) -> None:
+def test_shards_need_a_cluster(tmp_path: Path) -> None:
     result = pdb("build", "8", "--shards", "2", cwd=tmp_path)
     assert result.returncode == 2
     assert "goes with --scheduler or --local-cluster" in result.stderr

@@ -1,4 +1,4 @@
-"""Shards of a search, all in this process: together they make the table that one search makes."""
+"""Shards of a search, all in this process. Together they give the table of a local search."""
 
 import pickle
 
@@ -35,7 +35,7 @@ def sharded(
 
 
 def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[bytes, list[int], list[int]]:
-    """What the workers of a cluster do, one after the other: the table, and the states and entries of each level."""
+    """Search with all shards one after another. Return the table, and the states and entries of each level."""
     shards = [Shard(pattern, number, n_threads) for number in range(pattern.n_shards)]
     for shard in shards:
         shard.set_rounds(n_rounds)
@@ -59,7 +59,7 @@ def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[
 @pytest.mark.tiny
 @pytest.mark.parametrize(("n_shards", "n_rounds"), [(1, 1), (2, 1), (3, 2)])
 @pytest.mark.parametrize(("size_text", "goal_text", "tiles", "encoding", "cost"), SMALL)
-def test_shards_make_the_table_of_one_search(
+def test_shards_give_the_table_of_a_local_search(
     size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n_shards: int, n_rounds: int
 ) -> None:
     pattern = sharded(size_text, goal_text, tiles, encoding, cost, n_shards)
@@ -75,7 +75,7 @@ def test_shards_make_the_table_of_one_search(
     ("size_text", "tiles", "n_shards", "n_rounds"),
     [("4x4", (1, 2, 3, 4, 5, 6), 3, 2), ("5x5", (1, 2, 6, 7), 5, 3), ("5x5", (1, 2, 3, 6, 7), 2, 4)],
 )
-def test_shards_of_larger_patterns_make_the_table_of_one_search(
+def test_shards_of_larger_patterns_give_the_table_of_a_local_search(
     size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_rounds: int
 ) -> None:
     pattern = sharded(size_text, "blank-last", tiles, encoding, "additive", n_shards)
@@ -86,7 +86,7 @@ def test_shards_of_larger_patterns_make_the_table_of_one_search(
 
 
 @pytest.mark.tiny
-def test_more_shards_than_work_are_empty() -> None:
+def test_some_of_many_shards_are_empty() -> None:
     pattern = sharded("2x2", "blank-last", (1,), "bits", "additive", 7)
     expected = search_pattern(pattern.spec, n_threads=1)
     assert search(pattern, 2)[0] == expected.table.tobytes()
@@ -94,7 +94,7 @@ def test_more_shards_than_work_are_empty() -> None:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("n_shards", [1, 2, 3, 10, 100])
-def test_shards_share_out_the_blocks_evenly(n_shards: int) -> None:
+def test_blocks_are_divided_evenly(n_shards: int) -> None:
     pattern = sharded("3x3", "blank-last", (1, 2, 4), "bits", "additive", n_shards)
     assert pattern.bounds[0] == 0
     assert pattern.bounds[-1] == 84
@@ -104,7 +104,7 @@ def test_shards_share_out_the_blocks_evenly(n_shards: int) -> None:
 
 
 @pytest.mark.tiny
-def test_rows_packed_and_unpacked_are_the_same() -> None:
+def test_unpacked_rows_are_those_packed() -> None:
     @given(
         st.sampled_from([np.uint8, np.uint16]),
         st.integers(1, 40),
@@ -139,7 +139,7 @@ def test_rows_packed_and_unpacked_are_the_same() -> None:
 
 
 @pytest.mark.tiny
-def test_shard_that_is_at_another_level_says_so() -> None:
+def test_shard_refuses_another_level_or_a_second_round() -> None:
     pattern = sharded("3x3", "blank-last", (1, 2, 4), "bits", "additive", 2)
     shards = [Shard(pattern, number) for number in range(2)]
     for shard in shards:
@@ -160,22 +160,22 @@ def test_shard_that_is_at_another_level_says_so() -> None:
 
 
 @pytest.mark.tiny
-def test_shard_stays_with_its_worker() -> None:
+def test_shard_cannot_be_pickled() -> None:
     shard = Shard(sharded("2x2", "blank-last", (1,), "bits", "additive", 1), 0)
     with pytest.raises(TypeError, match="stays with its worker"):
         pickle.dumps(shard)
 
 
 @pytest.mark.parametrize("encoding", ["bits", "bytes"])
-def test_shard_takes_the_memory_that_it_tells(encoding: Encoding) -> None:
+def test_shard_takes_the_memory_that_it_reports(encoding: Encoding) -> None:
     pattern = sharded("4x4", "blank-last", (1, 2, 3, 4, 5, 6), encoding, "additive", 3)
     shards = [Shard(pattern, number) for number in range(3)]
     sizes = [shard.set_rounds(2) for shard in shards]
     for shard in shards:
         shard.start()
-    for shard, told in zip(shards, sizes, strict=True):
+    for shard, size in zip(shards, sizes, strict=True):
         held = [array for name, array in shard._frontier.arrays().items() if name != "active"]
-        assert sum(array.nbytes for array in held) <= told.rows_bytes + told.halo_bytes
-        assert sum(array.nbytes for array in held) >= told.rows_bytes
-    # Who takes says the same as who gives.
+        assert sum(array.nbytes for array in held) <= size.rows_bytes + size.halo_bytes
+        assert sum(array.nbytes for array in held) >= size.rows_bytes
+    # Rows taken are rows given.
     assert sum(size.n_given.sum() for size in sizes) == sum(size.n_taken.sum() for size in sizes)
