@@ -1,4 +1,4 @@
-"""`pdb solve` on a Dask cluster: the boards to it, the answers back, and what is shown meanwhile."""
+"""`pdb solve` on a Dask cluster: the answers of a batch, and the display of its progress."""
 
 import sys
 from collections import deque
@@ -26,12 +26,12 @@ WorkerDatabaseOption = Annotated[
     typer.Option(
         "--worker-db",
         metavar="DIR",
-        help="The folder where the workers of --scheduler find the files of --db; by default at the same place.",
+        help="Folder with the files of --db on the workers of --scheduler; by default the same path as here.",
         show_default=False,
     ),
 ]
 
-# How often the rate is measured anew, and a line is written to a log, in seconds.
+# Interval at which the rate is measured, and a line is written if stderr is no terminal, in seconds.
 _RATE_S, _LOG_S = 1.0, 5.0
 
 
@@ -47,8 +47,9 @@ def cluster_outcomes(
     load: str,
     worker_folder: Path | None,
 ) -> "Iterator[Outcome]":
-    """Each board, its goal and its answer, in their order; those in the log are not searched. None among `instances`:
-    the next is not known yet.
+    """Yield each board, its goal and its answer, in order. Boards in the log are not searched.
+
+    None among `instances` means that the next one is not known yet.
     """
     from pdb_cluster.solve_boards import ClusterBatch, Request
 
@@ -85,10 +86,10 @@ def cluster_outcomes(
 
 
 class ClusterDisplay:
-    """Shows where a batch on a cluster stands: on a terminal all the time, in a log now and then."""
+    """Display of the progress of a batch: one line that changes on a terminal, else a line every few seconds."""
 
     def __init__(self, ids: list[str]) -> None:
-        """`ids` are those of the boards on the cluster, which may grow."""
+        """`ids` are those of the boards, in order; the list may grow."""
         self._ids = ids
         self._line = ProgressLine()
         self._rate = 0.0
@@ -97,11 +98,12 @@ class ClusterDisplay:
         self._had_workers = True
 
     def show(self, progress: "ClusterProgress") -> None:
+        """Show the progress of a batch."""
         passed = progress.seconds - self._measured_s
         if passed >= _RATE_S:
             self._rate = (progress.generated - self._measured_nodes) / passed
             self._measured_s, self._measured_nodes = progress.seconds, progress.generated
-        self._tell_of_workers(progress.n_threads)
+        self._report_workers(progress.n_threads)
         text = self._text(progress)
         self._line.show(text)
         if not sys.stderr.isatty() and progress.n_threads and progress.seconds - self._logged_s >= _LOG_S:
@@ -109,12 +111,13 @@ class ClusterDisplay:
             message(f"pdb: {text}")
 
     def clear(self) -> None:
+        """Remove the line from a terminal."""
         self._line.clear()
 
-    def _tell_of_workers(self, n_threads: int) -> None:
+    def _report_workers(self, n_threads: int) -> None:
         if (n_threads > 0) != self._had_workers:
             self._had_workers = n_threads > 0
-            came = f"pdb: {plural(n_threads, 'thread')} again, going on"
+            came = f"pdb: {plural(n_threads, 'thread')} again, continuing"
             self._line.log(came if self._had_workers else "pdb: all workers are gone; waiting for workers ...")
 
     def _text(self, progress: "ClusterProgress") -> str:

@@ -205,7 +205,7 @@ class _Build:
         """
         present = set(self._client.nthreads())
         if bool(present) != had_workers:
-            self._say("workers came, going on" if present else "all workers are gone; waiting for workers ...")
+            self._say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
         for addresses in able:
             if addresses and not addresses & present:
                 raise ClusterError(

@@ -22,7 +22,7 @@ _MAX_SHARDS = 4096
 
 @dataclass(frozen=True)
 class PatternTask:
-    """How one pattern is built.
+    """Way in which one pattern is built.
 
     n_shards      0 if one of `workers` searches it; all of them have enough memory
     memory_bytes  most bytes that a worker takes
@@ -39,7 +39,7 @@ class PatternTask:
 def plan_tasks(
     plan: BuildPlan, workers: tuple[Worker, ...], n_shards: int | None = None, *, halo_bytes: int = HALO_BYTES
 ) -> tuple[PatternTask, ...]:
-    """Return how each pattern with a table of its own is built, the largest first.
+    """Return a task for each pattern with a table of its own, the largest first.
 
     `n_shards` applies to all patterns. With None, a pattern too large for each worker has one shard per worker. The
     halo has at most `halo_bytes`, and less if memory is short.
@@ -120,7 +120,7 @@ def shard_bytes(spec: TableSpec, n_shards: int, halo_bytes: int = HALO_BYTES) ->
 
 
 def layout_bytes(spec: TableSpec, own_blocks: int) -> int:
-    """Return the memory of the lists of a shard: all blocks, the words, and the transitions of its own blocks."""
+    """Return the memory of the lists of a shard: all blocks, the words, and the transitions to its own blocks."""
     size, n_tiles, n_sets = spec.size, spec.n_tiles, spec.n_sets
     # A transition is a pair of neighbouring cells. One is free; the other holds a tile, or, if every move counts, is
     # free too. This is the average per cell set; the cell sets of a shard may have more.

@@ -174,17 +174,13 @@ def check_scheduler(address: str, security: Security) -> None:
 
 @contextlib.contextmanager
 def _quiet_logs() -> Iterator[None]:
-    """Silence the logs of Dask: errors are reported in one sentence instead."""
-    names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] in ("distributed", "tornado")]
-    loggers = [logging.getLogger(name) for name in ("distributed", *names)]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
+    """Silence the logs of Dask. Errors are reported in one sentence instead."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
         yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)
 
 
 def _quietly(close: Callable[[], object]) -> None:

@@ -1,8 +1,8 @@
 """Kernels that pack rows of a frontier for another shard, and unpack them there.
 
-A packed row leaves out its words that are 0. Its words are taken in groups of 64; a group that holds something has a
-mark, an integer with a bit for each of its words that is not 0, and a row begins with integers that have a bit for each
-of its groups. So a full row takes 1/16 or 1/8 more than its words, and an almost empty one next to nothing.
+A packed row leaves out words that are 0. Words are in groups of 64. A nonempty group has a mark, an integer with a bit
+for each nonzero word. A row begins with integers that have a bit for each nonempty group. So a full row takes 1/16 or
+1/8 more than its words, and an almost empty row takes almost nothing.
 """
 
 from typing import Any
@@ -20,13 +20,13 @@ _ONE = np.uint64(1)
 def pack_rows(
     rows: Any, n_active: Any, frontier: Any, frontier_words: Any, marks: Any, words: Any, n_written: Any
 ) -> None:
-    """Pack some rows, those that are not empty, one after another.
+    """Pack the nonempty ones of some rows, one after another.
 
-    rows            int64[m]              which
+    rows            int64[m]              indices of the rows
     n_active, frontier, frontier_words    as in `advance_block`
-    marks           uint64[...]           mutated: the marks of all rows
-    words           uint8|uint16[...]     mutated: their words that are not 0; with room for one more
-    n_written       int64[2]              mutated: how many marks and words there are; where to go on
+    marks           uint64[...]           mutated: marks of all rows
+    words           uint8|uint16[...]     mutated: nonzero words of all rows; with room for one more
+    n_written       int64[2]              mutated: numbers of marks and words that are written
     """
     n_integers = frontier.shape[1]
     per_integer = 8 // frontier_words.itemsize
@@ -48,7 +48,7 @@ def pack_rows(
                 if frontier[row, _at(j)] == 0:
                     continue
                 for w in range(j * per_integer, (j + 1) * per_integer):
-                    # Written whatever it is, and written over where it is 0: no branch to be guessed wrong.
+                    # A word that is 0 is written too, and overwritten by the next: no branch that is mispredicted.
                     word = frontier_words[row, _at(w)]
                     words[_at(n_words)] = word
                     is_kept = np.uint64(word != 0)
@@ -65,10 +65,10 @@ def pack_rows(
 def unpack_rows(
     n_packed: Any, marks: Any, words: Any, first_row: int, n_active: Any, frontier: Any, frontier_words: Any
 ) -> None:
-    """The reverse: fill the rows from `first_row` on.
+    """Unpack rows, from `first_row` on: the reverse of `pack_rows`.
 
-    n_packed        int32[m]              bits in each of the rows, 0 for those that were not packed
-    n_active        int32[...]            mutated; frontier and frontier_words too, but for rows that are empty
+    n_packed        int32[m]              bits in each row, 0 for those that were not packed
+    n_active        int32[...]            mutated; frontier and frontier_words too, except for empty rows
     """
     n_integers = frontier.shape[1]
     n_groups = (frontier_words.shape[1] + 63) // 64

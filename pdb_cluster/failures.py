@@ -19,7 +19,7 @@ def while_reachable(advice: str) -> Iterator[None]:
     """Raise `ClusterError`, which ends with `advice`, when the scheduler is lost or has dropped the tasks."""
     try:
         yield
-    except BrokenPipeError:  # the reader of our output has gone
+    except BrokenPipeError:  # the command's output was closed
         raise
     except (OSError, asyncio.CancelledError, concurrent.futures.CancelledError) as error:
         if isinstance(error, PdbError):

@@ -32,8 +32,8 @@ from solver.solution import Solution, check_solvable
 
 # Boards read at a time; most boards that wait to be sent, and whose answers wait to be yielded.
 _READ, _MAX_UNSENT, _MAX_WAITING = 64, 4096, 100_000
-# Boards per task, before their times are known, and at most.
-_FIRST_CHUNK, _LARGEST_CHUNK = 8, 512
+# Boards per task. A task returns the boards that it had no time for.
+_SMALLEST_CHUNK, _LARGEST_CHUNK = 8, 512
 # Hard boards that are split at the same time: one has work while the other ends a threshold.
 _MAX_SPLIT = 2
 _TASKS_PER_THREAD = 3
@@ -122,7 +122,7 @@ class ClusterBatch:
         self._split: dict[int, tuple[_Job, SplitBoard]] = {}
         self._same: dict[Request, list[int]] = {}
         self._answers: dict[int, Answer] = {}
-        self._n_taken = self._n_done = self._n_board_tasks = self._n_searched = self._generated = 0
+        self._n_taken = self._n_done = self._n_board_tasks = self._generated = 0
         self._search_s = self._split_s = 0.0
         self._reads_on, self._none_yet = True, False
         self._unreadable: PdbError | None = None
@@ -211,7 +211,8 @@ class ClusterBatch:
         while self._to_send and self._n_board_tasks < _TASKS_PER_THREAD * self._tasks.n_threads():
             databases = self._to_send[0].request.databases
             jobs: list[_Job] = []
-            n_boards = self._chunk()
+            share = len(self._to_send) // (2 * self._tasks.n_threads())
+            n_boards = max(_SMALLEST_CHUNK, min(share, _LARGEST_CHUNK))
             while self._to_send and len(jobs) < n_boards and self._to_send[0].request.databases == databases:
                 jobs.append(self._to_send.popleft())
             n_under_way = self._n_taken - self._n_done
@@ -225,16 +226,8 @@ class ClusterBatch:
                 functools.partial(self._take_boards, jobs),
                 tables=self._tables(databases),
                 limits=Limits(min(seconds, most_s), min(nodes, self._sizes.board_nodes)),
-                seconds=self._sizes.part_s,
+                seconds=self._sizes.chunk_s,
             )
-
-    def _chunk(self) -> int:
-        """Return the number of boards of the next task: a fraction of a second of work, less towards the end."""
-        if self._n_searched == 0:
-            return _FIRST_CHUNK
-        in_time = self._sizes.chunk_s * self._n_searched / max(self._search_s, 1e-9)
-        share = len(self._to_send) / (2 * self._tasks.n_threads())
-        return max(1, min(int(max(min(in_time, share), in_time / 4)), _LARGEST_CHUNK))
 
     def _take_boards(self, jobs: list[_Job], _key: str, results: list[SearchResult | None]) -> None:
         """Handle the results of a task."""
@@ -244,7 +237,6 @@ class ClusterBatch:
             if result is None:
                 not_started.append(job)
                 continue
-            self._n_searched += 1
             self._search_s += result.seconds
             if result.tiles is not None or _is_given_up(result, self._limits):
                 self._answer(job, result)

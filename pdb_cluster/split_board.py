@@ -34,7 +34,7 @@ class PartSizes:
 
     board_s, board_nodes  limits of an unsplit search; a board that takes more is split
     lone_board_s          time limit of an unsplit search if there are fewer boards than threads
-    chunk_s               intended time of a task of several boards
+    chunk_s               time limit of a task of several boards
     part_s, part_nodes    limits of a task of subtrees, which then returns the subtrees that are left
     thread_part_s         time limit for each thread of a small cluster, at least `least_part_s`: short tasks balance
                           better, and few threads do not keep the scheduler busy

@@ -178,6 +178,6 @@ def test_lost_workers_are_awaited_and_reported(capsys: pytest.CaptureFixture[str
         display.show(ClusterProgress(0, 1, 0, seconds, seconds, n_threads, ()))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: all workers are gone; waiting for workers ...",
-        "pdb: 1 thread again, going on",
+        "pdb: 1 thread again, continuing",
         "pdb: 0 of 1 boards, 1 thread, 0.0 million/s",
     ]
