@@ -1,7 +1,8 @@
-"""How pattern databases are made: plan, search, prove, write. Start reading in `build`."""
+"""Builder of pattern databases: plan, search, write, prove. Start reading in `build`."""
 
-from pdb_build.build import BuildProgress, BuildResult, build_database
+from pdb_build.build import BuildProgress, build_database
 from pdb_build.plan import BuildPlan, check_plan, plan_build
+from pdb_build.report import BuildResult
 from pdb_build.search import PatternTable, search_pattern
 
 __all__ = [

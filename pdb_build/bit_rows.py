@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.durable import read_all, write_all, writing_errors
+from pdb_core.durable_files import read_all, write_all, writing_errors
 
 Rows = npt.NDArray[np.uint64]
 Slab = npt.NDArray[np.int64]

@@ -1,36 +1,52 @@
-"""The build report: a JSON file beside the table file that says how it came to be.
+"""Result of a build, and its report: a JSON file beside the table file.
 
-All that depends on the clock, the machine or the versions is here, so that the table file itself depends on none of
-them.
+The report holds all that depends on the clock, the machine or the versions. The table file depends on none of them.
 """
 
 import json
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import h5py
 import numba
 import numpy as np
 
-from pdb_build.durable import writing_errors
 from pdb_build.plan import BuildPlan
+from pdb_build.search import PatternTable
 from pdb_core import __version__
-from pdb_core.schema import FORMAT_VERSION
+from pdb_core.durable_files import writing_errors
+from pdb_core.schema import FORMAT_VERSION, Header
 
-if TYPE_CHECKING:
-    from pdb_build.build import BuildResult
+
+@dataclass(frozen=True)
+class BuildResult:
+    """Result of a build.
+
+    searches  one for each pattern, without its table. A pattern that uses the table of another has a copy of the
+              other's search, with 0 seconds.
+    seconds   time of all runs
+    """
+
+    path: Path
+    report: Path
+    header: Header
+    searches: tuple[PatternTable, ...]
+    seconds: float
+    peak_memory_bytes: int
+    n_runs: int = 1
 
 
 def report_path(table_file: Path) -> Path:
-    """Where the report of a table file lies."""
+    """Return the path of the report of a table file."""
     return table_file.with_suffix(".build.json")
 
 
-def write_report(result: "BuildResult", plan: BuildPlan, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
-    """Write the report of a build; `built_by`: the workers of a cluster that built each table.
+def write_report(result: BuildResult, plan: BuildPlan, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
+    """Write the report of a build. `built_by` has the workers of a cluster that built each table.
 
     Raises `DiskFullError`, `OutputError`.
     """
@@ -43,13 +59,13 @@ def write_report(result: "BuildResult", plan: BuildPlan, *, built_by: Sequence[d
 
 
 def _readable(content: dict[str, Any]) -> str:
-    """JSON with a line for each key, and one for each table."""
+    """Return JSON with a line for each key, and one for each table."""
     tables = ",\n".join(f"    {json.dumps(table)}" for table in content["tables"])
     rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items() if key != "tables"]
     return "{\n" + ",\n".join([*rows, f'  "tables": [\n{tables}\n  ]']) + "\n}\n"
 
 
-def _content(result: "BuildResult", plan: BuildPlan) -> dict[str, Any]:
+def _content(result: BuildResult, plan: BuildPlan) -> dict[str, Any]:
     return {
         "file": result.path.name,
         "partition": plan.partition.name,

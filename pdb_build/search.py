@@ -1,10 +1,10 @@
-"""The search: distances of one pattern, level by level, on all cores."""
+"""Search of one pattern: its distances, level by level, on all cores."""
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed, wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from pdb_core.errors import LimitReachedError
 from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
 
-# Called from the main thread with (depth, states reached so far, states in all).
+# Called in the thread of the caller with (depth, states reached so far, all states).
 Progress = Callable[[int, int, int], None]
 
 
 @dataclass(frozen=True)
 class PatternTable:
-    """The distances of one pattern.
+    """Distances of one pattern.
 
     table             uint8[n_bytes] in the encoding of `spec`; empty once it is written
     histogram         entries at each distance
@@ -51,51 +51,42 @@ class PatternTable:
         return self.n_entries - sum(self.histogram)
 
     def without_entries(self) -> "PatternTable":
-        """All but the table itself, which takes the memory."""
+        """Return a copy without the table, which takes the memory."""
         return replace(self, table=np.empty(0, dtype=np.uint8))
 
 
 @dataclass(frozen=True)
 class SearchPosition:
-    """How far a search is: the level under way, and which of its slabs are done.
+    """Position of a search between two levels.
 
-    n_reached, n_written                 states and entries in those slabs
-    entries_per_depth, states_per_depth  of the levels before
-    seconds                              what all this took
+    entries_per_depth, states_per_depth  of the levels that are done
+    seconds                              time of these levels, in all runs
     """
 
-    level: int = 1
-    done_slabs: tuple[int, ...] = ()
-    n_reached: int = 0
-    n_written: int = 0
     entries_per_depth: tuple[int, ...] = (1,)
     states_per_depth: tuple[int, ...] = (1,)
     seconds: float = 0.0
 
-    def after_level(self) -> "SearchPosition":
-        """At the start of the next level, this one being done."""
-        return SearchPosition(
-            self.level + 1,
-            entries_per_depth=(*self.entries_per_depth, self.n_written),
-            states_per_depth=(*self.states_per_depth, self.n_reached),
-            seconds=self.seconds,
-        )
+    @property
+    def level(self) -> int:
+        """The level that comes next."""
+        return len(self.states_per_depth)
 
 
 class SearchKeeper(Protocol):
-    """Who keeps what a search has found out, so that it can go on from there another time."""
+    """Store of the arrays of a search, from which it can continue in another run."""
 
     def restore(self, arrays: Arrays) -> SearchPosition:
-        """Fill the arrays with what was kept, and say how far that is; the start, where nothing was."""
+        """Fill the arrays with what was kept and return the position; return the start if nothing was kept."""
 
-    def is_due(self) -> bool:
-        """Whether `keep` should be called. Asked after each slab."""
+    def keep_if_due(self, position: SearchPosition, arrays: Arrays) -> None:
+        """Keep the arrays if it is time. Called after each level."""
 
-    def keep(self, position: SearchPosition, arrays: Arrays) -> None:
-        """Keep what was found out by now."""
+    def finishes_level(self, level: int) -> bool:
+        """Return whether an interrupted search should finish its level, so that it can be kept."""
 
     def keep_at_interrupt(self, position: SearchPosition, arrays: Arrays) -> None:
-        """Keep it before the search ends by Ctrl-C, if that is worth the time."""
+        """Keep the arrays before an interrupt ends the search, if that is worth the time."""
 
 
 def search_pattern(
@@ -117,107 +108,70 @@ def search_pattern(
     start = time.perf_counter()
     frontier = search_frontier(whole_pattern(spec), spec.encoding, spill)
     begin = SearchPosition() if keeper is None else keeper.restore(frontier.arrays())
-    levels = _Levels(frontier, begin, start, keeper)
+    levels = _Levels(frontier, begin, start - begin.seconds, keeper)
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            while levels.advance(pool):
+            while (position := levels.advance(pool)) is not None:
+                if keeper is not None:
+                    keeper.keep_if_due(position, frontier.arrays())
                 if progress is not None:
-                    progress(levels.position.level - 1, sum(levels.position.states_per_depth), spec.n_states)
-                if levels.position.level == UNREACHED:
+                    progress(position.level - 1, sum(position.states_per_depth), spec.n_states)
+                if position.level == UNREACHED:
                     raise LimitReachedError(
                         f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                     )
-            entries_per_depth = list(levels.position.entries_per_depth)
-            states_per_depth = levels.position.states_per_depth
-            is_complete = sum(entries_per_depth) == spec.n_entries
-            table = frontier.finish(is_complete, pool)
+            entries_per_depth, states_per_depth = levels.last.entries_per_depth, levels.last.states_per_depth
+            table = frontier.finish(sum(entries_per_depth) == spec.n_entries, pool)
         except BaseException as error:
             pool.shutdown(wait=False, cancel_futures=True)
-            if isinstance(error, KeyboardInterrupt):
-                levels.keep_at_interrupt()
+            if isinstance(error, KeyboardInterrupt) and keeper is not None and levels.position is not None:
+                keeper.keep_at_interrupt(levels.position, frontier.arrays())
             raise
-    if progress is not None:  # where only one tile or none is outside the pattern, the rest cannot be reached
+    if progress is not None:  # patterns that leave out at most one tile have states that cannot be reached
         progress(len(states_per_depth) - 1, spec.n_states, spec.n_states)
-    while entries_per_depth[-1] == 0:  # the last blank-aware levels may reach no arrangement for the first time
-        entries_per_depth.pop()
-    return PatternTable(
-        spec,
-        table,
-        tuple(entries_per_depth),
-        states_per_depth,
-        begin.seconds + time.perf_counter() - start,
-    )
+    while entries_per_depth[-1] == 0:  # the last zero-aware levels may reach no new arrangement
+        entries_per_depth = entries_per_depth[:-1]
+    return PatternTable(spec, table, entries_per_depth, states_per_depth, begin.seconds + time.perf_counter() - start)
 
 
 class _Levels:
-    """The levels of a search, one after another.
+    """Levels of a search, one after another.
 
-    The slabs of a level write rows that none of them reads: each may be done at any time before the next level. So a
-    search can stop, and be kept, between any two of them.
+    position  what the arrays hold; None while a level is under way, and after the last one, when they become the table
+    last      the position before that
     """
 
-    def __init__(self, frontier: Frontier, begin: SearchPosition, start: float, keeper: SearchKeeper | None) -> None:
-        self.position = begin
-        self._frontier = frontier
-        self._keeper = keeper
-        self._start = start - begin.seconds
-        # Whether the arrays are what `position` says: not while slabs are under way, nor after an error in their midst.
-        self._is_settled = True
+    def __init__(self, frontier: Frontier, begin: SearchPosition, start_s: float, keeper: SearchKeeper | None) -> None:
+        self._frontier, self._start_s, self._keeper = frontier, start_s, keeper
+        self.last = begin
+        self.position: SearchPosition | None = begin
 
-    def advance(self, pool: ThreadPoolExecutor) -> bool:
-        """Do the rest of a level; False where nothing is left to be reached."""
-        n_slabs = len(self._frontier.slabs(self.position.level))
-        while len(self.position.done_slabs) < n_slabs:
-            self._is_settled = False
-            position, interrupt = self._advance_slabs(pool)
-            self.position = position
-            self._is_settled = True
-            if interrupt is not None:
-                raise interrupt
-            if len(position.done_slabs) < n_slabs:
-                self._keep_if_due()
-        if self.position.n_reached == 0:
-            self._is_settled = False  # the arrays become the table
-            return False
-        self.position = self.position.after_level()
-        self._keep_if_due()
-        return True
-
-    def keep_at_interrupt(self) -> None:
-        """Have it kept for another time, where that is possible."""
-        if self._keeper is not None and self._is_settled:
-            self._keeper.keep_at_interrupt(self._timed(), self._frontier.arrays())
-
-    def _advance_slabs(self, pool: ThreadPoolExecutor) -> tuple[SearchPosition, KeyboardInterrupt | None]:
-        """Do slabs of the level until none is left, or it is time to keep what there is, or Ctrl-C."""
-        position, interrupt = self.position, None
-        done_before = set(position.done_slabs)
-        tasks = {
-            number: pool.submit(self._frontier.advance, slab, position.level)
-            for number, slab in enumerate(self._frontier.slabs(position.level))
-            if number not in done_before
-        }
+    def advance(self, pool: ThreadPoolExecutor) -> SearchPosition | None:
+        """Search the next level. Return the position after it, None if it reached no state."""
+        level, self.position = self.last.level, None
+        tasks = [pool.submit(self._frontier.advance, slab, level) for slab in self._frontier.slabs(level)]
+        interrupt = None
         try:
-            for task in as_completed(tasks.values()):
+            for task in as_completed(tasks):
                 task.result()
-                if self._keeper is not None and self._keeper.is_due():
-                    break
         except KeyboardInterrupt as error:
+            if self._keeper is None or not self._keeper.finishes_level(level):
+                raise
             interrupt = error
-        for task in tasks.values():
-            task.cancel()
-        wait(tasks.values())
-        done = {number: task.result() for number, task in tasks.items() if not task.cancelled()}
-        return replace(
-            position,
-            done_slabs=(*position.done_slabs, *sorted(done)),
-            n_reached=position.n_reached + sum(int(counts[0]) for counts in done.values()),
-            n_written=position.n_written + sum(int(counts[1]) for counts in done.values()),
-        ), interrupt
+            wait(tasks)
+        n_reached, n_written = _totals(tasks)
+        if n_reached:
+            self.position = self.last = SearchPosition(
+                (*self.last.entries_per_depth, n_written),
+                (*self.last.states_per_depth, n_reached),
+                time.perf_counter() - self._start_s,
+            )
+        if interrupt is not None:
+            raise interrupt
+        return self.position
 
-    def _keep_if_due(self) -> None:
-        if self._keeper is not None and self._keeper.is_due():
-            self._keeper.keep(self._timed(), self._frontier.arrays())
 
-    def _timed(self) -> SearchPosition:
-        return replace(self.position, seconds=time.perf_counter() - self._start)
+def _totals(tasks: list[Future[Any]]) -> tuple[int, int]:
+    """Return the states reached and the entries written by all slabs of a level."""
+    counts = sum((task.result() for task in tasks), np.zeros(2, dtype=np.int64))
+    return int(counts[0]), int(counts[1])

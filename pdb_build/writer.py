@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Event
 
-from pdb_build.durable import digest_of, sync, write_and_sync, writing_errors
 from pdb_build.hdf5_structures import table_offsets, write_header
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
+from pdb_core.durable_files import digest_of, sync, write_and_sync, writing_errors
 from pdb_core.encoding import Encoding
 from pdb_core.errors import OutputError
 from pdb_core.pattern import Partition

@@ -14,7 +14,7 @@ import typer
 
 from pdb_cli.options import EncodingOption, FormatOption, LoadOption, check_load, parse_encoding
 from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
-from pdb_cli.written_files import written_safely
+from pdb_core.durable_files import written_safely
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board

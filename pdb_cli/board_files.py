@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from pdb_cli.output import Format, Record, message, plural, write_records
 from pdb_cli.tile_names import TileNames
-from pdb_cli.written_files import written_safely
+from pdb_core.durable_files import written_safely
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from pdb_cli.output import message
-from pdb_cli.written_files import written_safely
+from pdb_core.durable_files import written_safely
 from pdb_core.errors import InputError, OutputError
 
 PlotOption = Annotated[

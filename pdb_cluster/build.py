@@ -20,11 +20,11 @@ from typing import Any
 
 from distributed import Client, Future
 
-from pdb_build.build import BuildProgress, BuildResult
-from pdb_build.checkpoint_files import refuse_checkpoints
+from pdb_build.build import BuildProgress
+from pdb_build.checkpoint import refuse_checkpoints
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
-from pdb_build.report import report_path, write_report
+from pdb_build.report import BuildResult, report_path, write_report
 from pdb_build.search import PatternTable
 from pdb_build.writer import TableFileWriter
 from pdb_cluster.build_plan import HALO_BYTES, PatternTask, check_disk, divide, plan_tasks

@@ -14,10 +14,10 @@ from typing import Any
 
 from distributed import Client
 
-from pdb_build.durable import write_all, write_and_sync, writing_errors
 from pdb_build.frontier import Table
 from pdb_build.partial_folder import PartialFolder
 from pdb_cluster.failures import LostError, failure
+from pdb_core.durable_files import write_all, write_and_sync, writing_errors
 from pdb_core.errors import OutputError
 
 # Fetched, or read to be checked, at a time.

@@ -13,6 +13,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from pdb_core.durable_files import lock_file
+
 # Folders of other versions that were not used for so long are removed.
 KEPT_DAYS = 28
 _LOCK = "in-use.lock"
@@ -70,23 +72,13 @@ def _make_private(folder: Path) -> bool:
 
 def _lock(folder: Path) -> bool:
     """Lock the folder for this process, and note that it is used. Return False if it was removed meanwhile."""
-    try:
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except FileNotFoundError:
+    # Without locks on this disk, the folder is never removed, because that takes a lock too.
+    descriptor = lock_file(folder / _LOCK, shared=True)
+    if descriptor is None:
         return False
-    # A disk without locks: the folder is then never removed, because that takes a lock, too.
-    with suppress(OSError):
-        fcntl.flock(descriptor, fcntl.LOCK_SH)
     os.utime(descriptor)
-    try:
-        is_there = os.path.samestat(os.fstat(descriptor), (folder / _LOCK).stat())
-    except FileNotFoundError:
-        is_there = False
-    if is_there:
-        _held.append(descriptor)
-    else:
-        os.close(descriptor)
-    return is_there
+    _held.append(descriptor)
+    return True
 
 
 def _remove_old(parent: Path) -> None:

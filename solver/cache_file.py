@@ -2,10 +2,11 @@
 
 import contextlib
 import hashlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from pdb_core.durable_files import written_safely
+from pdb_core.errors import PdbError
 from pdb_core.jit import cache_home
 
 _DIGEST_BYTES = 32
@@ -29,14 +30,10 @@ def load_cached(path: Path) -> bytes | None:
 
 def save_cached(path: Path, content: bytes) -> None:
     """Keep `content` for the next run, if the cache can be written."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
+    with contextlib.suppress(OSError, PdbError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(_digest(path, content) + content)
-        temporary.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        with written_safely(path, is_text=False) as file:
+            file.write(_digest(path, content) + content)
 
 
 def _digest(path: Path, content: bytes) -> bytes:

@@ -1,12 +1,11 @@
-"""Builds killed at random moments (SIGKILL), and gone on with.
+"""Builds that are killed at random moments (SIGKILL) and continued.
 
     python -m tests.faults.kill_build [--kills 200] [--seed 1]
 
-A build of the 8-puzzle that keeps a checkpoint at every slab runs in a forked process, which is killed: half of the
-times at any moment, half of the times while the table file is closed, checked and renamed, with some time between these
-so that a kill may fall there. Some are killed again when
-they have gone on. Then one build runs to its end. A kill is survived if what lay under the final name was, whenever
-there was anything, the right file, and if that build made it, going on from a checkpoint if one had been written.
+A build of the 8-puzzle with a checkpoint at every level runs in a forked process, which is killed: half of the times
+at any moment, half of the times while the table file is closed, checked and renamed, with pauses between these steps.
+Some builds are killed again after they have continued. Then one build runs to its end. A kill is survived if a file
+under the final name was always the right one, and if the last build made it, from a checkpoint if there was one.
 
 Nothing is synced here: a process that is killed, unlike a machine that loses power, loses nothing it has written.
 """
@@ -23,20 +22,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pdb_build import BuildPlan, build_database, frontier, keeper
+from pdb_build import BuildPlan, build_database, checkpoint, frontier
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.writer import TableFileWriter
 from tests.faults.counting import Tally, small_plan
 
 _PARTITION, _SIZE = "1,2,5/3,4,6/7,8", "3x3"
-_SLAB_STATES = 200  # so that levels are stopped in their midst too
+_SLAB_STATES = 200  # so that levels have several slabs
 _MAX_KILLS_IN_A_ROW = 3
 _BETWEEN_S = 0.004
 ANY_MOMENT, CLOSING = "builder killed at a random moment", "builder killed while it closes the file"
 
 
 class Target:
-    """A build to be killed, what its file must be, and how long it takes."""
+    """Build that is killed, the right file, and the time that the build takes."""
 
     def __init__(self, folder: Path, encoding: str) -> None:
         folder.mkdir()
@@ -49,19 +48,19 @@ class Target:
         self.clear()
 
     def clear(self) -> None:
-        """As if nothing had been built."""
+        """Remove all files."""
         shutil.rmtree(self.folder)
         self.folder.mkdir()
 
     def is_right(self) -> bool:
-        """Whether the file is the right one."""
+        """Return whether the file is the right one."""
         return self.plan.out.read_bytes() == self.expected
 
     def _times(self) -> tuple[float, float]:
-        """Of a build in a process of its own, from the fork; and from where it closes the file."""
+        """Return the seconds of a build in its own process, and those after it begins to close the file."""
         begin = time.perf_counter()
-        with self.process() as (pid, told):
-            while os.read(told, 1) not in (b"c", b""):
+        with self.process() as (pid, events):
+            while os.read(events, 1) not in (b"c", b""):
                 pass
             closed = time.perf_counter()
             os.waitpid(pid, 0)
@@ -69,7 +68,7 @@ class Target:
 
     @contextmanager
     def process(self) -> Iterator[tuple[int, int]]:
-        """A process that builds: its number, and a pipe with what it has to tell, see `_build`."""
+        """Fork a process that builds. Yield its number, and a pipe with its events, see `_build`."""
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -82,17 +81,16 @@ class Target:
 
 
 def _build(plan: BuildPlan, pipe: int) -> None:
-    """What the process does; it does not return. It tells `k` of each checkpoint, `c` when it begins to close."""
-    close, write_checkpoint = TableFileWriter.close, keeper.write_checkpoint
+    """Build and exit. Write `k` to the pipe after each checkpoint, and `c` when the file is about to be closed."""
+    close, write_manifest = TableFileWriter.close, checkpoint._write_manifest
 
-    def tell_and_close(self: TableFileWriter) -> object:
+    def report_and_close(self: TableFileWriter) -> object:
         os.write(pipe, b"c")
         return close(self)
 
-    def write_and_tell(*args: object, **options: object) -> object:
-        written = write_checkpoint(*args, **options)  # type: ignore[arg-type]
+    def write_and_report(folder: PartialFolder, kept: checkpoint.Checkpoint) -> None:
+        write_manifest(folder, kept)
         os.write(pipe, b"k")
-        return written
 
     read_back, clear = TableFileWriter._read_back, PartialFolder.clear
 
@@ -108,8 +106,8 @@ def _build(plan: BuildPlan, pipe: int) -> None:
     try:
         TableFileWriter._read_back = wait_and_read_back  # type: ignore[method-assign]
         PartialFolder.clear = wait_and_clear  # type: ignore[method-assign]
-        TableFileWriter.close = tell_and_close  # type: ignore[assignment, method-assign]
-        keeper.write_checkpoint = write_and_tell  # type: ignore[assignment]
+        TableFileWriter.close = report_and_close  # type: ignore[assignment, method-assign]
+        checkpoint._write_manifest = write_and_report
         build_database(plan, checkpoint_every_s=0)
         code = 0
     finally:
@@ -118,7 +116,7 @@ def _build(plan: BuildPlan, pipe: int) -> None:
 
 @dataclass(frozen=True)
 class Kill:
-    """What a kill left: whether it came in time, and after a checkpoint; what is wrong, None if nothing is."""
+    """Effect of a kill: whether the build still ran, whether it had a checkpoint, and what is wrong, if anything."""
 
     in_time: bool
     has_checkpoint: bool
@@ -127,34 +125,34 @@ class Kill:
 
 def kill_one(target: Target, fault: str, chance: random.Random) -> Kill:
     """Start a build and kill it."""
-    with target.process() as (pid, told):
-        heard = b""
+    with target.process() as (pid, events):
+        seen = b""
         if fault == CLOSING:
-            while (byte := os.read(told, 1)) not in (b"c", b""):
-                heard += byte
+            while (byte := os.read(events, 1)) not in (b"c", b""):
+                seen += byte
             time.sleep(chance.uniform(0, target.closing_s))
         else:
             time.sleep(chance.uniform(0, target.seconds))
         os.kill(pid, signal.SIGKILL)
         _pid, status = os.waitpid(pid, 0)
-        heard += os.read(told, 10_000)
+        seen += os.read(events, 10_000)
     loss = None
     if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
         loss = "the build failed by itself"
     elif target.plan.out.exists() and not target.is_right():
         loss = "a wrong file under the final name"
-    return Kill(os.WIFSIGNALED(status), b"k" in heard, loss)
+    return Kill(os.WIFSIGNALED(status), b"k" in seen, loss)
 
 
 def _finish(target: Target, kills: list[Kill]) -> str | None:
-    """Let a build run to its end; what is wrong with it."""
+    """Let a build run to its end. Return what is wrong with it, if anything."""
     was_done = target.plan.out.exists()
     try:
         result = build_database(target.plan)
     except Exception as error:
-        return f"the build that went on ended with {type(error).__name__}: {error}"
+        return f"the build that continued ended with {type(error).__name__}: {error}"
     if not target.is_right():
-        return "the build that went on made another file"
+        return "the build that continued made another file"
     if (target.folder / "a.h5.partial").exists():
         return "the folder was left behind"
     if result.n_runs == 1 and not was_done and any(kill.has_checkpoint for kill in kills):
@@ -163,7 +161,7 @@ def _finish(target: Target, kills: list[Kill]) -> str | None:
 
 
 def kill_builds(n_kills: int, seed: int, folder: Path) -> Tally:
-    """Kill so many builds, of both encodings in turns."""
+    """Kill `n_kills` builds, of both encodings in turns."""
     chance, tally = random.Random(seed), Tally()
     targets = [Target(folder / encoding, encoding) for encoding in ("bits", "bytes")]
     while tally.tried.total() < n_kills:
@@ -183,7 +181,7 @@ def kill_builds(n_kills: int, seed: int, folder: Path) -> Tally:
 
 
 def main() -> None:
-    """Kill builds and print what became of them."""
+    """Kill builds and print the results."""
     parser = argparse.ArgumentParser(description="Kill builds at random moments.")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

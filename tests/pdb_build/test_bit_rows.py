@@ -12,7 +12,6 @@ import pytest
 
 from pdb_build import BuildPlan, BuildProgress, bit_rows, build_database, plan_build
 from pdb_build.bit_rows import BitRows, Spill
-from pdb_build.durable import read_all
 from pdb_build.search_kernels import sort_bits, transpose_bits
 from pdb_build.words import word_layout
 from pdb_core.encoding import Encoding
@@ -171,13 +170,6 @@ def test_full_or_broken_disk_ends_the_build(tmp_path: Path, monkeypatch: pytest.
             with pytest.raises(OutputError, match="Input/output error"):
                 build_database(plan_for(tmp_path / "a.h5"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "short"
-    path.write_bytes(bytes(10))
-    with path.open("rb") as file, pytest.raises(OSError, match="Input/output error"):
-        read_all(file.fileno(), memoryview(bytearray(8)), 4)
 
 
 def test_bytes_have_no_bits_to_spill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

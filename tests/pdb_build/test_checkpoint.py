@@ -1,4 +1,4 @@
-"""Checkpoints: a build that was stopped goes on, and makes the same file; one that cannot says why."""
+"""Checkpoints: a build that was stopped continues and makes the same file, or reports why it cannot."""
 
 import errno
 import json
@@ -6,19 +6,22 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, checkpoint_files, keeper, plan_build
-from pdb_build.checkpoint_files import refuse_checkpoints
+from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, plan_build, search, search_pattern
+from pdb_build.checkpoint import BuildCheckpoints, Checkpoint, refuse_checkpoints
 from pdb_build.frontier import search_frontier, whole_pattern
 from pdb_build.partial_folder import PartialFolder
+from pdb_build.search import SearchPosition
 from pdb_core.cost import Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
-from pdb_core.pattern import parse_partition
+from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
+from pdb_core.table_spec import TableSpec
 
 pytestmark = pytest.mark.tiny
 SMALL = "1,2,5/3,4,6/7,8"
@@ -70,10 +73,6 @@ def manifests(folder: Path) -> list[Path]:
     return sorted(folder.glob("checkpoint-*.json"), key=lambda path: -int(path.stem.split("-")[1]))
 
 
-def newest_of(folders: list[Path]) -> list[Path]:
-    return [manifests(folder)[0] for folder in folders]
-
-
 CASES: list[tuple[str, str, Encoding, Cost]] = [
     (SMALL, "3x3", "bits", "additive"),
     (SMALL, "3x3", "bytes", "additive"),
@@ -83,7 +82,6 @@ CASES: list[tuple[str, str, Encoding, Cost]] = [
 ]
 
 
-@pytest.mark.parametrize("slab_states", [5_000_000, 20], ids=["whole levels", "within levels"])
 @pytest.mark.parametrize(("partition", "size", "encoding", "cost"), CASES)
 def test_every_checkpoint_leads_to_the_same_file(
     tmp_path: Path,
@@ -92,29 +90,22 @@ def test_every_checkpoint_leads_to_the_same_file(
     size: str,
     encoding: Encoding,
     cost: Cost,
-    slab_states: int,
 ) -> None:
-    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", slab_states)
+    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 200)
     expected = build_database(plan_for(tmp_path / "whole.h5", partition, size, encoding, cost))
     kept: list[Path] = []
-    write = checkpoint_files.write_checkpoint
+    write = checkpoint._write_manifest
 
-    def write_and_copy(folder: PartialFolder, *args: object, **options: object) -> object:
-        written = write(folder, *args, **options)  # type: ignore[arg-type]
+    def write_and_copy(folder: PartialFolder, written: Checkpoint) -> None:
+        write(folder, written)
         kept.append(shutil.copytree(folder.path, tmp_path / f"{len(kept)}.h5.partial"))
-        return written
 
-    monkeypatch.setattr(keeper, "write_checkpoint", write_and_copy)
+    monkeypatch.setattr(checkpoint, "_write_manifest", write_and_copy)
     build_database(plan_for(tmp_path / "kept.h5", partition, size, encoding, cost), checkpoint_every_s=0)
-    monkeypatch.setattr(keeper, "write_checkpoint", write)
-    positions = [json.loads(path.read_text(encoding="utf-8").splitlines()[0])["search"] for path in newest_of(kept)]
-    levels = {(at["index"], at["position"]["level"]) for at in positions if at is not None}
-    assert len(levels) >= sum(len(search.states_per_depth) - 1 for search in expected.searches if search.seconds)
-    # With small slabs most are within levels, unless the threads happen to be done with all of a level at once.
-    assert slab_states == 20 or not any(at["position"]["done_slabs"] for at in positions if at is not None)
+    monkeypatch.setattr(checkpoint, "_write_manifest", write)
+    assert len(kept) > sum(len(search.states_per_depth) - 1 for search in expected.searches if search.seconds)
     assert (tmp_path / "kept.h5").read_bytes() == expected.path.read_bytes()
-    every = 1 if slab_states != 20 else max(1, len(kept) // 10)
-    for folder in kept[::every]:
+    for folder in kept:
         said: list[str] = []
         result = build_database(plan_for(folder.with_suffix(""), partition, size, encoding, cost), say=said.append)
         assert said[0].startswith(f"{result.path} continues from")
@@ -149,42 +140,56 @@ def test_interrupt_says_how_to_go_on(tmp_path: Path) -> None:
         build_database(plan_for(tmp_path / "a.h5"), progress=interrupt_at(4), say=said.append, checkpoint_every_s=0)
     assert said == [
         "interrupted: writing a last checkpoint, 2 kB; Ctrl-C again ends without it",
-        f"{tmp_path / 'a.h5'} is kept up to level 5 of pattern 1 of 3, in a.h5.partial; the same command goes on from "
-        "there, or starts over with --fresh",
+        f"{tmp_path / 'a.h5'} is kept up to level 5 of pattern 1 of 3, in a.h5.partial; the same command continues "
+        "it, or starts over with --fresh",
     ]
 
 
-def test_interrupt_in_the_midst_of_a_level_keeps_its_slabs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 20)
-    expected = build_database(plan_for(tmp_path / "whole.h5")).path.read_bytes()
-    real = PatternKeeperCalls(stop_after=7)
-    monkeypatch.setattr(keeper.PatternKeeper, "is_due", real.is_due)
-    plan = plan_for(tmp_path / "a.h5")
-    with pytest.raises(KeyboardInterrupt):
-        build_database(plan, checkpoint_every_s=0)
-    monkeypatch.undo()
-    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 20)
-    record = json.loads(manifests(tmp_path / "a.h5.partial")[0].read_text(encoding="utf-8").splitlines()[0])
-    assert record["search"]["position"]["done_slabs"]
-    build_database(plan)
-    assert plan.out.read_bytes() == expected
+class Keeper:
+    """Keeper of a search that is interrupted while a level is under way."""
+
+    def __init__(self, finishes: bool) -> None:
+        self.finishes = finishes
+        self.kept: list[SearchPosition] = []
+
+    def restore(self, _arrays: object) -> SearchPosition:
+        return SearchPosition()
+
+    def keep_if_due(self, position: SearchPosition, _arrays: object) -> None:
+        pass
+
+    def finishes_level(self, level: int) -> bool:
+        assert level == 5
+        return self.finishes
+
+    def keep_at_interrupt(self, position: SearchPosition, _arrays: object) -> None:
+        self.kept.append(position)
 
 
-class PatternKeeperCalls:
-    """Ctrl-C while slabs are under way, at the n-th."""
+@pytest.mark.parametrize("finishes", [False, True])
+def test_interrupt_within_a_level_keeps_it_only_if_it_is_finished(
+    monkeypatch: pytest.MonkeyPatch, finishes: bool
+) -> None:
+    real, n_calls = search.as_completed, [0]
 
-    def __init__(self, stop_after: int) -> None:
-        self._left = stop_after
-
-    def is_due(self) -> bool:
-        self._left -= 1
-        if self._left == 0:
+    def interrupted(tasks: list[Any]) -> Any:
+        n_calls[0] += 1
+        if n_calls[0] == 5:
             raise KeyboardInterrupt
-        return False
+        return real(tasks)
+
+    size = parse_size("3x3")
+    spec = TableSpec(size, blank_last(size), Pattern((1, 2, 5)), "bits")
+    whole = search_pattern(spec, n_threads=2)
+    monkeypatch.setattr(search, "as_completed", interrupted)
+    keeper = Keeper(finishes)
+    with pytest.raises(KeyboardInterrupt):
+        search_pattern(spec, n_threads=2, keeper=keeper)
+    assert [position.states_per_depth for position in keeper.kept] == ([whole.states_per_depth[:6]] if finishes else [])
 
 
 def test_short_build_writes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "write_checkpoint", lambda *_args, **_options: pytest.fail("a checkpoint"))
+    monkeypatch.setattr(checkpoint, "_write_manifest", lambda *_args: pytest.fail("a checkpoint"))
     plan = plan_for(tmp_path / "a.h5")
     with pytest.raises(KeyboardInterrupt):
         build_database(plan, progress=interrupt_at(5))
@@ -323,7 +328,7 @@ def test_checkpoint_of_another_builder_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(checkpoint, "_builder_digest", lambda: "0123456789abcdef")
     with pytest.raises(CheckpointMismatchError, match=r"version of tile-pdb is .*, not .* 0123456789ab\. Give"):
         build_database(plan_for(tmp_path / "a.h5"))
-    monkeypatch.setattr(checkpoint, "_FORMAT", "tile-pdb checkpoint 2")
+    monkeypatch.setattr(checkpoint, "_FORMAT", "tile-pdb checkpoint 3")
     with pytest.raises(CheckpointMismatchError):
         build_database(plan_for(tmp_path / "a.h5"))
 
@@ -336,7 +341,7 @@ def test_checkpoint_that_cannot_be_read_now_is_not_thrown_away(tmp_path: Path, m
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr("pdb_build.durable.os.pread", fail)
+        patch.setattr(os, "pread", fail)
         with pytest.raises(OutputError, match="cannot be read: Input/output error; try again"):
             build_database(plan)
     assert len(manifests(folder)) == 2
@@ -355,7 +360,7 @@ def test_threads_may_be_others(tmp_path: Path) -> None:
 def test_build_on_a_cluster_refuses_the_checkpoint_of_a_local_one(tmp_path: Path) -> None:
     stopped(plan_for(tmp_path / "a.h5"))
     with PartialFolder(tmp_path / "a.h5") as folder:
-        with pytest.raises(CheckpointMismatchError, match="a cluster does not go on from it"):
+        with pytest.raises(CheckpointMismatchError, match="which a cluster cannot continue"):
             refuse_checkpoints(folder, fresh=False)
         refuse_checkpoints(folder, fresh=True)
     assert list(tmp_path.iterdir()) == []
@@ -383,33 +388,6 @@ def test_lock_of_a_dead_builder_is_free(tmp_path: Path) -> None:
     (folder / "table.h5").write_bytes(b"the beginning of one")
     build_database(plan_for(tmp_path / "a.h5"))
     assert not folder.exists()
-
-
-def test_lock_that_its_holder_has_just_removed_is_not_taken_for_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, calls = os.open, []
-
-    def remove_after_open(path: Path, *args: int) -> int:
-        descriptor = real(path, *args)
-        calls.append(path)
-        if len(calls) == 1:
-            path.unlink()
-        return descriptor
-
-    monkeypatch.setattr("pdb_build.partial_folder.os.open", remove_after_open)
-    with PartialFolder(tmp_path / "a.h5") as folder:
-        assert len(calls) == 2
-        assert (folder.path / "lock").exists()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_file_system_without_locks_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_args: int) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    monkeypatch.setattr("pdb_build.partial_folder.fcntl.flock", refuse)
-    build_database(plan_for(tmp_path / "a.h5"))
 
 
 def test_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
@@ -443,22 +421,22 @@ def test_checkpoint_that_cannot_be_written_is_said_once_and_done_without(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     expected = build_database(plan_for(tmp_path / "whole.h5")).path.read_bytes()
-    monkeypatch.setattr(checkpoint_files, "write_and_sync", fail)
+    monkeypatch.setattr(checkpoint, "write_and_sync", fail)
     plan = plan_for(tmp_path / "a.h5")
     said: list[str] = []
     build_database(plan, say=said.append, checkpoint_every_s=0)
-    assert said == [f"no checkpoint of {plan.out}: No space left on device; the build goes on without"]
+    assert said == [f"no checkpoint of {plan.out}: No space left on device; the build continues without"]
     assert plan.out.read_bytes() == expected
 
 
 def test_checkpoint_leaves_the_room_that_the_file_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_for(tmp_path / "a.h5")
-    monkeypatch.setattr(keeper, "available_disk", lambda _folder: plan.disk_bytes)
+    monkeypatch.setattr(checkpoint, "available_disk", lambda _folder: plan.disk_bytes)
     said: list[str] = []
     build_database(plan, say=said.append, checkpoint_every_s=0)
     # The empty file of so few tables is on the disk as a whole, or not at all, as the file system likes it.
     assert said == [] or "the file" in said[0]
-    monkeypatch.setattr(keeper, "available_disk", lambda _folder: 100)
+    monkeypatch.setattr(checkpoint, "available_disk", lambda _folder: 100)
     said.clear()
     build_database(plan, say=said.append, checkpoint_every_s=0)
     assert len(said) == 1
@@ -485,19 +463,19 @@ def test_full_disk_keeps_the_checkpoint(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(keeper.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
 
-    def write_slowly(*_args: object, **_options: object) -> None:
+    def write_slowly(*_args: object) -> None:
         now[0] += 5
 
-    monkeypatch.setattr(keeper, "write_checkpoint", write_slowly)
+    monkeypatch.setattr(checkpoint, "_write_manifest", write_slowly)
     with PartialFolder(tmp_path / "a.h5") as folder:
-        build = keeper.BuildKeeper(folder, plan_for(tmp_path / "a.h5"), 60, pytest.fail, fresh=False)
+        build = BuildCheckpoints(folder, plan_for(tmp_path / "a.h5"), 60, pytest.fail, fresh=False)
         now[0] = 59.0
         assert not build.is_due()
         now[0] = 60.0
         assert build.is_due()
-        build.keep({}, None)
+        build.keep({})
         now[0] = 164.0
         assert not build.is_due()
         now[0] = 165.0
@@ -545,10 +523,10 @@ def test_command_goes_on_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monkey
         patch.setattr("pdb_cli.build._BuildDisplay.show", lambda _self, progress: show(progress))
         code, said = run(*command, "--checkpoint-every", "0")
     assert code == 130
-    assert "pdb: a.h5 is kept up to level 10 of pattern 1 of 3, in a.h5.partial; the same command goes on" in said
+    assert "pdb: a.h5 is kept up to level 10 of pattern 1 of 3, in a.h5.partial; the same command continues it" in said
     code, said = run(*command, "--goal", "blank-first")
     assert code == 2
-    assert "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2 3 4 5 6 7 8. Give the same options" in said
+    assert "its goal is 1 2 3 4 5 6 7 8 0, not 0 1 2 3 4 5 6 7 8. Give the same options to continue it" in said
     code, said = run(*command)
     assert code == 0
     assert "pdb: a.h5 continues from level 10 of pattern 1 of 3" in said
@@ -587,23 +565,6 @@ def test_standard_table_that_another_process_builds_is_waited_for(
         monkeypatch.setattr(databases.time, "sleep", finish)
         assert databases.standard_table(size, blank_last(size)) == path
         assert folder.path.exists()
-
-
-def test_folder_that_goes_before_its_lock_is_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, calls = os.open, []
-
-    def folder_goes(path: Path, *args: int) -> int:
-        calls.append(path)
-        if len(calls) == 1:
-            path.parent.rmdir()
-        return real(path, *args)
-
-    monkeypatch.setattr("pdb_build.partial_folder.os.open", folder_goes)
-    with PartialFolder(tmp_path / "a.h5") as folder:
-        assert len(calls) == 2
-        assert (folder.path / "lock").exists()
 
 
 @pytest.mark.parametrize("note", [b"", b"{", b'{"pid": "x"}', b"[]"])

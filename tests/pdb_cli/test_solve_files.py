@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdb_cli.board_files import boards_of_files, saved, split_arguments
-from pdb_cli.written_files import written_safely
+from pdb_core.durable_files import written_safely
 from pdb_core.errors import BoardError, InputError, InstanceError, OutputError
 from pdb_core.puzzle import BoardSize, blank_last, check_board, format_board, random_boards
 from tests.command_line import pdb, refused

@@ -1,0 +1,151 @@
+"""Durable files: written under another name and renamed, synced, locked, checked by digests.
+
+Used by the builder, the cluster, the caches and the commands. With `resources` and `kernel_folder`, this is the part of
+`pdb_core` that touches the system.
+"""
+
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from pdb_core.errors import PdbError, writing_error
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+_READ_BYTES = 16 * 1024 * 1024
+# Written and synced at a time: a fraction of a second, after which a cancelled write ends.
+_WRITE_BYTES = 64 * 1024 * 1024
+# Errors of file systems without locks.
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+@contextmanager
+def writing_errors(path: Path, *, option: str = "--out") -> Iterator[None]:
+    """Turn errors of the system about `path` into `DiskFullError` and `OutputError`. `option` named the file."""
+    try:
+        yield
+    except PdbError:  # some of them are OSErrors
+        raise
+    except OSError as error:
+        raise writing_error(error, str(path), f"choose another place with {option}") from error
+
+
+@contextmanager
+def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -> Iterator[IO[Any]]:
+    """Open a file for writing, in UTF-8 or binary. It gets its name when it is complete and synced.
+
+    A device, a pipe or a link of that name is not replaced but written to. If writing fails, nothing is left behind.
+    Raises `DiskFullError` and `OutputError`; `option` named the file.
+    """
+    encoding, kind = ("utf-8", "") if is_text else (None, "b")
+    temporary = path.parent / f".{path.name}.{os.getpid()}.partial"
+    with writing_errors(path, option=option):
+        if not _is_new_or_plain(path):
+            with path.open(f"w{kind}", encoding=encoding) as file:
+                yield file
+            return
+        try:
+            with temporary.open(f"x{kind}", encoding=encoding) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def _is_new_or_plain(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def lock_file(path: Path, *, shared: bool = False) -> int | None:
+    """Open and lock a file, which is made if it is missing. The lock ends with the descriptor or with the process.
+
+    Return the descriptor, or None if the file or its folder was removed meanwhile: try again. A shared lock waits for
+    an exclusive one. On file systems without locks the file is opened without one.
+
+    Raises `BlockingIOError` if another process holds the lock, and `OSError`.
+    """
+    descriptor = None
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        if os.path.samestat(os.fstat(descriptor), path.stat()):
+            locked, descriptor = descriptor, None
+            return locked
+    except FileNotFoundError:
+        pass
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return None
+
+
+def write_and_sync(
+    descriptor: int, array: "npt.NDArray[Any]", offset: int = 0, *, cancelled: Callable[[], bool]
+) -> str | None:
+    """Write a contiguous array at `offset` and sync it. Return its SHA-256, or None if it was cancelled meanwhile."""
+    view = array.reshape(-1).view("u1").data
+    digest = hashlib.sha256()
+    for start in range(0, len(view), _WRITE_BYTES):
+        if cancelled():
+            return None
+        piece = view[start : start + _WRITE_BYTES]
+        write_all(descriptor, piece, offset + start)
+        os.fsync(descriptor)
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def write_all(descriptor: int, view: memoryview, offset: int) -> None:
+    """Write all bytes of `view` at `offset`. Raises `OSError`."""
+    done = 0
+    while done < len(view):
+        done += os.pwrite(descriptor, view[done:], offset + done)
+
+
+def read_all(descriptor: int, view: memoryview, offset: int) -> None:
+    """Fill `view` from `offset` on. Raises `OSError`, also if the file ends too early."""
+    done = 0
+    while done < len(view):
+        n_read = os.preadv(descriptor, [view[done:]], offset + done)
+        if n_read == 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        done += n_read
+
+
+def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
+    """Return the SHA-256 of `n_bytes` of a file from `offset` on, or of those that are there. Raises `OSError`."""
+    digest = hashlib.sha256()
+    done = 0
+    while done < n_bytes:
+        piece = os.pread(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
+        if not piece:
+            break
+        digest.update(piece)
+        done += len(piece)
+    return digest.hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Write a file, or the names in a folder, from the system's cache to the disk. Raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
