@@ -1,7 +1,8 @@
-"""Rows of bits of a search, one for each block, in memory or partly in a temporary file.
+"""Rows of bits, one for each block, in memory or partly in a temporary file. They become a table of bits.
 
-A search reads and writes the row of a block only at levels at which the block receives states. Slabs do so one after
-another, so rows in the order of slabs are read and written sequentially. See docs/decisions/0029.
+A search of bits has two rows per block: one of the frontier, and one with bit 1 of the distances found so far. This
+module holds the second kind. A level reads and writes the rows of the blocks that receive states, slab after slab, so
+rows in the order of slabs are read and written sequentially. See docs/decisions/0029.
 """
 
 import mmap
@@ -21,7 +22,7 @@ from pdb_core.durable_files import read_all, write_all, writing_errors
 Rows = npt.NDArray[np.uint64]
 Slab = npt.NDArray[np.int64]
 
-# Most bytes of rows that have one place, in memory or in the file. A checkpoint has a file for each such piece.
+# Rows are divided into pieces of at most this size, each in memory or in the file. A checkpoint has a file per piece.
 PIECE_BYTES = 256 * 1024 * 1024
 # The system reads the rows of a slab from the disk while the slabs before it are searched.
 _SLABS_AHEAD = 8
@@ -29,7 +30,7 @@ _SLABS_AHEAD = 8
 
 @dataclass(frozen=True)
 class Spill:
-    """Request to keep rows in a file in `folder`: at least `n_bytes`, or all, and less than `PIECE_BYTES` beyond."""
+    """Request to keep rows in a file in `folder`: at least `n_bytes` of them, or all, and less than a piece more."""
 
     folder: Path
     n_bytes: int

@@ -1,26 +1,25 @@
-"""Prove that a table is right, by code that shares nothing with the search that made it.
+"""Deep check: proof that every entry of a table is right.
 
-The additive minimum alone has no local proof, since two neighbours in it may differ by 3. Nor have bits: where labels
-are known modulo 4, walking down may go round in a circle. The blank-aware distances have one. So they are derived anew,
-proved, and their minimum, or bit 1 of each, is compared with the table. Common with the builder is the
-index function alone; `deep_check_space` derives regions, moves and permutations once more, in a simpler way.
-
-Where every move counts, the blank's moves are transitions like the others, and the same proof holds.
+The additive minimum has no local proof, because two neighbours in it may differ by 3. Bits have none either, because
+labels modulo 4 can lead in a circle. The zero-aware distances have one. So they are derived again, proved, and compared
+with the table: their minimum with bytes, bit 1 of each with bits. The check shares only the index function with the
+builder; `deep_check_space` derives regions, moves and permutations again. If every move counts, the blank's moves are
+transitions like the others, and the same proof holds.
 
 The proof. Let d be any labelling of the states with 0 .. 254 ("reached") or 255 ("unreached"), such that
 
-1. 0 stands at the goal's state and nowhere else;
+1. the goal's state is the only one with d = 0;
 2. every transition from a reached state leads to a reached one and changes d by exactly 1, and every transition from an
    unreached state leads to an unreached one;
 3. every reached state other than the goal has a neighbour whose d is exactly one lower.
 
-Then d is the distance from the goal. Forwards: a path from the goal, which is reached and has d = 0 (1), goes through
-reached states only, and d grows by at most 1 with each move (2). So every state the goal can reach is reached, with
-d <= distance. Backwards: from any reached state one can step to a neighbour one lower, again and again (3), and stands
-after exactly d moves where d = 0, that is on the goal (1). So the goal is d moves away and, moves being reversible,
-distance <= d. It follows that the reached states are those the goal can reach, no more and no fewer.
+Then d is the distance from the goal. Forwards: a path from the goal, which is reached and has d = 0 (1), visits only
+reached states, and d grows by at most 1 with each move (2). So every state that the goal can reach is reached, with
+d <= distance. Backwards: from any reached state one can move to a neighbour one lower, again and again (3), and after
+exactly d moves is at d = 0, which is the goal (1). So the goal is d moves away and, because moves can be undone,
+distance <= d. It follows that the reached states are exactly those that the goal can reach.
 
-How d was found plays no part in this. The kernels check 1 to 3 for every state and every transition.
+The proof does not depend on how d was found. The kernels check 1 to 3 for every state and every transition.
 """
 
 import time
@@ -34,8 +33,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import UNREACHED, compare_with_bits, compare_with_table, expand_level, prove_blocks
-from pdb_build.deep_check_space import Bytes, StateSpace, estimate_space, state_space
+from pdb_build.deep_check_space import Bytes, StateSpace, permutation_type, state_space
+from pdb_build.plan import estimate_blocks
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
+from pdb_core.layout import jump_positions
+from pdb_core.pattern import Pattern
+from pdb_core.puzzle import BLANK
 from pdb_core.ranking import PatternIndex
 from pdb_core.table_spec import TableSpec
 
@@ -50,14 +53,14 @@ _SLAB_STATES = 20_000_000
 
 @dataclass(frozen=True)
 class Proof:
-    """What was checked; every count is of things looked at one by one.
+    """Counts of a proof, of states and entries that were checked one by one.
 
-    n_states, n_blocks   blank-aware states, and blocks of k! of them
-    n_reached            states the goal can reach
+    n_states, n_blocks   zero-aware states, and blocks of k! of them
+    n_reached            states that the goal can reach
     n_transitions        transitions of states; a move counts twice, once from each end
-    max_distance         the largest blank-aware distance
-    n_entries            entries of the table, all equal to the minimum over the blank regions
-    n_unreached_entries  those of them that are UNREACHED
+    max_distance         largest zero-aware distance
+    n_entries            entries of the table
+    n_unreached_entries  entries that are UNREACHED
     """
 
     n_states: int
@@ -91,25 +94,24 @@ def prove_table(
     of the machine's memory. KeyboardInterrupt passes through within a fraction of a second.
     """
     start_s = time.perf_counter()
-    tiles = spec.pattern.tiles
     progress("listing the moves", 0.0)
     space = state_space(spec.size, spec.n_tiles, spec.cost)
     is_bits = spec.encoding == "bits"
     # Not `spec.n_bytes`: the check counts blocks by itself.
     n_bytes = space.n_blocks * -(-space.n_orders // 8) if is_bits else space.n_sets * space.n_orders
     entries = _flat_table(spec, table, n_bytes)
-    goal_state = space.state_of(spec.goal, tiles)
+    goal_state = space.state_of(spec.goal, spec.pattern.tiles)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as executor:
-        crew = _Crew(executor, n_threads, progress)
-        distances = _derive_distances(space, goal_state, crew)
+        pool = _WorkerPool(executor, n_threads, progress)
+        distances = _derive_distances(space, goal_state, pool)
         derived_s = time.perf_counter()
-        n_reached, max_distance = _prove_distances(space, goal_state, distances, crew)
+        n_reached, max_distance = _prove_distances(space, goal_state, distances, pool)
         proved_s = time.perf_counter()
         if is_bits:
-            _compare_bits(space, tiles, distances, entries, crew)
+            _compare_bits(space, spec.pattern, distances, entries, pool)
             n_entries, n_unreached = space.n_states, space.n_states - n_reached
         else:
-            _compare(space, tiles, distances, entries, crew)
+            _compare_bytes(space, spec.pattern, distances, entries, pool)
             n_entries = len(entries)
             n_unreached = int(np.count_nonzero(entries == UNREACHED)) if n_reached < space.n_states else 0
     end_s = time.perf_counter()
@@ -129,13 +131,17 @@ def prove_table(
 
 
 def required_bytes(spec: TableSpec) -> int:
-    """Estimate the memory that `prove_table` needs beside the table, in milliseconds for any board."""
-    space = estimate_space(spec.size, spec.n_tiles, spec.cost)
-    distances = space.n_blocks * _row_length(spec.n_orders)
-    # Listing the moves takes more than the list does, but is over when the distances come. Of the memory it frees, the
-    # allocator keeps the pieces below 32 MB.
-    proving = min(space.listing_bytes, 2**25) + space.listed_bytes + distances
-    return int(space.permutation_bytes + max(space.listing_bytes, proving))
+    """Estimate the memory that `prove_table` needs beside the table, in less than a second for any board."""
+    n_blocks, n_cells = estimate_blocks(spec)[0], spec.size.n_cells
+    listing = 4 * spec.n_sets * n_cells + 24 * n_blocks + 50 * spec.n_transitions
+    listed = spec.n_sets * (n_cells + 16) + 30 * n_blocks + 6 * spec.n_transitions
+    # The permutations of the jumps, the swaps that they are made of, and the scratch of a few threads.
+    n_permutations = len(jump_positions(spec.n_tiles, spec.size.width)) + spec.n_tiles + 8
+    permutations = n_permutations * spec.n_orders * permutation_type(spec.n_orders).itemsize
+    distances = n_blocks * _row_length(spec.n_orders)
+    # The list takes more while it is made, but that memory is free when the distances come. The allocator keeps the
+    # freed pieces below 32 MB.
+    return permutations + max(listing, min(listing, 2**25) + listed + distances)
 
 
 def _flat_table(spec: TableSpec, table: Bytes, n_bytes: int) -> Bytes:
@@ -152,53 +158,49 @@ def _flat_table(spec: TableSpec, table: Bytes, n_bytes: int) -> Bytes:
     return entries
 
 
-def _listed(numbers: Sequence[int]) -> str:
-    return ",".join(map(str, numbers))
-
-
 # The three steps: derive, prove, compare.
 
 
 @dataclass(frozen=True)
-class _Crew:
-    """Threads that work off slabs, while the calling thread waits, reports and can be interrupted."""
+class _WorkerPool:
+    """Threads that check slabs, while the calling thread waits, reports and can be interrupted."""
 
     executor: ThreadPoolExecutor
     n_threads: int
     progress: Progress
 
     def slabs(self, n_items: int, states_an_item: int) -> list[tuple[int, int]]:
-        """0 .. n_items in parts of about _SLAB_STATES, and at least a few for each thread."""
+        """Divide 0 .. n_items into slabs of about _SLAB_STATES, at least a few for each thread."""
         step = max(1, min(_SLAB_STATES // states_an_item, -(-n_items // (4 * self.n_threads))))
         return [(start, min(start + step, n_items)) for start in range(0, n_items, step)]
 
     def run(
         self, job: Callable[[int, int], Result], slabs: Sequence[tuple[int, int]], report: Callable[[int, Result], None]
     ) -> None:
-        """Do `job(start, stop)` for all slabs; `report(stop, result)` is called here, in the order of the slabs."""
+        """Call `job(start, stop)` for all slabs, and `report(stop, result)` in this thread, in their order."""
         futures: list[Future[Result]] = []
         try:
             futures.extend(self.executor.submit(job, *slab) for slab in slabs)
             for (_, stop), future in zip(slabs, futures, strict=True):
                 report(stop, future.result())
         finally:
-            # After an interrupt, or the first fault found, those not yet begun are not wanted any more.
+            # After an interrupt or the first fault, the rest is not wanted any more.
             for future in futures:
                 future.cancel()
 
 
 def _row_length(n_orders: int) -> int:
-    """Bytes of a block: k! rounded up to a multiple of 64."""
+    """Return the bytes of a block: k! rounded up to a multiple of 64."""
     return -(-n_orders // 64) * 64
 
 
-def _derive_distances(space: StateSpace, goal_state: tuple[int, int], crew: _Crew) -> Bytes:
-    """Blank-aware distances by breadth-first search: uint8[n_blocks, row length], 255 for unreached and padding."""
+def _derive_distances(space: StateSpace, goal_state: tuple[int, int], pool: _WorkerPool) -> Bytes:
+    """Return the zero-aware distances: uint8[n_blocks, row length], 255 if unreached or padding."""
     distances = np.empty((space.n_blocks, _row_length(space.n_orders)), dtype=np.uint8)
     words = distances.view(np.int64)
     n_open = np.full(space.n_blocks, space.n_orders, dtype=np.int64)
     active, next_active = np.zeros((2, space.n_blocks), dtype=np.uint8)
-    slabs = crew.slabs(space.n_blocks, space.n_orders)
+    slabs = pool.slabs(space.n_blocks, space.n_orders)
     n_reached = 0
 
     def clear(start: int, stop: int) -> int:
@@ -215,22 +217,24 @@ def _derive_distances(space: StateSpace, goal_state: tuple[int, int], crew: _Cre
     def report(_stop: int, n_states: int) -> None:
         nonlocal n_reached
         n_reached += n_states
-        crew.progress("deriving the distances", n_reached / space.n_states)
+        pool.progress("deriving the distances", n_reached / space.n_states)
 
-    crew.run(clear, slabs, report)
+    pool.run(clear, slabs, report)
     distances[goal_state] = 0
     active[goal_state[0]] = 1
-    # Were there states beyond the last level, the proof would refuse: a reached one would have an unreached neighbour.
+    # States beyond the last level would fail the proof: a reached one would have an unreached neighbour.
     for level in range(_MAX_LEVEL + 1):
-        crew.run(partial(expand, level), slabs, report)
+        pool.run(partial(expand, level), slabs, report)
         active, next_active = next_active, active
         if not active.any():
             break
     return distances
 
 
-def _prove_distances(space: StateSpace, goal_state: tuple[int, int], distances: Bytes, crew: _Crew) -> tuple[int, int]:
-    """Check the conditions of the proof; returns the number of reached states and the largest distance."""
+def _prove_distances(
+    space: StateSpace, goal_state: tuple[int, int], distances: Bytes, pool: _WorkerPool
+) -> tuple[int, int]:
+    """Check the conditions of the proof. Return the number of reached states and the largest distance."""
     n_zeros = n_reached = max_distance = 0
 
     def prove(start: int, stop: int) -> tuple[int, npt.NDArray[np.int64]]:
@@ -250,9 +254,9 @@ def _prove_distances(space: StateSpace, goal_state: tuple[int, int], distances: 
         n_zeros += int(counts[0])
         n_reached += int(counts[1])
         max_distance = max(max_distance, int(counts[2]))
-        crew.progress("proving the distances", stop / space.n_blocks)
+        pool.progress("proving the distances", stop / space.n_blocks)
 
-    crew.run(prove, crew.slabs(space.n_blocks, space.n_orders), report)
+    pool.run(prove, pool.slabs(space.n_blocks, space.n_orders), report)
     if n_zeros != 1 or distances[goal_state] != 0:
         raise _own_fault("the goal is not the only state at distance 0")
     return n_reached, max_distance
@@ -265,7 +269,7 @@ def _own_fault(what: str) -> WrongAnswerError:
     )
 
 
-def _compare(space: StateSpace, tiles: tuple[int, ...], distances: Bytes, entries: Bytes, crew: _Crew) -> None:
+def _compare_bytes(space: StateSpace, pattern: Pattern, distances: Bytes, entries: Bytes, pool: _WorkerPool) -> None:
     """Raise `TableFileDamagedError` at the first entry that is not the minimum over the blank regions."""
 
     def compare(start: int, stop: int) -> int:
@@ -274,13 +278,13 @@ def _compare(space: StateSpace, tiles: tuple[int, ...], distances: Bytes, entrie
 
     def report(stop: int, wrong_entry: int) -> None:
         if wrong_entry >= 0:
-            raise _wrong_entry(space, tiles, distances, entries, wrong_entry)
-        crew.progress("comparing the table", stop / space.n_sets)
+            raise _wrong_entry(space, pattern, distances, entries, wrong_entry)
+        pool.progress("comparing the table", stop / space.n_sets)
 
-    crew.run(compare, crew.slabs(space.n_sets, space.n_orders), report)
+    pool.run(compare, pool.slabs(space.n_sets, space.n_orders), report)
 
 
-def _compare_bits(space: StateSpace, tiles: tuple[int, ...], distances: Bytes, table: Bytes, crew: _Crew) -> None:
+def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
     """Raise `TableFileDamagedError` at the first bit that is not bit 1 of the distance, 0 for unreached states."""
     row_bytes = -(-space.n_orders // 8)
 
@@ -293,31 +297,62 @@ def _compare_bits(space: StateSpace, tiles: tuple[int, ...], distances: Bytes, t
             cell_set = int(np.searchsorted(space.first_block, block, side="right")) - 1
             placed = "is padding"
             if order < space.n_orders:
-                cells = PatternIndex(space.size, space.n_tiles).unrank([cell_set * space.n_orders + order])[0]
-                placed = "has the tiles on cells: " + ", ".join(
-                    f"{tile} on {cell}" for tile, cell in zip(tiles, cells, strict=True)
-                )
+                placed = f"has the tiles on cells: {_cells_of(space, pattern, cell_set * space.n_orders + order)}"
             raise TableFileDamagedError(
-                f"bit {order} of block {block} of the table of pattern {_listed(tiles)} ({placed}, blank region "
+                f"bit {order} of block {block} of the table of pattern {pattern} ({placed}, blank region "
                 f"{block - int(space.first_block[cell_set])}) is wrong; rebuild it with pdb build"
             )
-        crew.progress("comparing the table", stop / space.n_blocks)
+        pool.progress("comparing the table", stop / space.n_blocks)
 
-    crew.run(compare, crew.slabs(space.n_blocks, space.n_orders), report)
+    pool.run(compare, pool.slabs(space.n_blocks, space.n_orders), report)
 
 
 def _wrong_entry(
-    space: StateSpace, tiles: tuple[int, ...], distances: Bytes, entries: Bytes, entry: int
+    space: StateSpace, pattern: Pattern, distances: Bytes, entries: Bytes, entry: int
 ) -> TableFileDamagedError:
     cell_set, order = divmod(entry, space.n_orders)
     right = int(distances[space.first_block[cell_set] : space.first_block[cell_set + 1], order].min())
-    cells = PatternIndex(space.size, space.n_tiles).unrank([entry])[0]
-    placed = ", ".join(f"{tile} on {cell}" for tile, cell in zip(tiles, cells, strict=True))
     return TableFileDamagedError(
-        f"entry {entry} of the table of pattern {_listed(tiles)} (the tiles on cells: {placed}) is "
+        f"entry {entry} of the table of pattern {pattern} (the tiles on cells: {_cells_of(space, pattern, entry)}) is "
         f"{_value(int(entries[entry]))} where {_value(right)} is right; rebuild it with pdb build"
     )
 
 
+def _cells_of(space: StateSpace, pattern: Pattern, entry: int) -> str:
+    """Return the cell of each tile of a placement in words."""
+    cells = PatternIndex(space.size, space.n_tiles).unrank([entry])[0]
+    return ", ".join(f"{tile} on {cell}" for tile, cell in zip(pattern.tiles, cells, strict=True))
+
+
 def _value(value: int) -> str:
     return f"{value} (UNREACHED)" if value == UNREACHED else str(value)
+
+
+def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> None:
+    """Prove that the distances of `pattern` are those of `table` with cells mapped by `cell_map`.
+
+    A cell map that takes neighbours to neighbours takes moves to moves. If it also takes the pattern's goal to a state
+    that is as far from every state as the table's goal, it takes each state to one of the same distance. That is so if
+    it takes the tiles' goal cells to each other, and the blank can go from one goal cell to the other at no cost.
+
+    Raises `TableFileDamagedError` if the distances may differ.
+    """
+    goal, n = table.goal, table.size.n_cells
+    pairs = {(cell, near) for cell in range(n) for near in table.size.neighbours[cell]}
+    keeps_moves = sorted(cell_map) == list(range(n)) and {(cell_map[a], cell_map[b]) for a, b in pairs} == pairs
+    taken = {goal.index(tile) for tile in table.pattern.tiles}
+    if not keeps_moves or {cell_map[goal.index(tile)] for tile in pattern.tiles} != taken:
+        raise _wrong_use(pattern, table.pattern)
+    start, end = cell_map[goal.index(BLANK)], goal.index(BLANK)
+    reached = {start}
+    if table.cost == "additive":
+        for _ in range(n):  # a path visits each cell at most once
+            reached |= {b for a, b in pairs if a in reached and b not in taken}
+    if end not in reached:
+        raise _wrong_use(pattern, table.pattern)
+
+
+def _wrong_use(pattern: Pattern, first: Pattern) -> TableFileDamagedError:
+    return TableFileDamagedError(
+        f"pattern {pattern} has other distances than pattern {first}, whose table it uses; rebuild it with pdb build"
+    )

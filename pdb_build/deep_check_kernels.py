@@ -1,7 +1,7 @@
-"""Kernels of the deep check: a plain breadth-first search over bytes, the proof of its outcome, and the comparison.
+"""Kernels of the deep check: a plain breadth-first search over bytes, the proof of its result, and the comparison.
 
-They share no code with the search that builds tables. All of them work on a slab, the blocks (or cell sets) `start` to
-`stop` - 1, so that one call is short; several may run at once on disjoint slabs, each with scratch arrays of its own.
+They share no code with the search that builds tables. All of them work on a slab: the blocks or cell sets
+`start` to `stop` - 1. Several may run at once on disjoint slabs, each with its own scratch arrays.
 
 A row of `distances` is a block: its first k! bytes are the arrangements, the rest is padding, always 255, up to a
 multiple of 64.
@@ -27,7 +27,7 @@ def find_value(words: Any, value: int, found: Any) -> int:
     """List in `found` (uint16 or uint32[at least k!]) the bytes of a row that equal `value`, and return their number.
 
     `value` is not 255, which is also padding. `words` is the row, read as int64[row length / 8], little-endian; their
-    number is a multiple of 8. The list is not ascending. Eight words are looked at together: byte j of word i gives bit
+    number is a multiple of 8. The list is not ascending. Eight words are compared together: byte j of word i gives bit
     8 j + i of `hits`.
     """
     wanted = value * _EACH_1
@@ -54,20 +54,20 @@ def expand_level(
     start: int, stop: int, level: int, distances: Any, words: Any, first_transition: Any, targets: Any, jumps: Any,
     permutations: Any, active: Any, next_active: Any, n_open: Any, found: Any,
 ) -> int:  # fmt: skip
-    """Push breadth-first search: give every neighbour of the states at `level` the value `level` + 1 if it has none.
+    """Give every neighbour of the states at `level` the value `level` + 1 if it has no smaller one.
 
     distances         uint8[n_blocks, row length]  mutated, in any block
     words             int64[n_blocks, row length / 8], the same memory
     first_transition  int64[n_blocks + 1]; targets int32, jumps int16 (-1: none) [n_transitions]
     permutations      uint16 or uint32[n_jumps, k!]
-    active            uint8[n_blocks]  whether a block may hold `level`; cleared for the slab
+    active            uint8[n_blocks]  1 if a block may hold `level`; cleared for the slab
     next_active       uint8[n_blocks]  the same for the next level; mutated, in any block
-    n_open            int64[n_blocks]  states of a block not seen at a level yet; mutated for the slab
+    n_open            int64[n_blocks]  states of a block without a level; mutated for the slab
     found             scratch, of the dtype of `permutations`, [k!]
 
-    Returns the number of states at `level` in the slab. Slabs may run at the same time: a byte is only ever taken from
-    255 to `level` + 1, and every write is that of a single byte, so it does not matter who comes first. (Writing whole
-    vectors of bytes would undo the writes of another thread.)
+    Return the number of states at `level` in the slab. Slabs may run at the same time: a byte only changes from 255 to
+    `level` + 1, and every write is of a single byte, so the order does not matter. (A write of a whole vector of bytes
+    would undo those of another thread.)
     """
     value = level + 1
     n_states = 0
@@ -86,7 +86,7 @@ def expand_level(
                 continue
             next_active[target] = 1
             row = distances[target]
-            # No branch on the old value: half of the time it would be guessed wrong.
+            # No branch on the old value: half of the predictions would be wrong.
             if jumps[transition] < 0:
                 for i in range(n_found):
                     order = found[i]
@@ -110,8 +110,8 @@ def compare_neighbours(here: Any, there: Any, has_lower: Any, n_orders: int) -> 
     for order in range(n_orders):
         x: Any = np.int64(here[order])
         y: Any = np.int64(there[order])
-        # Both reached: x - y + 1 must be 0 or 2. The mask has eight bits, so that bytes suffice; what wraps round to 0
-        # or 2 is only 0 against 255, and that is no such pair.
+        # Both reached: x - y + 1 must be 0 or 2. The mask has eight bits, so that bytes suffice. Only 0 against 255
+        # would wrap round to 0 or 2, and then one is unreached.
         mismatch = (x ^ y) if max(x, y) == UNREACHED else (x - y + 1) & 0xFD
         wrong |= mismatch
         has_lower[order] |= y < x
@@ -123,7 +123,7 @@ def prove_blocks(
     start: int, stop: int, n_orders: int, distances: Any, first_transition: Any, targets: Any, jumps: Any,
     permutations: Any, has_lower: Any, gathered: Any, counts: Any,
 ) -> int:  # fmt: skip
-    """Check the conditions of the proof (see `deep_check`) for a slab; return the first bad block, or -1.
+    """Check the conditions of the proof (see `deep_check`) for a slab. Return the first block that fails, or -1.
 
     The arrays are those of `expand_level`, `distances` only read; `has_lower` and `gathered` are scratch, uint8[k!].
     `counts` (int64[3]) is mutated: the states with value 0 and the reached ones are added, the largest value is raised.
@@ -133,7 +133,7 @@ def prove_blocks(
         for order in range(n_orders):
             has_lower[order] = 0
 
-        # Step 1. Every transition between reached states changes the value by 1, none leads from reached to unreached.
+        # Step 1. Every transition between reached states changes the value by 1; none leads from reached to unreached.
         wrong = 0
         for transition in range(first_transition[block], first_transition[block + 1]):
             there = distances[targets[transition]]
@@ -145,7 +145,7 @@ def prove_blocks(
                     gathered[order] = there[permutation[order]]
                 wrong |= compare_neighbours(here, gathered, has_lower, n_orders)
 
-        # Step 2. Every reached state but the goal has a lower neighbour. Zeros are counted: the goal must be alone.
+        # Step 2. Every reached state but the goal has a lower neighbour. Zeros are counted: only the goal may be one.
         n_zeros = 0
         n_unreached = 0
         largest = 0
@@ -168,7 +168,7 @@ def prove_blocks(
 def compare_with_table(
     start: int, stop: int, n_orders: int, first_block: Any, distances: Any, table: Any, smallest: Any
 ) -> int:
-    """Compare the minimum over the blocks of each cell set with the table; return the first entry that differs, or -1.
+    """Compare the minimum over the blocks of each cell set with the table. Return the first wrong entry, or -1.
 
     `first_block` is int64[n_sets + 1], `distances` uint8[n_blocks, row length], `table` uint8[n_sets * k!], all only
     read; `smallest` is scratch, uint8[k!].
@@ -193,10 +193,10 @@ def compare_with_table(
 
 @kernel
 def compare_with_bits(start: int, stop: int, n_orders: int, distances: Any, table: Any, row_bytes: int) -> int:
-    """Compare bit 1 of the distances of blocks with a table of bits; return the first that differs, or -1.
+    """Compare bit 1 of the distances of blocks with a table of bits. Return the first wrong bit of the table, or -1.
 
     `distances` is uint8[n_blocks, row length], `table` uint8[n_blocks * row_bytes], both only read. Bits of unreached
-    states and padding must be 0. What is returned counts the bits of the table.
+    states and padding must be 0.
     """
     for block in range(start, stop):
         row = distances[block]

@@ -1,7 +1,7 @@
-"""The states of a pattern and the moves between them, derived once more for the deep check.
+"""State space of a pattern for the deep check: blocks, and the moves between them.
 
-Common with the builder is the index function alone; regions, moves and permutations are found in a simpler way, whole
-arrays of cell sets at a time.
+It shares only the index function with the builder. Regions, moves and permutations are derived in a simpler way, for
+whole arrays of cell sets at a time.
 """
 
 import math
@@ -19,18 +19,17 @@ Bytes = npt.NDArray[np.uint8]
 Masks = npt.NDArray[np.int64]
 
 NO_JUMP = -1
-_SAMPLED_SETS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class StateSpace:
-    """Blocks (cell set, blank region) and the moves between them. Where every move counts, a free cell is a region.
+    """Blocks (cell set, blank region) and the moves between them. If every move counts, each free cell is a region.
 
-    first_block       int64[n_sets + 1]         the blocks of a cell set, the regions in the order of their lowest cells
-    region_numbers    uint8[n_cells, n_sets]    the region of its cell set that a free cell belongs to, from 0
+    first_block       int64[n_sets + 1]         the blocks of a cell set, regions by their lowest cells
+    region_numbers    uint8[n_cells, n_sets]    number of the region of a free cell in its cell set
     first_transition  int64[n_blocks + 1]       the transitions out of a block
     targets           int32[n_transitions]      the block a transition leads to
-    jumps             int16[n_transitions]      row of `permutations`, or NO_JUMP where arrangements keep their rank
+    jumps             int16[n_transitions]      row of `permutations`, or NO_JUMP if arrangements keep their rank
     permutations      uint16 or uint32[n_jumps, k!]  from the rank before to the rank after
     """
 
@@ -60,30 +59,14 @@ class StateSpace:
         return self.n_blocks * self.n_orders
 
     def state_of(self, board: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
-        """The state of a board as (block, rank of the arrangement); `tiles` are the pattern's, ascending."""
+        """Return the state of a board as (block, rank of the arrangement); `tiles` are the pattern's, ascending."""
         cells = np.array([[board.index(tile) for tile in tiles]], dtype=np.uint8)
         cell_set, order = divmod(int(PatternIndex(self.size, self.n_tiles).rank(cells)[0]), self.n_orders)
         return int(self.first_block[cell_set]) + int(self.region_numbers[board.index(BLANK), cell_set]), order
 
 
-@dataclass(frozen=True)
-class SpaceEstimate:
-    """What a state space takes, about.
-
-    n_blocks           blocks of k! states
-    listing_bytes      memory while the moves are listed
-    listed_bytes       memory of the list
-    permutation_bytes  memory of the permutations, in either case
-    """
-
-    n_blocks: float
-    listing_bytes: float
-    listed_bytes: float
-    permutation_bytes: int
-
-
 def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> StateSpace:
-    """List the blocks of the patterns of `n_tiles` tiles, 1 to 10 of them, and every move between them."""
+    """List the blocks of the patterns of `n_tiles` tiles, and every move between them."""
     cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
     free, lowest = _blank_regions(size, cell_sets, cost)
     is_first = lowest == np.arange(size.n_cells, dtype=np.uint8)[:, None]
@@ -91,7 +74,7 @@ def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Sta
     region_numbers = np.zeros_like(lowest)
     n_regions = np.zeros(len(cell_sets), dtype=np.uint8)
     for cell in range(size.n_cells):
-        # The lowest cell of a region comes first and names it; the others look there.
+        # The lowest cell of a region comes first and gets its number; the others copy it.
         same_as = np.minimum(lowest[cell], cell)
         region_numbers[cell] = np.where(is_first[cell], n_regions, region_numbers[same_as, np.arange(len(cell_sets))])
         n_regions += is_first[cell]
@@ -107,36 +90,11 @@ def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Sta
     )
 
 
-def estimate_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> SpaceEstimate:
-    """Estimate a state space without listing it, in milliseconds for any board."""
-    n_sets, n_orders = math.comb(size.n_cells, n_tiles), math.factorial(n_tiles)
-    if n_sets <= _SAMPLED_SETS:
-        sample = lexicographic_cell_sets(size.n_cells, n_tiles)
-    else:
-        generator = np.random.default_rng(0)
-        cells = generator.permuted(np.tile(np.arange(size.n_cells), (_SAMPLED_SETS, 1)), axis=1)[:, :n_tiles]
-        sample = (np.int64(1) << cells).sum(axis=1)
-    free, lowest = _blank_regions(size, sample, cost)
-    regions_a_set = int((lowest == np.arange(size.n_cells)[:, None]).sum()) / len(sample)
-    moves_a_set = sum(
-        int((free[near] & (~free[cell] | (cost == "every-move"))).sum()) for cell, near in _neighbour_pairs(size)
-    ) / len(sample)
-    # A jump passes at most width - 1 tiles; the swaps it is made of and the scratch of a few threads come on top.
-    n_jumps = sum(abs(i - j) in range(1, size.width) for i in range(n_tiles) for j in range(n_tiles))
-    return SpaceEstimate(
-        n_blocks=n_sets * regions_a_set,
-        listing_bytes=n_sets * (4 * size.n_cells + 24 * regions_a_set + 50 * moves_a_set),
-        listed_bytes=n_sets * (size.n_cells + 16 + 30 * regions_a_set + 6 * moves_a_set),
-        permutation_bytes=(n_jumps + n_tiles + 8) * n_orders * _permutation_type(n_orders).itemsize,
-    )
-
-
 def jump_permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt.NDArray[np.unsignedinteger]:
-    """Where the rank of an arrangement goes when the label at position i moves to position j, one row for each (i, j):
-    uint16 or uint32[n_jumps, k!].
+    """Return the rank of each arrangement after the label at position i moves to position j, a row for each (i, j).
 
-    Such a jump is |i - j| swaps of neighbours. A swap is looked up: read as decimal digits, arrangements are numbers in
-    the same order.
+    uint16 or uint32[n_jumps, k!]. Such a jump is |i - j| swaps of neighbours. A swap is looked up: read as decimal
+    digits, arrangements are numbers in the same order.
     """
     orders = lexicographic_arrangements(n_tiles)
     digit_values = [10 ** (n_tiles - 1 - position) for position in range(n_tiles)]
@@ -147,8 +105,8 @@ def jump_permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt
     for p in range(n_tiles - 1):
         step = orders[:, p + 1].astype(np.int64) - orders[:, p]
         swapped = numbers + step * (digit_values[p] - digit_values[p + 1])
-        swaps.append(np.searchsorted(numbers, swapped).astype(_permutation_type(len(orders))))
-    result = np.empty((len(positions), len(orders)), dtype=_permutation_type(len(orders)))
+        swaps.append(np.searchsorted(numbers, swapped).astype(permutation_type(len(orders))))
+    result = np.empty((len(positions), len(orders)), dtype=permutation_type(len(orders)))
     for row, (i, j) in zip(result, positions, strict=True):
         row[:] = np.arange(len(orders))
         for p in range(i, j) if i < j else range(i - 1, j - 1, -1):
@@ -157,12 +115,12 @@ def jump_permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt
 
 
 def _neighbour_pairs(size: BoardSize) -> list[tuple[int, int]]:
-    """All (cell, cell next to it)."""
+    """Return all pairs of a cell and a neighbour."""
     return [(cell, near) for cell in range(size.n_cells) for near in size.neighbours[cell]]
 
 
 def _blank_regions(size: BoardSize, cell_sets: Masks, cost: Cost) -> tuple[npt.NDArray[np.bool_], Bytes]:
-    """Which cells are free, and the lowest cell of each one's blank region (else 255); both [n_cells, n_sets]."""
+    """Return which cells are free, and the lowest cell of their blank region (else 255); both [n_cells, n_sets]."""
     cells = np.arange(size.n_cells, dtype=np.uint8)[:, None]
     free = (cell_sets[None, :] >> cells) & 1 == 0
     lowest = np.where(free, cells, np.uint8(255))
@@ -184,16 +142,16 @@ def _moves(
     region_numbers: Bytes,
     cost: Cost,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Every move that counts: the block it leaves, the block it leads to, and how the tiles' order changes.
+    """Return every move that counts: the block it leaves, the block it leads to, and how the tiles' order changes.
 
-    The last is (position before) * k + (position after) of the tile among the occupied cells, or NO_JUMP where they are
-    the same. All three have shape [n_transitions].
+    The last is (position before) * k + (position after) of the tile among the occupied cells, or NO_JUMP if they are
+    equal. All three have shape [n_transitions].
     """
     by_mask = np.argsort(cell_sets)
     sorted_masks = cell_sets[by_mask]
     sources, targets, pairs = [], [], []
     for cell, near in _neighbour_pairs(size):
-        # The tile on `cell` moves to `near`, which is in the blank's region; it leaves the blank on `cell`.
+        # The tile on `cell` moves to `near` in the blank's region, and leaves the blank on `cell`.
         before = np.flatnonzero(~free[cell] & free[near])
         mask_before = cell_sets[before]
         mask_after = mask_before ^ (1 << cell) ^ (1 << near)
@@ -205,7 +163,7 @@ def _moves(
         same = position_before == position_after
         pairs.append(np.where(same, np.int16(NO_JUMP), position_before * n_tiles + position_after))
         if cost == "every-move":
-            # The blank moves from `near` to `cell`; the tile it passes is none of the pattern's.
+            # The blank moves from `near` to `cell`; the tile that it swaps with is not in the pattern.
             both = np.flatnonzero(free[cell] & free[near])
             sources.append((first_block[both] + region_numbers[near, both]).astype(np.int32))
             targets.append((first_block[both] + region_numbers[cell, both]).astype(np.int32))
@@ -213,5 +171,5 @@ def _moves(
     return np.concatenate(sources), np.concatenate(targets), np.concatenate(pairs)
 
 
-def _permutation_type(n_orders: int) -> np.dtype[np.unsignedinteger]:
+def permutation_type(n_orders: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype(np.uint16 if n_orders <= 1 << 16 else np.uint32)

@@ -179,7 +179,7 @@ def check_plan(plan: BuildPlan) -> None:
 
 
 def _plan_pattern(spec: TableSpec, use: TableUse | None) -> PatternPlan:
-    n_blocks, exact = _count_blocks(spec)
+    n_blocks, exact = estimate_blocks(spec)
     return PatternPlan(spec, n_blocks, exact, 0 if use else _search_bytes(spec, n_blocks), use)
 
 
@@ -210,14 +210,11 @@ def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
 def _search_bytes(spec: TableSpec, n_blocks: int) -> int:
     """Return the memory of a search."""
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
-    # A cell of a region has at most 4 neighbours; a block has at most as many transitions as such pairs.
-    n_free = spec.size.n_cells - spec.n_tiles
-    n_transitions = spec.n_sets * 4 * (n_free if spec.cost == "every-move" else min(spec.n_tiles, n_free))
     return (
         _checkpoint_bytes(spec, n_blocks)
         + n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
-        + spec.n_sets * (32 + spec.size.n_cells) + n_blocks * 20 + n_transitions * 6  # layout
+        + spec.n_sets * (32 + spec.size.n_cells) + n_blocks * 20 + spec.n_transitions * 6  # layout
     )  # fmt: skip
 
 
@@ -229,8 +226,11 @@ def _checkpoint_bytes(spec: TableSpec, n_blocks: int) -> int:
     return rows * row_bytes(spec.n_tiles) + table + 4 * n_blocks
 
 
-def _count_blocks(spec: TableSpec) -> tuple[int, bool]:
-    """Return the number of blocks, and whether it is exact: for many cell sets it is estimated from a sample."""
+def estimate_blocks(spec: TableSpec) -> tuple[int, bool]:
+    """Return the number of blocks, and whether it is exact: for many cell sets it is estimated from a sample.
+
+    Takes less than a second for any board.
+    """
     if spec.n_sets <= _COUNTED_SETS or spec.cost == "every-move":
         return spec.n_blocks, True
     return _sampled_blocks(spec.size, spec.n_tiles), False
@@ -249,7 +249,7 @@ def _largest_pattern_that_fits(plan: BuildPlan) -> int:
     for n_tiles in range(min(MAX_PATTERN_TILES, plan.size.n_cells - 1), 0, -1):
         pattern = Pattern(tuple(range(1, n_tiles + 1)))
         spec = TableSpec(plan.size, plan.goal, pattern, plan.encoding, plan.partition.cost)
-        n_blocks = _count_blocks(spec)[0]
+        n_blocks = estimate_blocks(spec)[0]
         needed = _search_bytes(spec, n_blocks) + PROCESS_BYTES
         if plan.encoding == "bits":
             needed -= n_blocks * row_bytes(n_tiles)

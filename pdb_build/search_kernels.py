@@ -1,14 +1,14 @@
 """Kernels of the backward breadth-first search over blocks.
 
-Every block's arrangements are a row of bits, grouped in words as `words` describes. A *pull* step: whoever owns a cell
-set gathers into its blocks the frontiers of all blocks that a move leads from, so no two threads write the same row,
-and the result does not depend on their number.
+The arrangements of a block are a row of bits, grouped in words as `words` describes. A step *pulls*: the thread of a
+block gathers into its row the rows of all blocks that a move leads from. So no two threads write the same row, and the
+result does not depend on their number.
 
-One row a block is enough. A move changes the colour of the cell a tile stands on, so all states of a cell set are at
-distances of the same parity: at an odd level only the odd cell sets receive, only the even ones give. (Where every move
-counts, the colour of the blank's cell tells the parity, of each block of a cell set by itself.) And since moves
-can be undone, a neighbour of level d lies in level d-1 or d+1. So a row that holds level d-1 of its block is replaced
-by level d+1, which is what it receives less what it holds; nothing else has to be remembered as visited.
+One row per block is enough. A move changes the colour of the cell of a tile, so all states of a cell set have distances
+of the same parity: at an odd level only the odd cell sets receive, and only the even ones give. (If every move counts,
+the colour of the blank's cell decides the parity of a block.) Because moves can be undone, a neighbour of level d is in
+level d-1 or d+1. So a row that holds level d-1 of its block is replaced by level d+1: the states that it receives, less
+those that it holds. No other set of visited states is needed.
 """
 
 from typing import Any
@@ -23,7 +23,7 @@ _ONE = np.uint64(1)
 _at = np.uint64
 _SOURCE_MASK = (1 << SOURCE_BITS) - 1
 _TARGET_MASK = (1 << TARGET_BITS) - 1
-# For each digit of the bit numbers of a word: the bits that have a 0 there. Their partners are `1 << digit` higher.
+# For each digit of the bit numbers of a word: the bits with a 0 there. Their partners are `1 << digit` higher.
 _LOWER_BITS = (0x5555, 0x3333, 0x0F0F, 0x00FF)
 # A row with fewer bits than 1/16 of its words is pushed word by word, skipping zeros: measured to break even there.
 _SPARSE = 16
@@ -31,7 +31,7 @@ _SPARSE = 16
 
 @kernel
 def push_dense_row(source_words: Any, jump: Any, first_jumps: Any, received_words: Any) -> None:
-    """Add to `received_words` what a jump makes of a row; both uint8|uint16[n].
+    """Apply a jump to a row, and add the result to `received_words`; both uint8|uint16[n].
 
     jump, first_jumps: uint64[n_words] and int64[6], rows of those in `WordLayout`.
     """
@@ -48,7 +48,7 @@ def push_dense_row(source_words: Any, jump: Any, first_jumps: Any, received_word
 
 @kernel
 def push_sparse_row(source: Any, source_words: Any, targets: Any, received_words: Any) -> None:
-    """The same for a row that is mostly 0, given both as uint64 and as words; targets: uint32[n_words]."""
+    """Do the same for a row that is mostly 0, given as uint64 and as words; targets: uint32[n_words]."""
     words_per_64 = 8 // source_words.itemsize
     for i in range(source.shape[0]):
         if source[i] == 0:
@@ -70,7 +70,7 @@ def advance_block(
     block: int, first_transition: Any, sources: Any, jumps: Any, word_jumps: Any, first_jumps: Any, targets: Any,
     frontier: Any, frontier_words: Any, n_active: Any, received: Any, received_words: Any,
 ) -> int:  # fmt: skip
-    """Advance one block by two levels. Returns how many states are new.
+    """Advance one block by two levels. Return the number of new states.
 
     first_transition, sources, jumps   as in `PatternLayout`
     word_jumps, first_jumps, targets   as in `WordLayout`, there `jumps`
@@ -81,7 +81,7 @@ def advance_block(
     n_received = frontier.shape[1]
     transitions = range(first_transition[block], first_transition[block + 1])
 
-    # Step 1. Nothing comes in: the row held the level before last, which is over.
+    # Step 1. If nothing comes in, the row is empty at this level.
     has_source = False
     for t in transitions:
         if n_active[sources[t]] != 0:
@@ -93,7 +93,7 @@ def advance_block(
             frontier[block, :] = 0
         return 0
 
-    # Step 2. Gather what comes in.
+    # Step 2. Gather the rows that come in.
     received[:] = 0
     for t in transitions:
         source = sources[t]
@@ -108,7 +108,7 @@ def advance_block(
             jump = jumps[t]
             push_dense_row(frontier_words[source], word_jumps[jump], first_jumps[jump], received_words)
 
-    # Step 3. What comes in and is not of the level before last is new.
+    # Step 3. States that come in and are not of the level before last are new.
     n_new = 0
     for w in range(n_received):
         word = received[w] & ~frontier[block, w]
@@ -127,10 +127,10 @@ def advance_minimum(
 ) -> None:  # fmt: skip
     """Advance the blocks of some cell sets, all of the parity of `level`, from level-2 to `level`; write bytes.
 
-    cell_sets     int64[m]                  which cell sets; no other thread may hold one of them
-    first_block   as in `Blocks`; rank_of_slot as in `WordLayout`; all that is not named here as in `advance_block`
-    seen          uint64[n_sets, r]         mutated: arrangements reached in any region of the cell set
-    table         uint8[n_sets, k!]         mutated: `level` where an arrangement is reached first
+    cell_sets     int64[m]                  indices of cell sets; no other thread may have one of them
+    first_block   as in `Blocks`; rank_of_slot as in `WordLayout`; the others as in `advance_block`
+    seen          uint64[n_sets, r]         mutated: arrangements reached in some region of the cell set
+    table         uint8[n_sets, k!]         mutated: `level` for each new arrangement
     counts        int64[2]                  mutated: + states reached, + entries of the table written
     """
     n_received = frontier.shape[1]
@@ -144,7 +144,7 @@ def advance_minimum(
                 frontier, frontier_words, n_active, received, received_words,
             )  # fmt: skip
 
-        # The additive minimum: the first level that reaches an arrangement in any region is its distance.
+        # The additive minimum: the first level that reaches an arrangement in some region is its distance.
         if n_reached == 0:
             continue
         counts[0] += n_reached
@@ -167,10 +167,10 @@ def advance_blocks(
     blocks: Any, first_transition: Any, sources: Any, jumps: Any, word_jumps: Any, first_jumps: Any, targets: Any,
     frontier: Any, frontier_words: Any, n_active: Any, received: Any, received_words: Any,
 ) -> int:  # fmt: skip
-    """Advance some blocks by two levels. Return how many states are new.
+    """Advance blocks by two levels. Return the number of new states.
 
-    blocks        int64[m]                  all of one parity; no other thread may hold one of them
-    All that is not named here as in `advance_block`.
+    blocks        int64[m]                  all of one parity; no other thread may have one of them
+    The others as in `advance_block`.
     """
     n_reached = 0
     for i in range(blocks.shape[0]):
@@ -183,7 +183,7 @@ def advance_blocks(
 
 @kernel
 def add_bits(blocks: Any, n_active: Any, frontier: Any, bits: Any) -> None:
-    """Set the bits of all states that a level has reached in some blocks.
+    """Set the bits of all states that a level has reached in `blocks`.
 
     blocks        int64[m]
     n_active, frontier                      as in `advance_block`, after the level
@@ -198,7 +198,7 @@ def add_bits(blocks: Any, n_active: Any, frontier: Any, bits: Any) -> None:
 
 @kernel
 def transpose_bits(square: Any) -> None:
-    """Exchange bit j of `square[i]` and bit i of `square[j]`, for all i and j; uint64[64], mutated."""
+    """Transpose 64x64 bits: exchange bit j of `square[i]` and bit i of `square[j]`; uint64[64], mutated."""
     mask = np.uint64(0x00000000FFFFFFFF)
     shift = 32
     while shift != 0:
@@ -214,12 +214,12 @@ def transpose_bits(square: Any) -> None:
 
 @kernel
 def sort_bits(blocks: Any, bits: Any, slot_of_rank: Any, table: Any) -> None:
-    """Bring the bits of some blocks from the order of words into that of arrangements.
+    """Reorder the bits of blocks, from slots of words to ranks of arrangements.
 
-    Up to 64 rows are sorted together: transposed, so that the bits of a slot make an integer, and transposed back.
+    Up to 64 rows are sorted together: transposed, so that the bits of one slot are one integer, and transposed back.
 
     blocks        int64[m]
-    bits          uint64[m, r]              their rows, as `add_bits` left them
+    bits          uint64[m, r]              their rows, as `add_bits` filled them
     slot_of_rank  uint32[k!]                as in `WordLayout`
     table         uint8[n_blocks, (k! + 7) // 8]  mutated: rank r is bit r % 8 of byte r // 8 of the row of its block
     """

@@ -1,13 +1,13 @@
-"""How a search keeps the arrangements of a block: as words of bits that move as a whole.
+"""Words: the bits of up to 16 arrangements of a block, which a jump moves together. Used by the search kernels.
 
-Renaming tiles commutes with moving them: it does not matter whether two tiles swap names before or after a third one
-jumps over them. So take the arrangements that differ only by swapping names within the pairs of labels (0,1), (2,3),
-(4,5), (6,7). They are 2, 4, 8 or 16, and a jump takes them to arrangements that again differ only so. Such a group is
-one *word*, with a bit for each choice of swaps: bit number h has bit q set where label 2q+1 comes before label 2q.
+Swapping two labels commutes with jumps. Take all arrangements that differ only by swaps within the pairs of labels
+(0,1), (2,3), (4,5), (6,7): 2, 4, 8 or 16 of them. A jump takes them to arrangements that again differ only by such
+swaps. These arrangements are one *word*, with a bit for each choice of swaps: bit number h has binary digit q set if
+label 2q+1 comes before label 2q.
 
-The jump of one label past a few others turns round the order of at most one pair, that of the label itself. So a jump
-moves whole words, and within a word does nothing, or exchanges the bits whose numbers differ in one binary digit, which
-takes two shifts. Instead of one bit at a time, up to 16 move at once.
+A jump of one label over others reverses the order of at most one pair, the pair of that label. So a jump moves whole
+words. Within a word it changes nothing, or it exchanges the bits whose numbers differ in one binary digit, by two
+shifts. So up to 16 bits move at once instead of one.
 """
 
 import math
@@ -21,23 +21,23 @@ from pdb_core.layout import jump_permutation, jump_positions
 from pdb_core.ranking import lexicographic_arrangements
 
 MAX_PAIRS = 4
-# In `WordLayout.jumps` the target stands above the source; in `WordLayout.targets` the digit above the target.
+# In `WordLayout.jumps` the target has the bits above the source; in `WordLayout.targets` the digit those above it.
 SOURCE_BITS = 32
 TARGET_BITS = 24
 
 
 @dataclass(frozen=True, eq=False)
 class WordLayout:
-    """The words of k labels.
+    """Words of k labels, and the effect of each jump on them.
 
     dtype         of a word: uint8 or uint16
     n_words       words that hold the k! arrangements of a block
-    slot_of_rank  uint32[k!]              word * bits of a word + bit, of each arrangement
-    rank_of_slot  uint32[n_words * bits]  the inverse; 0 for bits that stand for nothing
-    jumps         uint64[n_jumps, n_words]  source word | target word << 32 of every word a jump moves; those that it
-                  does not change first, then those in which it exchanges digit 0 of the bit numbers, and so on
-    first_jumps   int64[n_jumps, 6]       where the words that are not changed start, where those of digit 0, ...
-    targets       uint32[n_jumps, n_words]  the same by source: target | (digit + 1) << 24, nothing there for no digit
+    slot_of_rank  uint32[k!]              slot of each arrangement: word * bits of a word + bit
+    rank_of_slot  uint32[n_words * bits]  the inverse; 0 for unused bits
+    jumps         uint64[n_jumps, n_words]  source word | target word << 32 of each word. Unchanged words come first,
+                  then those whose bits are exchanged by digit 0 of the bit numbers, by digit 1, ...
+    first_jumps   int64[n_jumps, 6]       where the unchanged words begin in `jumps`, those of digit 0, ...
+    targets       uint32[n_jumps, n_words]  the same by source word: target | (digit + 1) << 24, or target if unchanged
     """
 
     n_tiles: int
@@ -56,12 +56,12 @@ class WordLayout:
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a block's row of words, filled up to whole 64-bit integers."""
+        """Return the bytes of the row of words of a block, rounded up to 64-bit integers."""
         return row_bytes(self.n_tiles)
 
 
 def row_bytes(n_tiles: int) -> int:
-    """Bytes of a block's row of words, filled up to whole 64-bit integers."""
+    """Return the bytes of the row of words of a block, rounded up to 64-bit integers."""
     n_pairs = min(n_tiles // 2, MAX_PAIRS)
     n_words = math.factorial(n_tiles) >> n_pairs
     return -(-n_words * (2 if n_pairs == MAX_PAIRS else 1) // 8) * 8
@@ -69,13 +69,13 @@ def row_bytes(n_tiles: int) -> int:
 
 @lru_cache(maxsize=4)
 def word_layout(n_tiles: int, width: int) -> WordLayout:
-    """The words of k labels, and what the jumps on a board of that width do to them."""
+    """Return the words of `n_tiles` labels for the jumps on a board of that width."""
     n_pairs = min(n_tiles // 2, MAX_PAIRS)
     dtype = np.uint16 if n_pairs == MAX_PAIRS else np.uint8
     bits = 8 * np.dtype(dtype).itemsize
     n_words = math.factorial(n_tiles) >> n_pairs
 
-    # The word is told by the places of each pair, whichever of its labels stands on which.
+    # The positions of each pair, in either order, identify the word.
     places = np.argsort(lexicographic_arrangements(n_tiles), axis=1, kind="stable")
     key = np.zeros(len(places), dtype=np.int64)
     bit = np.zeros(len(places), dtype=np.int64)
@@ -90,7 +90,7 @@ def word_layout(n_tiles: int, width: int) -> WordLayout:
     rank_of_slot = np.zeros(n_words * bits, dtype=np.uint32)
     rank_of_slot[slot_of_rank] = np.arange(len(slot_of_rank), dtype=np.uint32)
 
-    # Where the arrangement of bit 0 goes, its word goes; the bit it arrives at is the digit that is exchanged.
+    # A word goes where the arrangement of its bit 0 goes. The bit it arrives at gives the digit that is exchanged.
     digit_of_bit = np.zeros(bits, dtype=np.uint32)
     digit_of_bit[[1 << pair for pair in range(n_pairs)]] = np.arange(1, n_pairs + 1)
     representatives = rank_of_slot[np.arange(n_words) * bits]

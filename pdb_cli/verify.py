@@ -70,8 +70,7 @@ def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
 
 
 def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
-    from pdb_build.deep_check import prove_table, required_bytes
-    from pdb_build.deep_check_use import prove_use
+    from pdb_build.deep_check import prove_table, prove_use, required_bytes
     from pdb_core.errors import MemoryLimitError
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_memory

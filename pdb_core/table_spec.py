@@ -63,6 +63,19 @@ class TableSpec:
         return self.n_blocks * self.n_orders
 
     @property
+    def n_transitions(self) -> int:
+        """Number of moves between blocks, each counted from both ends: pairs of an occupied cell and a free neighbour.
+
+        If every move counts, also pairs of two free cells, between which the blank moves.
+        """
+        n_pairs = sum(map(len, self.size.neighbours))
+        n_others = self.size.n_cells - 2
+        n_sets = math.comb(n_others, self.n_tiles - 1)
+        if self.cost == "every-move":
+            n_sets += math.comb(n_others, self.n_tiles)
+        return n_pairs * n_sets
+
+    @property
     def n_entries(self) -> int:
         """Number of entries: of placements, n! / (n-k)!, in bytes, and of states in bits."""
         return self.n_sets * self.n_orders if self.encoding == "bytes" else self.n_states

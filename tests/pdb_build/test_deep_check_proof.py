@@ -25,14 +25,14 @@ class Steps:
     def __init__(self, size: BoardSize, goal: Board, tiles: Cells) -> None:
         self.space = state_space(size, len(tiles))
         self.goal_state = self.space.state_of(goal, tiles)
-        self.distances = self.with_crew(lambda crew: deep_check._derive_distances(self.space, self.goal_state, crew))
+        self.distances = self.with_pool(lambda pool: deep_check._derive_distances(self.space, self.goal_state, pool))
 
-    def with_crew(self, work):  # type: ignore[no-untyped-def]
+    def with_pool(self, work):  # type: ignore[no-untyped-def]
         with ThreadPoolExecutor(2) as executor:
-            return work(deep_check._Crew(executor, 2, lambda stage, fraction: None))  # noqa: ARG005
+            return work(deep_check._WorkerPool(executor, 2, lambda stage, fraction: None))  # noqa: ARG005
 
     def prove(self, distances: Bytes) -> tuple[int, int]:
-        return self.with_crew(lambda crew: deep_check._prove_distances(self.space, self.goal_state, distances, crew))
+        return self.with_pool(lambda pool: deep_check._prove_distances(self.space, self.goal_state, distances, pool))
 
     def refuses(self, distances: Bytes) -> None:
         with pytest.raises(WrongAnswerError, match="fail their own proof"):

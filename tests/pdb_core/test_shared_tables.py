@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pdb_build import build_database, plan_build
-from pdb_build.deep_check_use import prove_use
+from pdb_build.deep_check import prove_use
 from pdb_core.cost import COSTS, Cost
 from pdb_core.encoding import Encoding
 from pdb_core.errors import TableFileDamagedError

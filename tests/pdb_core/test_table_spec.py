@@ -7,6 +7,7 @@ import pytest
 from pdb_core.cost import Cost
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, InputError, PartitionError
+from pdb_core.layout import pattern_layout
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.table_spec import TableSpec, table_specs
@@ -28,6 +29,7 @@ def test_sizes_equal_naive_counts(cost: Cost) -> None:
     assert spec.n_entries == spec.n_states == len(distances) == spec.n_blocks * 6
     assert spec.n_bytes == spec.n_blocks
     assert spec.n_sets == 84
+    assert spec.n_transitions == len(pattern_layout(SIZE, 3, cost).sources)
 
 
 @pytest.mark.tiny
