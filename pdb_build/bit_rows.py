@@ -12,7 +12,7 @@ import weakref
 from dataclasses import dataclass
 from pathlib import Path
 from threading import local
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ class Spill:
 
 
 class BitRows:
-    """Rows of `n_row` 64-bit integers for all blocks, 0 at first.
+    """Rows of `n_row` 64-bit integers for all blocks, initially 0.
 
     `slabs` are lists of slabs, those of a level in one list; each block is in one slab. Threads may use the rows of
     different slabs at the same time. The file of `spill` has no name: it ends with this object or with the process.
@@ -53,10 +53,10 @@ class BitRows:
         file = None
         if spill is not None and spilled:
             file = _RowFile(spill.folder, sum(n_rows[number] for number in spilled), n_row)
-        self._pieces: list[_Piece] = []
-        self._places: dict[int, tuple[_Piece, int]] = {}
+        self._pieces: list[_MemoryPiece | _FilePiece] = []
+        self._places: dict[int, tuple[_MemoryPiece | _FilePiece, int]] = {}
         for number, group in enumerate(groups):
-            piece: _Piece
+            piece: _MemoryPiece | _FilePiece
             if file is not None and number in spilled:
                 piece = _FilePiece(file, sum(n_rows[other] for other in spilled if other < number), n_rows[number])
             else:
@@ -74,7 +74,7 @@ class BitRows:
         return piece.read(start, start + len(slab))
 
     def write(self, slab: Slab, rows: Rows) -> None:
-        """Keep the rows that `read` returned for this slab, after a change.
+        """Store the rows that `read` returned for this slab, after a change.
 
         Raises `DiskFullError` and `OutputError`.
         """
@@ -86,21 +86,8 @@ class BitRows:
         return {f"bits-{number}": piece.array() for number, piece in enumerate(self._pieces)}
 
 
-class _Piece(Protocol):
-    """Rows of consecutive slabs of one parity, numbered from 0."""
-
-    def read(self, start: int, stop: int) -> Rows:
-        """Return the rows `start` to `stop`-1: a view or a copy."""
-
-    def write(self, start: int, rows: Rows) -> None:
-        """Keep changed rows that `read` returned."""
-
-    def array(self) -> Rows:
-        """Return a view of all rows."""
-
-
 class _MemoryPiece:
-    """A piece in memory. `read` returns views."""
+    """Rows of consecutive slabs of one parity, in memory. `read` returns views."""
 
     def __init__(self, n_rows: int, n_row: int) -> None:
         self._rows = np.zeros((n_rows, n_row), dtype=np.uint64)
@@ -116,7 +103,7 @@ class _MemoryPiece:
 
 
 class _FilePiece:
-    """A piece in a file, from row `first` on. `read` returns copies."""
+    """Rows of consecutive slabs of one parity, in a file from row `first` on. `read` returns copies."""
 
     def __init__(self, file: "_RowFile", first: int, n_rows: int) -> None:
         self._file, self._first, self._n_rows = file, first, n_rows
@@ -132,7 +119,7 @@ class _FilePiece:
 
 
 class _RowFile:
-    """A file of rows without a name. Explicit reads and writes, unlike a mapping, survive disk errors."""
+    """File of rows, without a name. Reads and writes, unlike accesses to a mapping, raise exceptions on disk errors."""
 
     def __init__(self, folder: Path, n_rows: int, n_row: int) -> None:
         with writing_errors(folder):

@@ -41,8 +41,8 @@ Tables = dict[int, WrittenTable]
 
 _FORMAT = "tile-pdb checkpoint 2"
 _PIECE_BYTES = 16 * 1024 * 1024
-# The time between checkpoints is at least so many times that of writing one, so that they cost a twentieth of the
-# time. It is at most ten times what was asked for: on very slow disks they cost more.
+# Checkpoints are at least 20 times as far apart as one takes, so that they cost a twentieth of the time. They are at
+# most 10 times as far apart as requested: on very slow disks they cost more.
 _TIMES_COST = 20
 _TIMES_INTERVAL = 10
 # Assumed speed of the disk until the first checkpoint is written.

@@ -172,4 +172,5 @@ def _moves(
 
 
 def permutation_type(n_orders: int) -> np.dtype[np.unsignedinteger]:
+    """Return the smallest dtype that holds ranks of arrangements."""
     return np.dtype(np.uint16 if n_orders <= 1 << 16 else np.uint32)

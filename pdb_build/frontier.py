@@ -1,4 +1,4 @@
-"""The arrays of a search, and one step of it, in each encoding."""
+"""Arrays of a search, and one step of it, in each encoding. Shared by the local search and the shards of a cluster."""
 
 from abc import ABC, abstractmethod
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
-from pdb_build.words import WordLayout, word_layout
+from pdb_build.word_layout import WordLayout, word_layout
 from pdb_core.encoding import UNREACHED, Encoding
 from pdb_core.layout import pattern_layout
 from pdb_core.table_spec import TableSpec
@@ -19,8 +19,7 @@ from pdb_core.table_spec import TableSpec
 Table = npt.NDArray[np.uint8]
 Arrays = dict[str, npt.NDArray[Any]]
 
-# A slab of blocks or cell sets is what a thread takes at a time: small enough that Ctrl-C is heard within a fraction of
-# a second.
+# States of a slab, the blocks or cell sets that a thread takes at a time. It takes a fraction of a second.
 _SLAB_STATES = 5_000_000
 
 
@@ -65,9 +64,10 @@ def whole_pattern(spec: TableSpec) -> SearchPart:
 
 
 class Frontier(ABC):
-    """Search of one pattern between two slabs of a level. `rows` has a row of bits per block, then the halo.
+    """Arrays of the search of one pattern.
 
-    `n_active` has the number of bits in each row.
+    rows      uint64[n_blocks + n_halo, r]  a row of bits for each block, of its last level; then the halo
+    n_active  int32[n_blocks + n_halo]      number of bits in each row
     """
 
     def __init__(self, part: SearchPart) -> None:
@@ -88,31 +88,29 @@ class Frontier(ABC):
         ]
 
     def slabs(self, level: int, of_round: int = 0) -> list[npt.NDArray[np.int64]]:
-        """Return what a round of `level` advances: blocks or cell sets, in slabs that may be advanced in any order."""
+        """Return the blocks or cell sets that a round of `level` advances, in slabs. Their order does not matter."""
         return self._slabs[2 * of_round + level % 2]
 
     @abstractmethod
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
-        """Go from level-1 to `level` in a slab of it; int64[2], states reached and entries written."""
+        """Advance a slab from level-1 to `level`. Return int64[2]: states reached, and entries written."""
 
     def arrays(self) -> Arrays:
-        """All that the search has found out, between two slabs, by name. Filled with what they held at such a moment,
-        the search goes on from there.
-        """
+        """Return all arrays by name. Filled with their content after some level, the search continues from there."""
         shared: Arrays = {"frontier": self.rows, "active": self.n_active}
         return shared | self._own_arrays()
 
     @abstractmethod
     def _own_arrays(self) -> Arrays:
-        """Those that only this encoding has."""
+        """Return the arrays that only this encoding has."""
 
     @abstractmethod
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:
-        """The table, after the last level; `is_complete`: whether every entry was reached."""
+        """Return the table after the last level. `is_complete` states that every entry was reached."""
 
     @abstractmethod
     def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the groups of what threads advance: blocks, or cell sets."""
+        """Return the groups of the items that threads advance: blocks, or cell sets."""
 
     def _set_bit(self, rows: npt.NDArray[np.uint64], row: int, rank: int) -> None:
         """Set the bit of an arrangement rank in an empty row."""
@@ -120,7 +118,7 @@ class Frontier(ABC):
         rows[row, slot // 64] = np.uint64(1 << (slot % 64))
 
     def _received(self) -> npt.NDArray[np.uint64]:
-        """This thread's scratch row."""
+        """Return the scratch row of this thread."""
         if not hasattr(self._scratch, "received"):
             self._scratch.received = np.empty(self.rows.shape[1], dtype=np.uint64)
         received: npt.NDArray[np.uint64] = self._scratch.received
@@ -128,13 +126,13 @@ class Frontier(ABC):
 
 
 class BytesFrontier(Frontier):
-    """Writes the additive minimum as it searches. Threads take whole cell sets, to find the least of their regions."""
+    """Search that writes the additive minimum. Threads take whole cell sets, to find the minimum over their regions."""
 
     def __init__(self, part: SearchPart) -> None:
         super().__init__(part)
         n_sets = len(part.first_block) - 1
         self._seen = np.zeros((n_sets, self.rows.shape[1]), dtype=np.uint64)
-        # Not filled: the threads touch its pages first, in parallel, which takes half the time.
+        # Not filled: the threads touch its pages first, in parallel, in half the time.
         self._table = np.empty((n_sets, part.n_orders), dtype=np.uint8)
         if part.goal is not None:
             goal_set, _block, rank = part.goal
@@ -165,9 +163,9 @@ class BytesFrontier(Frontier):
 
 
 class BitsFrontier(Frontier):
-    """Notes bit 1 of every state's distance as it searches, in the order of words, and sorts the bits at the end.
+    """Search that sets bit 1 of the distance of each state, in the order of words, and sorts the bits at the end.
 
-    `spill` has some of the bits kept in a file. Raises `DiskFullError` and `OutputError` if that cannot be made.
+    `spill` keeps some of the bits in a file. Raises `DiskFullError` and `OutputError` if it cannot be made.
     """
 
     def __init__(self, part: SearchPart, spill: Spill | None = None) -> None:
@@ -180,7 +178,7 @@ class BitsFrontier(Frontier):
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
         n_bytes = -(-self._part.n_orders // 8)
         n_blocks, slot_of_rank = len(self._part.groups), self._part.words.slot_of_rank
-        # The frontier is over: its memory becomes the table's.
+        # The frontier is not needed any more: its memory becomes the table's.
         table = self.rows.view(np.uint8).reshape(-1)[: n_blocks * n_bytes].reshape(-1, n_bytes)
 
         def sort(slab: npt.NDArray[np.int64]) -> None:

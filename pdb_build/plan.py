@@ -1,4 +1,4 @@
-"""What a build will take, before it takes it: entries, states, memory, disk; and whether there is room."""
+"""Plan of a build: its entries, states, memory and disk, and a check that they are available."""
 
 import math
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ import numpy as np
 
 from pdb_build.bit_rows import PIECE_BYTES
 from pdb_build.partial_folder import held_table_bytes
-from pdb_build.words import row_bytes
+from pdb_build.word_layout import row_bytes
 from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import count_regions_of, jump_positions
@@ -23,7 +23,7 @@ from pdb_core.table_spec import TableSpec, table_specs
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
-# Up to this many cell sets the regions are counted, beyond it estimated from a sample of that size.
+# Up to this many cell sets, blank regions are counted; beyond, they are estimated from a sample.
 _COUNTED_SETS = 2_500_000
 # HDF5's own structures: superblock, groups, attributes, before and after alignment.
 _FILE_OVERHEAD_BYTES = 64 * 1024
@@ -33,10 +33,10 @@ _MEMORY_SHARE = 0.7
 
 @dataclass(frozen=True)
 class PatternPlan:
-    """One pattern of a build. `memory_bytes` is what its search holds at once, the table among it; at least
-    `spilled_bytes` of these are in a temporary file.
+    """One pattern of a build.
 
-    `use` is None where the pattern is searched; else it uses the table of another, and takes no bytes of its own.
+    memory_bytes   of its search, with its table; at least `spilled_bytes` of these are in a temporary file
+    use            the table of another pattern that this one uses, without bytes of its own; None if it is searched
     """
 
     spec: TableSpec
@@ -73,13 +73,13 @@ class PatternPlan:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """A build before it starts.
+    """Build before it starts.
 
-    `memory_bytes` is the peak of the process. If `overlaps_writing`, each table is written while the next pattern is
-    searched. Otherwise it is written before that search, which then has the table's memory.
-
-    `checkpoint_bytes` is what checkpoints take of the disk beside `disk_bytes`, where the build is so long that it
-    writes any; without room it does without. `available_disk` counts what an unfinished build of the same file holds.
+    memory_bytes      peak memory of the process
+    disk_bytes        size of the table file
+    available_disk    free disk, and the space of an unfinished build of the same file
+    checkpoint_bytes  disk that checkpoints take beside `disk_bytes`, in a build long enough to write any
+    overlaps_writing  each table is written while the next pattern is searched; otherwise before, to free its memory
     """
 
     size: BoardSize
@@ -98,13 +98,13 @@ class BuildPlan:
 
     @property
     def spilled_bytes(self) -> int:
-        """Most bytes of the disk that a search takes for bits, beside `disk_bytes`."""
+        """Most disk that a search takes for bits, beside `disk_bytes`."""
         spilled = max(entry.spilled_bytes for entry in self.patterns)
         return spilled and spilled + PIECE_BYTES
 
     @property
     def uses(self) -> tuple[TableUse, ...]:
-        """Which table each pattern uses, and how."""
+        """The table that each pattern uses."""
         own = own_tables(self.size, len(self.patterns))
         return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
 
@@ -124,12 +124,11 @@ def plan_build(
     n_threads: int | None = None,
     share_tables: bool = True,
 ) -> BuildPlan:
-    """Work out what building `partition` takes on this machine. `n_threads` defaults to all cores.
+    """Plan the build of a partition on this machine. `n_threads` defaults to all cores.
 
-    `share_tables`: whether patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`;
-    files of separate tables are for programs that know the older format alone.
+    With `share_tables`, patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`.
 
-    Raises `InputError` where tables of the partition's cost are not written in `encoding`.
+    Raises `InputError` if `encoding` cannot store the partition.
     """
     specs = table_specs(goal, partition, encoding)
     if isinstance(partition, Catalogue) and encoding != "bits":
@@ -162,7 +161,7 @@ def plan_build(
 
 
 def check_plan(plan: BuildPlan) -> None:
-    """Raise `MemoryLimitError` or `DiskFullError`, saying what would fit, where the build has no room."""
+    """Raise `MemoryLimitError` or `DiskFullError` if memory or disk do not suffice, with what would fit."""
     if plan.memory_bytes > plan.available_memory:
         largest = _largest_pattern_that_fits(plan)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
@@ -201,7 +200,7 @@ def _spilled_bytes(entry: PatternPlan, memory: int) -> int:
 
 
 def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
-    """Memory of the process."""
+    """Return the peak memory of the process."""
     searched = [entry for entry in patterns if entry.use is None]
     before = [0, *(entry.n_bytes * overlaps_writing for entry in searched)]
     return max(entry.held_bytes + table for entry, table in zip(searched, before, strict=False)) + PROCESS_BYTES

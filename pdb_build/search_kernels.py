@@ -1,8 +1,8 @@
 """Kernels of the backward breadth-first search over blocks.
 
-The arrangements of a block are a row of bits, grouped in words as `words` describes. A step *pulls*: the thread of a
-block gathers into its row the rows of all blocks that a move leads from. So no two threads write the same row, and the
-result does not depend on their number.
+The arrangements of a block are a row of bits, grouped in words as `word_layout` describes. A step *pulls*: the thread
+of a block gathers into its row the rows of all blocks that a move leads from. So no two threads write the same row, and
+the result does not depend on their number.
 
 One row per block is enough. A move changes the colour of the cell of a tile, so all states of a cell set have distances
 of the same parity: at an odd level only the odd cell sets receive, and only the even ones give. (If every move counts,
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_build.words import SOURCE_BITS, TARGET_BITS
+from pdb_build.word_layout import SOURCE_BITS, TARGET_BITS
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pdb_build.plan import PROCESS_BYTES, BuildPlan, PatternPlan
-from pdb_build.words import row_bytes
+from pdb_build.word_layout import row_bytes
 from pdb_cluster.build_workers import Worker
 from pdb_cluster.shard import ShardedPattern
 from pdb_core.errors import DiskFullError, MemoryLimitError

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_build.frontier import SearchPart, Table, search_frontier
-from pdb_build.words import word_layout
+from pdb_build.word_layout import word_layout
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_cluster.failures import LostError
 from pdb_core.encoding import block_bytes

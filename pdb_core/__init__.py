@@ -1,6 +1,7 @@
-"""What a pattern database is: boards, patterns, the index function and the layout of the state space.
+"""Boards, patterns, the index function and the layout of the state space: arithmetic on arrays, without printing.
 
-No files, no printing: everything here is arithmetic on arrays.
+Four modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit` and
+`resources`.
 """
 
 __version__ = "0.1.0"

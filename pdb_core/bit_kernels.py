@@ -1,4 +1,4 @@
-"""What numba reaches through LLVM intrinsics: counts of bits, memory by its address, arrays on the stack.
+"""LLVM intrinsics: counts of bits, memory by its address, arrays on the stack.
 
 Addresses are int64, so that one kernel can read several mapped files. Whoever passes one keeps the memory alive.
 """
@@ -17,16 +17,16 @@ from pdb_core.jit import JIT_DISABLED
 if JIT_DISABLED:
 
     def popcount(word: int) -> int:
-        """Number of one bits of a 64-bit word."""
+        """Return the number of one bits of a 64-bit word."""
         return int(word).bit_count()
 
     def trailing_zeros(word: int) -> int:
-        """Place of the lowest one bit of a 64-bit word that is not 0."""
+        """Return the index of the lowest one bit of a 64-bit word that is not 0."""
         value = int(word)
         return (value & -value).bit_length() - 1
 
     def load_byte(address: int) -> int:
-        """The byte at an address."""
+        """Return the byte at an address."""
         return ctypes.c_uint8.from_address(int(address)).value
 
     def equal_bytes(address: int, byte: int) -> int:
@@ -35,17 +35,17 @@ if JIT_DISABLED:
         return sum(1 << i for i, value in enumerate(found) if value == byte)
 
     def prefetch(address: int) -> None:
-        """Ask for the cache line of an address, without waiting for it."""
+        """Prefetch the cache line of an address."""
 
     def stack_array(n: int) -> Any:
-        """An array of `n` numbers (int64), not cleared, for as long as the function that calls this runs."""
+        """Return an array of `n` numbers (int64), not cleared. It exists while the calling function runs."""
         return np.empty(n, dtype=np.int64)
 
 else:
 
     @intrinsic
     def popcount(typingctx: Any, word: Any) -> Any:  # noqa: ARG001
-        """Number of one bits of a 64-bit word (int64)."""
+        """Return the number of one bits of a 64-bit word (int64)."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
             return builder.ctpop(args[0])
@@ -54,7 +54,7 @@ else:
 
     @intrinsic
     def trailing_zeros(typingctx: Any, word: Any) -> Any:  # noqa: ARG001
-        """Place of the lowest one bit of a 64-bit word that is not 0 (int64)."""
+        """Return the index of the lowest one bit of a 64-bit word that is not 0 (int64)."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
             # True: the result for 0 is undefined, which spares a test; no caller asks for 0.
@@ -64,7 +64,7 @@ else:
 
     @intrinsic
     def load_byte(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
-        """The byte at an address (int64)."""
+        """Return the byte at an address (int64)."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
             pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
@@ -90,7 +90,7 @@ else:
 
     @intrinsic
     def prefetch(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
-        """Ask for the cache line of an address (int64), without waiting for it."""
+        """Prefetch the cache line of an address (int64)."""
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
             byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -105,7 +105,7 @@ else:
 
     @intrinsic(prefer_literal=True)
     def stack_array(typingctx: Any, n: Any) -> Any:  # noqa: ARG001
-        """An array of `n` numbers (int64), not cleared, for as long as the function that calls this runs.
+        """Return an array of `n` numbers (int64), not cleared. It exists while the calling function runs.
 
         n: a constant. It lies on the stack: no allocation, no count of references, and each thread has its own. Never
         return it.

@@ -1,13 +1,12 @@
-"""How a table writes distances down.
+"""Encoding: how a table stores distances.
 
 bytes  the additive minimum: one byte for each placement of the pattern's tiles, the smallest distance over the blank
-       regions (Korf and Felner 2002). `UNREACHED` where there is no way.
-bits   blank-aware: one bit for each placement *and* blank region. A move of one of the pattern's tiles changes this
-       distance by exactly 1, and its parity shows in the cells; so bit 1 of the distance is enough for who knows the
-       distance of a neighbour, or walks down to the goal.
+       regions (Korf and Felner 2002), or `UNREACHED`.
+bits   zero-aware: one bit for each placement and blank region. A move of a pattern tile changes this distance by
+       exactly 1, and the cells give its parity. So bit 1 of the distance suffices if the distance of a neighbour is
+       known, or after a descent to the goal.
 
-Where every move counts (`cost`), the blank is told apart by its cell, and the same holds of every move: such tables are
-of bits.
+If every move counts (`cost`), the blank's cell takes the place of its region. Such tables are always of bits.
 """
 
 import math
@@ -23,7 +22,7 @@ UNREACHED = 255
 
 
 def check_encoding(encoding: Encoding, cost: Cost) -> None:
-    """Raise `InputError` where tables of that cost are not written so."""
+    """Raise `InputError` if tables of that cost cannot be stored in that encoding."""
     if cost == "every-move" and encoding != "bits":
         raise InputError(
             f"tables in which every move counts are written in bits, not in {encoding}; leave --encoding out"
@@ -31,5 +30,5 @@ def check_encoding(encoding: Encoding, cost: Cost) -> None:
 
 
 def block_bytes(n_tiles: int) -> int:
-    """Bytes of a block in bits: k! bits, and up to 7 that are 0."""
+    """Return the bytes of a block in bits: k! bits, and up to 7 that are 0."""
     return -(-math.factorial(n_tiles) // 8)

@@ -1,9 +1,9 @@
-"""Every error this project raises on purpose, in one tree, each with the exit code of the command line.
+"""Errors that this project raises on purpose, in one tree, each with the exit code of the command line.
 
     PdbError                                        1
-    ├── InputError (ValueError)                     2   what the user typed or passed
+    ├── InputError (ValueError)                     2   input of the user
     │   ├── BoardError                                  a board: wrong size, a tile twice, not numbers
-    │   ├── GoalError                                   a goal that is no board, or that a table cannot serve
+    │   ├── GoalError                                   a goal that is not a board, or that a table cannot serve
     │   ├── PartitionError                              a partition: unknown name, overlap, tiles left out
     │   ├── InstanceError                               an instance file or the name of a set
     │   ├── UnknownDatabaseError                        a database that a service has not opened
@@ -11,7 +11,7 @@
     │   │   ├── RequestTooLargeError                    or is too large
     │   │   └── MediaTypeError                          or of a kind that the service does not read
     │   ├── TokenError                                  a request without the token that the service wants
-    │   ├── OutputError                                 a place where nothing can be written
+    │   ├── OutputError                                 a file that cannot be written
     │   └── CheckpointMismatchError                     a checkpoint of a build by other options or another program
     ├── UnsolvableError                             3   no sequence of moves leads from the board to the goal
     ├── TableFileError                              4   a table file
@@ -21,16 +21,16 @@
     │   ├── TableFileDamagedError                       truncated, or a digest does not match
     │   └── TableMismatchError                          sound, but for another board size or goal
     ├── LimitReachedError                           5   time, nodes
-    │   ├── MemoryLimitError                            a build or a search larger than the memory at hand
-    │   ├── DiskFullError                               no room for the file
+    │   ├── MemoryLimitError                            a build or a search larger than the available memory
+    │   ├── DiskFullError                               a full disk
     │   ├── BuildRunningError                           a file that another builder is making
-    │   └── BusyError                                   a service that has as much to do as it may
-    ├── ServiceError                                1   a service that cannot be reached, or answers nonsense
-    ├── ClusterError                                1   a cluster that cannot be reached, or whose workers cannot do it
+    │   └── BusyError                                   a service at its limit
+    ├── ServiceError                                1   a service that cannot be reached, or gives invalid answers
+    ├── ClusterError                                1   a cluster that cannot be reached, or lacks something
     ├── WrongAnswerError                            1   an answer contradicts what is known
-    └── (KeyboardInterrupt)                       130   not ours, but the command line answers it; 143 after SIGTERM
+    └── (KeyboardInterrupt)                       130   of Python; 143 after SIGTERM
 
-Each message says what happened, to what, and what to do next.
+Each message states the fault with its value, and then what to do.
 """
 
 import errno
@@ -46,7 +46,7 @@ class PdbError(Exception):
 
 
 class InputError(PdbError, ValueError):
-    """Something the user typed or passed cannot be used."""
+    """Input of the user that cannot be used."""
 
     exit_code = 2
 
@@ -88,11 +88,11 @@ class TokenError(InputError):
 
 
 class OutputError(InputError):
-    """A file cannot be written where it was asked for."""
+    """A file that cannot be written."""
 
 
 class CheckpointMismatchError(InputError):
-    """An interrupted build has left a checkpoint, and it is of other options, or of another version of the builder."""
+    """A checkpoint of a build with other options, or by another version of the builder."""
 
 
 class UnsolvableError(PdbError):
@@ -134,7 +134,7 @@ class LimitReachedError(PdbError):
 
 
 class MemoryLimitError(LimitReachedError):
-    """A build or a search needs more memory than there is, or than it may take.
+    """A build or a search needs more memory than is available or allowed.
 
     solution  of a search that had begun: the `solver.Solution`, without a length, of what it knew by then
     """
@@ -151,11 +151,11 @@ class BuildRunningError(LimitReachedError):
 
 
 class BusyError(LimitReachedError):
-    """A service has as much to do as it may; ask again later."""
+    """A service is at its limit; try again later."""
 
 
 class ServiceError(PdbError):
-    """A service cannot be reached, or does not answer as one."""
+    """A service cannot be reached, or gives invalid answers."""
 
 
 class ClusterError(PdbError):

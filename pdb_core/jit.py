@@ -1,4 +1,4 @@
-"""The one place that configures numba.
+"""Configuration of numba, and the decorators of kernels.
 
 Kernels live in files named `*_kernels.py` and are marked `@kernel`. Compiled code is kept on disk in a folder named
 after a digest of all kernel sources (and what they import), the numba version and the mode, because numba's own cache
@@ -33,7 +33,7 @@ JIT_DISABLED = bool(_settings.DISABLE_JIT)
 
 
 def _kernel_sources() -> list[Path]:
-    """All files of kernels, and those of ours that they import: a constant is compiled into the kernel that uses it."""
+    """Return all files of kernels, and our files that they import: their constants are compiled into the kernels."""
     root = Path(__file__).parent.parent
     to_read = sorted(path for package in _PACKAGES for path in (root / package).rglob("*_kernels.py"))
     found = {Path(__file__)}
@@ -48,7 +48,7 @@ def _kernel_sources() -> list[Path]:
 
 
 def _sources_digest() -> str:
-    """Digest of everything that decides what a kernel compiles to."""
+    """Return the digest of everything that decides what a kernel compiles to."""
     digest = hashlib.sha256()
     digest.update(f"{numba.__version__} {sys.version} {_settings.BOUNDSCHECK} {_settings.DEBUG}".encode())
     digest.update(own_sources_digest().encode())
@@ -56,7 +56,7 @@ def _sources_digest() -> str:
 
 
 def own_sources_digest() -> str:
-    """Digest of what the kernels are made of: the same on machines that run the same kernels."""
+    """Return the digest of the sources of the kernels: the same on machines that run the same kernels."""
     digest = hashlib.sha256()
     for path in _kernel_sources():
         digest.update(path.name.encode())
@@ -65,12 +65,12 @@ def own_sources_digest() -> str:
 
 
 def program_version() -> tuple[str, str]:
-    """What must be the same where parts of one piece of work are done: the version, and the kernels' digest."""
+    """Return the version and the digest of the kernels, which must be equal on all machines of a cluster."""
     return __version__, own_sources_digest()
 
 
 def cache_home() -> Path:
-    """The folder for everything this project may rebuild: `TILE_PDB_CACHE`, or the user's cache folder."""
+    """Return the folder of caches: `TILE_PDB_CACHE`, or the user's cache folder."""
     chosen = os.environ.get("TILE_PDB_CACHE")
     return Path(chosen) if chosen else Path(platformdirs.user_cache_dir("tile-pdb"))
 
@@ -88,7 +88,7 @@ def _choose_cache_folder() -> Path | None:
 
 
 def keeps_compiled_kernels() -> bool:
-    """Whether compiled kernels are kept on disk for the next run."""
+    """Return whether compiled kernels are kept on disk for the next run."""
     return _cache_folder is not None
 
 
@@ -96,14 +96,12 @@ _cache_folder = None if JIT_DISABLED else _choose_cache_folder()
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` at its first call: nopython, GIL released, kept on disk. With the JIT off, return it as it
-    is.
-    """
+    """Compile `function` at its first call: nopython, GIL released, kept on disk. With the JIT off, return it."""
     return _compiled(function, counts_references=True)
 
 
 def borrowing_kernel(function: Function) -> Function:
-    """Compile as `kernel` does, a function that makes no array and keeps none: without counts of references.
+    """Compile a function that makes no array and keeps none: as `kernel` does, without counts of references.
 
     numba counts a reference to each array of each argument when a function is entered and left, two atomic operations.
     A small function that gets many arrays in a tuple would spend most of its time on them.
@@ -112,7 +110,7 @@ def borrowing_kernel(function: Function) -> Function:
 
 
 def inlined_kernel(function: Function) -> Function:
-    """Compile as `borrowing_kernel` does, as a part of each kernel that calls it, and not kept on disk by itself.
+    """Compile as `borrowing_kernel` does, as a part of each kernel that calls it, without a file of its own on disk.
 
     A function that gets large tuples would otherwise spend much of its time on moving their fields to the stack and
     back. Python cannot call the function: its wrapper for Python is left out, which takes as long to compile as the
@@ -145,8 +143,8 @@ def chosen_by_type(choices: dict[type, Any]) -> Any:
 def _compiled(function: Function, *, counts_references: bool, is_inlined: bool = False) -> Function:
     if JIT_DISABLED:
         return function
-    # Without the runtime that counts references, a function that makes an array does not compile. Said of each kernel,
-    # because one that says nothing takes it from the kernel that calls it.
+    # Without the runtime that counts references, a function that makes an array does not compile. Each kernel states
+    # it, because the default is the setting of the calling kernel.
     options: dict[str, Any] = {"_nrt": counts_references, "forceinline": is_inlined}
     # No kernel is called from C.
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_inlined}
@@ -165,7 +163,7 @@ def _compiled(function: Function, *, counts_references: bool, is_inlined: bool =
 
 
 def _forgive_cache(compiled: Any, folder: Path) -> None:
-    """Let a cache that is full or damaged cost the time of a compilation, and nothing else."""
+    """Make a full or damaged cache cost a compilation, and nothing else."""
     cache = compiled._cache
     load, save = cache.load_overload, cache.save_overload
 
@@ -194,7 +192,7 @@ _has_warned_of_cache = False
 
 
 def _warn_of_cache(text: str) -> None:
-    """Once a run: there are a hundred kernels."""
+    """Warn once in a process: there are a hundred kernels."""
     global _has_warned_of_cache
     if not _has_warned_of_cache:
         _has_warned_of_cache = True

@@ -1,4 +1,4 @@
-"""The folder of compiled kernels: private to one user, locked while a process uses it, removed when it is old.
+"""Folder of compiled kernels: private to one user, locked while a process uses it, removed when it is old.
 
 A process that loads a compiled kernel runs it. Whoever can write to the folder can therefore run code as its user.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pdb_core.durable_files import lock_file
 
-# Folders of other versions that were not used for so long are removed.
+# Folders of other versions are removed if they were not used for this time.
 KEPT_DAYS = 28
 _LOCK = "in-use.lock"
 # Names that `use_kernel_folder` gives: a digest, and the name of a folder while it is removed.
@@ -63,7 +63,7 @@ def _make_private(folder: Path) -> bool:
     if status.st_uid != os.geteuid():
         raise UnsafeFolderError(f"{folder} belongs to another user (number {status.st_uid})")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        # Its mode is not corrected: what is in it may be of another user already.
+        # Its mode is not corrected: another user may already have written to it.
         raise UnsafeFolderError(f"other users can write to {folder} (mode {stat.S_IMODE(status.st_mode):04o})")
     if stat.S_IMODE(status.st_mode) != _PRIVATE:
         folder.chmod(_PRIVATE)
@@ -82,7 +82,7 @@ def _lock(folder: Path) -> bool:
 
 
 def _remove_old(parent: Path) -> None:
-    """Remove the folders that are old and not in use. What cannot be removed stays."""
+    """Remove the folders that are old and not in use, if possible."""
     oldest = time.time() - KEPT_DAYS * 86_400
     with suppress(OSError):
         for folder in parent.iterdir():

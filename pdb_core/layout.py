@@ -1,13 +1,12 @@
-"""The state space of a pattern, laid out in blocks.
+"""Layout of the state space of a pattern in blocks, and the transitions between them.
 
-A state is (cell set, blank region, arrangement). A *block* is one (cell set, blank region): it holds all k!
-arrangements. A move of a tile leads from a whole block to a whole block. If the tile jumps over no other tile along the
-cells, the arrangement ranks stay as they are; else they are permuted by one of a few fixed permutations, one for each
-*jump*, a pair (position before, position after). So the moves are a property of blocks, and are listed here once for
-each block.
+A state is (cell set, blank region, arrangement). A *block* is one (cell set, blank region), with all k! arrangements.
+A move of a tile leads from a whole block to a whole block. If the tile passes no other tile along the cells, the ranks
+of arrangements stay the same. Otherwise they are permuted by one of a few fixed permutations, one for each *jump*, a
+pair (position before, position after). So moves are a property of blocks, and are listed once for each block.
 
-Where every move counts (`cost`), the blank does not go about freely: each free cell is a region of its own, and the
-blank's moves to free cells are transitions too, which leave the arrangement as it is.
+If every move counts (`cost`), each free cell is a region. The blank's moves to free cells are transitions too, which
+do not change the arrangement.
 """
 
 import math
@@ -29,7 +28,7 @@ OCCUPIED = 255
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks of all patterns of `n_tiles` tiles on a board. Where every move counts, a region is a free cell.
+    """Blocks of all patterns of `n_tiles` tiles on a board. If every move counts, a region is a free cell.
 
     cell_sets       int64[n_sets]            masks, in lexicographic order
     first_block     int32[n_sets + 1]        the blocks of cell set s are first_block[s] .. first_block[s+1]-1
@@ -59,10 +58,9 @@ class Blocks:
         return len(self.regions)
 
     def parities(self) -> npt.NDArray[np.uint8]:
-        """0 or 1 for each block, uint8[n_blocks]: all states of a block are an even or all an odd number of moves away
-        from those of another one.
+        """Return the parity of each block, uint8[n_blocks]. Moves between blocks of equal parity are even in number.
 
-        A move changes the colour of the cell that the tile stands on, and of the one that the blank stands on.
+        A move changes the colour of the tile's cell and of the blank's cell.
         """
         dark = sum(1 << cell for cell in range(self.size.n_cells) if self.size.is_dark(cell))
         moved = self.regions if self.cost == "every-move" else np.repeat(self.cell_sets, np.diff(self.first_block))
@@ -70,9 +68,9 @@ class Blocks:
         return parities
 
     def block_of(self, cell_set: int, blank: int) -> int:
-        """The block with that cell set (a mask) and the blank on that cell.
+        """Return the block with that cell set (a mask) and the blank on that cell.
 
-        Raises `ValueError` where a tile of the pattern is there, or no cell.
+        Raises `ValueError` if the cell is off the board or has a tile of the pattern.
         """
         if not 0 <= blank < self.size.n_cells:
             raise ValueError(
@@ -89,7 +87,7 @@ class Blocks:
         )  # fmt: skip
 
     def state_of(self, board: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
-        """The block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
+        """Return the block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
         cells = [board.index(tile) for tile in tiles]
         order = tuple(np.argsort(np.array(cells)).tolist())
         ranks = arrangement_ranks(self.n_tiles)
@@ -100,7 +98,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class PatternLayout:
-    """Blocks and transitions of all patterns of `n_tiles` tiles on a board; the goal and the tiles' names play no part.
+    """Blocks and transitions of all patterns of `n_tiles` tiles on a board, for any goal and any tiles.
 
     first_transition  int64[n_blocks + 1]   the transitions into block b
     sources           int32[n_transitions]  the block a transition comes from
@@ -117,7 +115,7 @@ class PatternLayout:
 
 @dataclass(frozen=True)
 class Grid:
-    """The board as bit masks, for flooding."""
+    """Board as bit masks, to find connected cells."""
 
     all_cells: int
     not_left: int
@@ -126,8 +124,9 @@ class Grid:
 
 
 def grid_masks(size: BoardSize) -> Grid:
-    """Masks of all cells, of those not in the left column, of those not in the right one, and of each cell's
-    neighbours. Raises `InputError` where the cells are more than the bits of a mask.
+    """Return masks of all cells, of those outside the left and the right column, and of each cell's neighbours.
+
+    Raises `InputError` for boards with more cells than a mask has bits.
     """
     check_table_size(size)
     left = sum(1 << size.cell(row, 0) for row in range(size.height))
@@ -138,21 +137,21 @@ def grid_masks(size: BoardSize) -> Grid:
 
 
 def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
-    """Every (position before, position after) of a tile that jumps over 1 to width-1 others."""
+    """Return every (position before, position after) of a tile that jumps over 1 to width-1 others."""
     reach = width - 1
     return tuple((i, j) for i in range(n_tiles) for j in range(n_tiles) if i != j and abs(i - j) <= reach)
 
 
 @lru_cache(maxsize=32)
 def count_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> int:
-    """How many blocks there are: blank regions, over all sets of `n_tiles` cells."""
+    """Return the number of blocks: blank regions, over all sets of `n_tiles` cells."""
     if cost == "every-move":
         return math.comb(size.n_cells, n_tiles) * (size.n_cells - n_tiles)
     return int(count_regions_of(size, lexicographic_cell_sets(size.n_cells, n_tiles))[-1])
 
 
 def count_regions_of(size: BoardSize, cell_sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """The running number of blank regions over cell sets (masks): int32[n_sets + 1]."""
+    """Return the running number of blank regions over cell sets (masks): int32[n_sets + 1]."""
     grid = grid_masks(size)
     first_block = np.empty(len(cell_sets) + 1, dtype=np.int32)
     count_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, first_block)
@@ -174,7 +173,7 @@ def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
 
 
 def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.int64]) -> Blocks:
-    """The blocks where each free cell is a region of its own."""
+    """Return the blocks if every move counts: each free cell is a region."""
     cells = np.arange(size.n_cells)
     is_free = (cell_sets[:, None] >> cells) & 1 == 0
     regions = np.broadcast_to(np.int64(1) << cells, is_free.shape)[is_free]
@@ -194,8 +193,10 @@ def pattern_layout(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
 def block_transitions(
     blocks: Blocks, first_set: int, last_set: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """The transitions into the blocks of cell sets `first_set` to `last_set`-1: `first_transition`, `sources` and
-    `jumps` as in `PatternLayout`, the first of them from the first of these blocks on.
+    """Return the transitions into the blocks of cell sets `first_set` to `last_set`-1.
+
+    They are `first_transition`, `sources` and `jumps` as in `PatternLayout`; the first begins with the first of these
+    blocks.
     """
     size, n_tiles = blocks.size, blocks.n_tiles
     grid = grid_masks(size)
@@ -219,7 +220,7 @@ def block_transitions(
 
 
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:
-    """Where each arrangement rank goes when the label at position `before` moves to position `after`; uint32[k!]."""
+    """Return the rank of each arrangement after the label at position `before` moves to `after`; uint32[k!]."""
     ranks = arrangement_ranks(n_tiles)
     orders = lexicographic_arrangements(n_tiles)
     columns = list(range(n_tiles))

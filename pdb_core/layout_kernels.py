@@ -1,6 +1,4 @@
-"""Kernels that lay out the state space of a pattern: blank regions of each cell set, and the transitions between
-blocks.
-"""
+"""Kernels of the layout: blank regions of each cell set, and transitions between blocks."""
 
 from typing import Any
 
@@ -13,9 +11,7 @@ from pdb_core.ranking_kernels import rank_cell_set
 
 @kernel
 def flood(start: int, free: int, width: int, not_left: int, not_right: int) -> int:
-    """The cells of `free` connected with `start`, as a mask. `not_left` and `not_right` leave out the border
-    columns.
-    """
+    """Return the cells of `free` connected with `start`, as a mask. `not_left`, `not_right` lack a border column."""
     region = start
     while True:
         grown = (
@@ -29,9 +25,7 @@ def flood(start: int, free: int, width: int, not_left: int, not_right: int) -> i
 
 @kernel
 def count_regions(cell_sets: Any, all_cells: int, width: int, not_left: int, not_right: int, first_block: Any) -> None:
-    """Fill `first_block` (int32[n_sets + 1]) with the running number of blank regions over `cell_sets`
-    (int64[n_sets]).
-    """
+    """Fill `first_block` (int32[n_sets + 1]) with running counts of blank regions of `cell_sets` (int64[n_sets])."""
     n_blocks = 0
     for s in range(cell_sets.shape[0]):
         first_block[s] = n_blocks
@@ -49,8 +43,8 @@ def fill_regions(
     """List the blank regions of each of `cell_sets` (int64[n_sets]), by their lowest cells.
 
     regions         int64[n_blocks]        mutated: their masks
-    region_numbers  uint8[n_sets, n_cells]  mutated, filled with what stands for occupied cells before: the number of
-                    the region that each free cell belongs to, from 0
+    region_numbers  uint8[n_sets, n_cells]  mutated: number of the region of each free cell, from 0; other cells keep
+                    their value
     """
     block = 0
     for s in range(cell_sets.shape[0]):
@@ -71,7 +65,7 @@ def fill_regions(
 def find_block(
     cell_set: int, blank: int, low_bits: int, high_bits: int, low: Any, high: Any, first_block: Any, region_numbers: Any
 ) -> int:
-    """The block of `cell_set` (a mask) whose blank region holds the free cell `blank`."""
+    """Return the block of `cell_set` (a mask) whose blank region has the free cell `blank`."""
     s = rank_cell_set(cell_set, low_bits, high_bits, low, high)
     return np.int64(first_block[s]) + np.int64(region_numbers[s, blank])  # type: ignore[return-value]
 
@@ -82,14 +76,15 @@ def fill_transitions(
     region_numbers: Any, neighbour_masks: Any, jump_ids: Any, first_transition: Any, sources: Any, jumps: Any,
     count_only: bool, first_set: int, last_set: int,
 ) -> None:  # fmt: skip
-    """List, for every block of cell sets `first_set` to `last_set`-1, the blocks that one move leads from, and how
-    arrangements change by it.
+    """List the transitions into each block of cell sets `first_set` to `last_set`-1.
 
-    A block's tile on `cell` came from `origin`, a cell of its blank region next to it; or the blank came from a free
-    cell that is not of its region, which there is only where every move counts. `first_transition`
-    (int64[blocks of these cell sets + 1]) is filled with running counts; unless `count_only`, `sources` (int32) and
-    `jumps` (int16) with the source block and with `jump_ids` (int16[k, k]) at the tile's (position before, position
-    after).
+    Before the move, the tile on `cell` was on `origin`, a neighbour in the blank region. Or, if every move counts, the
+    blank was on a free cell outside its region.
+
+    first_transition  int64[blocks of these cell sets + 1]  mutated: running counts
+    sources           int32[n_transitions]  mutated unless `count_only`: source blocks
+    jumps             int16[n_transitions]  mutated unless `count_only`: `jump_ids` (int16[k, k]) at the tile's
+                      (position before, position after), or -1
     """
     n_transitions = 0
     own = first_block[first_set]

@@ -1,7 +1,7 @@
-"""Patterns, partitions and catalogues: which tiles each table looks at.
+"""Patterns, partitions and catalogues: the tiles of each table.
 
-Named partitions are shapes on the board: the name means the same cells whatever the goal, as long as a symmetry takes
-the blank of the goal they were published for to the blank of the goal at hand.
+Named partitions are shapes on the board: a name means the same cells for every goal, if a symmetry takes the blank of
+the published goal to the blank of that goal.
 """
 
 import math
@@ -40,7 +40,7 @@ _AUTOMATIC_MAX_ENTRIES = 150_000_000
 
 @dataclass(frozen=True)
 class Pattern:
-    """A set of tiles, ascending, 1 to 10 of them. Raises `PartitionError` otherwise."""
+    """Set of 1 to 10 tiles, ascending. Raises `PartitionError`."""
 
     tiles: tuple[int, ...]
 
@@ -64,16 +64,16 @@ class Pattern:
         return len(self.tiles)
 
     def n_entries(self, size: BoardSize) -> int:
-        """Entries of the table: placements of the tiles on the cells, n! / (n-k)!."""
+        """Return the number of placements of the tiles on the cells: n! / (n-k)!."""
         return math.perm(size.n_cells, self.n_tiles)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Disjoint patterns of the tiles of a board, and which moves their distances count.
+    """Disjoint patterns of the tiles of a board, and the moves that their distances count.
 
-    `name` is the published name, or the patterns written out. Where distances are added up, the patterns cover all
-    tiles; where every move counts they may leave some out. Raises `PartitionError` otherwise.
+    `name` is the published name, or the patterns written out. Additive patterns cover all tiles. If every move counts,
+    they may leave tiles out. Raises `PartitionError`.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Partition:
 
     @property
     def sums(self) -> tuple[tuple[int, ...], ...]:
-        """The places in `patterns` of those whose distances make one lower bound."""
+        """Indices in `patterns` of the patterns of each lower bound."""
         return (tuple(range(len(self.patterns))),)
 
     def n_entries(self) -> int:
@@ -122,10 +122,9 @@ class Partition:
 
 @dataclass(frozen=True)
 class Catalogue(Partition):
-    """Several partitions that share patterns. `patterns` are all different ones; the largest of the partitions' sums is
-    a lower bound.
+    """Several partitions that share patterns. The maximum of their sums is a lower bound.
 
-    partitions  for each partition the places of its patterns in `patterns`, ascending
+    partitions  for each partition the indices of its patterns in `patterns`, ascending
 
     Raises `PartitionError` if one of them is no partition, or if there are too many patterns.
     """
@@ -169,7 +168,7 @@ def catalogue(name: str, partitions: Sequence[Partition]) -> Catalogue:
 
 @dataclass(frozen=True)
 class _Published:
-    """A partition as its source states it; of a catalogue, the first one and `others`."""
+    """Partition as its source states it; of a catalogue, the first one and `others`."""
 
     size: BoardSize
     blank_is_last: bool
@@ -241,30 +240,29 @@ _NAMED = {
 
 
 def named_partitions() -> dict[str, BoardSize]:
-    """The names of the published partitions and the board size each belongs to."""
+    """Return the names of the published partitions, with their board sizes."""
     return {name: published.size for name, published in _NAMED.items()}
 
 
 def partition_source(name: str) -> str | None:
-    """Where a named partition was published; None for a partition that is written out."""
+    """Return the publication of a named partition; None for a partition that is written out."""
     published = _NAMED.get(name)
     return None if published is None else published.source
 
 
 def default_cost(name: str) -> Cost:
-    """Which moves the distances of a partition of that name count, unless something else is asked for."""
+    """Return the default cost of a partition of that name."""
     return _NAMED[name].cost if name in _NAMED else DEFAULT_COST
 
 
 def parse_partition(
     text: str, size: BoardSize | None, goal: Board | None = None, cost: Cost | None = None
 ) -> Partition:
-    """A partition or catalogue by name (`663`), `auto` for one of any size, or written out (`1,2,5/3,4,6/7,8`). Several
-    partitions joined by `+` make a catalogue.
+    """Read a partition or catalogue: a name (`663`), `auto` for any size, or patterns (`1,2,5/3,4,6/7,8`).
 
-    Without `size` it is taken from the name, or from the number of tiles; where every move counts from the largest
-    tile, as that of the smallest square; `auto` needs it. `goal` defaults to blank-last, `cost` to what the name stands
-    for, else to additive. Raises `PartitionError`, also where a named shape does not fit the goal.
+    Several partitions joined by `+` make a catalogue. Without `size`, the name or the number of tiles gives it; if
+    every move counts, the smallest square with the largest tile. `auto` needs it. `goal` defaults to blank-last, `cost`
+    to that of the name, or to additive. Raises `PartitionError`, also if a named shape does not fit the goal.
     """
     text = text.strip()
     if "+" in text:
@@ -345,9 +343,9 @@ def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost
 
 
 def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition:
-    """A partition for a size that has no named one: the tiles in the goal's order, in patterns as large as stays quick.
+    """Return a partition for any size: the tiles in the goal's order, in patterns as large as can be built quickly.
 
-    All tiles in one pattern where they are 8 or fewer, which makes the table the exact distance.
+    Up to 8 tiles are one pattern, whose table is the exact distance.
     """
     check_table_size(size)
     goal = blank_last(size) if goal is None else goal
@@ -363,7 +361,7 @@ def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition
 
 
 def _along_columns(goal: Board, size: BoardSize) -> list[int]:
-    """Tiles of the goal, snaking through pairs of rows, so that consecutive tiles form compact shapes."""
+    """Return the tiles of the goal along pairs of rows, so that consecutive tiles form compact shapes."""
     order = []
     for top in range(0, size.height, 2):
         columns = range(size.width) if (top // 2) % 2 == 0 else range(size.width - 1, -1, -1)

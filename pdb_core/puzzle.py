@@ -23,14 +23,14 @@ Boards = npt.NDArray[np.uint8]
 WideBoards = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 MIN_SIDE, MAX_SIDE = 2, 32
-# Tables, and the searches that ask them, hold a set of cells in the bits of a word.
+# Tables, and searches with tables, store a set of cells in the bits of a word.
 MAX_TABLE_SIDE = 6
 BLANK = 0
 
 
 @dataclass(frozen=True)
 class BoardSize:
-    """Width and height of a board, in cells, each from 2 to 32. Raises `InputError` otherwise.
+    """Width and height of a board in cells. Raises `InputError` if one is not from 2 to 32.
 
     >>> BoardSize(4, 4).n_cells
     16
@@ -67,7 +67,7 @@ class BoardSize:
         return tuple(result)
 
     def is_dark(self, cell: int) -> bool:
-        """The colour of a cell on a chess board; every move takes the blank to the other colour."""
+        """Return whether a cell is dark on a chess board. Every move takes the blank to the other colour."""
         return sum(self.row_and_column(cell)) % 2 == 1
 
 
@@ -93,16 +93,15 @@ def check_table_size(
 
 
 def square_size(n_cells: int) -> BoardSize | None:
-    """The square board with that many cells, or None where there is none."""
+    """Return the size of the square board with that many cells, or None."""
     side = math.isqrt(n_cells)
     return BoardSize(side, side) if side * side == n_cells and MIN_SIDE <= side <= MAX_SIDE else None
 
 
 def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardSize]:
-    """Read a board: numbers separated by blanks, commas or new lines, rows optionally by `/`, 0 for the blank.
+    """Read a board: numbers separated by whitespace or commas, rows optionally by `/`, 0 for the blank.
 
-    Without `size` it is taken from the rows where they are marked, else the board is taken to be square.
-    Raises `BoardError` where the text is no board or not of that size.
+    Without `size`, marked rows give the size; without these the board is square. Raises `BoardError`.
 
     >>> parse_board("1 2 3/4 5 6/7 8 0")
     ((1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(width=3, height=3))
@@ -171,36 +170,36 @@ def check_board(board: Iterable[int], size: BoardSize) -> Board:
 
 
 def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:
-    """The board on one line, rows separated by `/` where `size` is given; `parse_board` reads it back."""
+    """Return the board on one line, rows separated by `/` if `size` is given. `parse_board` reads it back."""
     if size is None:
         return " ".join(map(str, board))
     return "/".join(" ".join(map(str, board[start : start + size.width])) for start in range(0, len(board), size.width))
 
 
 def draw_grid(labels: Sequence[str], size: BoardSize) -> str:
-    """One label a cell, in rows and right-aligned columns, several lines."""
+    """Return labels, one per cell, in rows and right-aligned columns."""
     column = max(map(len, labels))
     rows = [labels[start : start + size.width] for start in range(0, size.n_cells, size.width)]
     return "\n".join(" ".join(label.rjust(column) for label in row) for row in rows)
 
 
 def draw_board(board: Sequence[int], size: BoardSize) -> str:
-    """The board as a grid, `.` for the blank."""
+    """Return the board as a grid, with `.` for the blank."""
     return draw_grid(["." if tile == BLANK else str(tile) for tile in board], size)
 
 
 def blank_last(size: BoardSize) -> Board:
-    """The default goal: 1 2 ... n 0."""
+    """Return the default goal: 1 2 ... n 0."""
     return (*range(1, size.n_cells), BLANK)
 
 
 def blank_first(size: BoardSize) -> Board:
-    """Korf's goal: 0 1 2 ... n."""
+    """Return Korf's goal: 0 1 2 ... n."""
     return tuple(range(size.n_cells))
 
 
 def snail(size: BoardSize) -> Board:
-    """The tiles wound clockwise from the upper left corner inwards, the blank at the end of the spiral."""
+    """Return the goal whose tiles spiral clockwise from the upper left corner, with the blank at the end."""
     board = [BLANK] * size.n_cells
     for tile, cell in enumerate(list(_spiral(size))[:-1], start=1):
         board[cell] = tile
@@ -222,7 +221,7 @@ NAMED_GOALS = {"blank-last": blank_last, "blank-first": blank_first, "snail": sn
 
 
 def parse_goal(text: str, size: BoardSize) -> Board:
-    """A named goal (`blank-last`, `blank-first`, `snail`) or any board of that size. Raises `GoalError`."""
+    """Read a named goal (`blank-last`, `blank-first`, `snail`) or a board of that size. Raises `GoalError`."""
     named = NAMED_GOALS.get(text.strip())
     if named is not None:
         return named(size)
@@ -233,7 +232,7 @@ def parse_goal(text: str, size: BoardSize) -> Board:
 
 
 def goal_name(goal: Board, size: BoardSize) -> str:
-    """The name of a goal where it has one, else the board itself on one line."""
+    """Return the name of a goal, or the board on one line if it has none."""
     for name, make in NAMED_GOALS.items():
         if make(size) == goal:
             return name
@@ -241,7 +240,7 @@ def goal_name(goal: Board, size: BoardSize) -> str:
 
 
 def permutation_is_odd(permutation: Sequence[int]) -> bool:
-    """Whether a permutation of 0 .. n-1 is a product of an odd number of swaps."""
+    """Return whether a permutation of 0 .. n-1 is a product of an odd number of swaps."""
     seen = [False] * len(permutation)
     n_cycles = 0
     for start in range(len(permutation)):
@@ -254,18 +253,18 @@ def permutation_is_odd(permutation: Sequence[int]) -> bool:
 
 
 def is_solvable(board: Board, goal: Board, size: BoardSize) -> bool:
-    """Whether some sequence of moves leads from `board` to `goal`.
+    """Return whether `board` can be solved for `goal`.
 
-    Each move swaps the blank with a tile and takes it to a cell of the other colour; so the parity of the permutation
-    from board to goal must be that of the blank's change of colour. On every board from 2x2 this is sufficient too
-    (Johnson and Story 1879).
+    Each move swaps the blank with a tile, and takes it to a cell of the other colour. So the permutation from board to
+    goal must be odd if and only if the blank changes its colour. From 2x2 on this is sufficient (Johnson and Story
+    1879).
     """
     colour_changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
     return permutation_is_odd(_places_in(goal, board)) == colour_changes
 
 
 def _places_in(goal: Board, board: Board) -> list[int]:
-    """The cell in `goal` of the tile on each cell of `board`."""
+    """Return the cell in `goal` of the tile on each cell of `board`."""
     place = [0] * len(goal)
     for cell, tile in enumerate(goal):
         place[tile] = cell
@@ -273,7 +272,7 @@ def _places_in(goal: Board, board: Board) -> list[int]:
 
 
 def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
-    """The reason, in a sentence, why no sequence of moves leads from `board` to `goal`."""
+    """Return a sentence with the reason why `board` cannot be solved for `goal`."""
     odd = permutation_is_odd(_places_in(goal, board))
     changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
     return (
@@ -284,8 +283,9 @@ def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
 
 
 def random_boards(size: BoardSize, goal: Board, n_boards: int, seed: int) -> WideBoards:
-    """`n_boards` solvable boards, uniformly distributed; shape (n_boards, cells), uint8, or uint16 where a tile
-    is larger than 255. The same for the same seed.
+    """Return `n_boards` solvable boards, uniformly distributed, the same for the same seed.
+
+    The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than 255.
     """
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
     boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)

@@ -1,4 +1,4 @@
-"""The index function: which entry of a table belongs to which placement of a pattern's tiles.
+"""Index function: the entry of a table for a placement of a pattern's tiles.
 
 entry = rank(cell set) * k! + rank(arrangement), where
 
@@ -7,11 +7,11 @@ entry = rank(cell set) * k! + rank(arrangement), where
 
 Both ranks are sums of two table entries, with no loop:
 
-- In a cell set every cell that is not occupied, and has i < k occupied ones before it, stands for C(n-1-cell, k-1-i)
-  sets that come earlier. That needs to know only the cells below; so the lower half of the mask gives one summand, the
-  upper half, with the number of cells occupied in the lower half, the other.
-- A Lehmer digit of an early position depends on the labels before it alone, one of a late position on the labels after
-  it alone; so the first labels give one summand, the last labels the other.
+- In a cell set, each free cell with i < k occupied cells before it accounts for C(n-1-cell, k-1-i) earlier sets. This
+  depends only on the cells below it. So the lower half of the mask gives one summand. The upper half, with the number
+  of occupied cells in the lower half, gives the other.
+- A Lehmer digit of an early position depends only on the labels before it, one of a late position only on the labels
+  after it. So the first labels give one summand, the last labels the other.
 
 `ranking_kernels` ranks one pattern by these tables. `lookup_kernels.byte_address`, `descent_kernels` and the engine's
 `unit_kernels.unit_address` do the same with the tables of many patterns in flat arrays. Kernels of the engine on
@@ -63,7 +63,7 @@ class ArrangementRanks:
 
 @lru_cache(maxsize=32)
 def cell_set_ranks(n_cells: int, n_tiles: int) -> CellSetRanks:
-    """The two tables of cell-set ranks for k of n cells."""
+    """Return the two tables of cell-set ranks for k of n cells."""
     low_bits = (n_cells + 1) // 2
     high_bits = n_cells - low_bits
     low = _skipped_sets(range(low_bits), 0, n_cells, n_tiles)
@@ -72,7 +72,7 @@ def cell_set_ranks(n_cells: int, n_tiles: int) -> CellSetRanks:
 
 
 def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> npt.NDArray[np.int32]:
-    """For each subset of `cells`, with `n_taken` cells taken before: the sets its free cells are ahead of."""
+    """Return for each subset of `cells`, with `n_taken` occupied cells before, the sets that its free cells skip."""
     masks = np.arange(1 << len(cells), dtype=np.int64)
     total = np.zeros(len(masks), dtype=np.int64)
     taken = np.full(len(masks), n_taken, dtype=np.int64)
@@ -81,13 +81,13 @@ def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> npt
         earlier = [math.comb(n_cells - 1 - cell, n_tiles - 1 - i) if i < n_tiles else 0 for i in range(n_cells + 1)]
         total += np.where(occupied == 1, 0, np.array(earlier, dtype=np.int64)[taken])
         taken += occupied
-    # No more than C(36, 10) for a set of k cells; what subsets of more than k cells get does not matter.
+    # At most C(36, 10) for a set of k cells. Values of subsets of more than k cells are never used.
     return total.astype(np.int32)
 
 
 @lru_cache(maxsize=32)
 def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
-    """The two tables of arrangement ranks for k labels. Three bits a label where they suffice: smaller tables."""
+    """Return the two tables of arrangement ranks for k labels. Labels have three bits if that suffices."""
     label_bits = 3 if n_tiles <= 8 else 4
     n_first = n_tiles // 2
     prefix = np.zeros(1 << (label_bits * n_first), dtype=np.uint16)
@@ -95,7 +95,7 @@ def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
     orders = lexicographic_arrangements(n_tiles)
     shifts = label_bits * np.arange(n_tiles, dtype=np.int64)
     labels = (orders.astype(np.int64) << shifts).sum(axis=1)
-    # With the last labels ascending only the digits of the first ones count, and the other way round.
+    # If the last labels ascend, only the digits of the first ones count, and vice versa.
     ranks = np.arange(len(orders), dtype=np.int32)
     n_suffixes = math.factorial(n_tiles - n_first)
     first_index = labels & ((1 << (label_bits * n_first)) - 1)
@@ -106,7 +106,7 @@ def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
 
 @lru_cache(maxsize=16)
 def lexicographic_arrangements(n_tiles: int) -> Cells:
-    """All orders of the labels 0 .. k-1, lexicographic, shape (k!, k), uint8, read-only."""
+    """Return all orders of the labels 0 .. k-1, lexicographic: uint8[k!, k], read-only."""
     orders = np.zeros((1, 1), dtype=np.uint8)
     for k in range(2, n_tiles + 1):
         n_before = len(orders)
@@ -122,7 +122,7 @@ def lexicographic_arrangements(n_tiles: int) -> Cells:
 
 @lru_cache(maxsize=16)
 def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> npt.NDArray[np.int64]:
-    """All sets of k of n cells as masks, in lexicographic order of the ascending cells; int64, read-only."""
+    """Return all sets of k of n cells as masks, in lexicographic order of the ascending cells; int64, read-only."""
     # sets[j] holds, for the cells from `cell` on, the sets of j of them, in order: those with `cell` first.
     sets = [np.zeros(1, dtype=np.int64)] + [np.zeros(0, dtype=np.int64)] * n_tiles
     for cell in range(n_cells - 1, -1, -1):
@@ -134,7 +134,7 @@ def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> npt.NDArray[np.int64]
 
 
 class PatternIndex:
-    """The index function of all patterns of `n_tiles` tiles on a board, for use from NumPy.
+    """Index function of all patterns of `n_tiles` tiles on a board, for NumPy arrays.
 
     >>> import numpy as np
     >>> index = PatternIndex(BoardSize(4, 4), 3)
@@ -159,11 +159,10 @@ class PatternIndex:
         return lexicographic_cell_sets(self.size.n_cells, self.n_tiles)
 
     def rank(self, cells: npt.ArrayLike) -> Ranks:
-        """Entries of placements.
+        """Return the entries of placements: int64[m].
 
-        `cells` has shape (m, k): the cell of each of the pattern's tiles, the tiles in ascending order. Returns
-        int64[m].
-        Raises `ValueError` where cells are off the board or two tiles share one.
+        `cells` has shape (m, k): the cell of each tile of the pattern, the tiles in ascending order. Raises
+        `ValueError` for cells off the board, and for two tiles on one cell.
         """
         given = np.asarray(cells)
         if given.ndim != 2 or given.shape[1] != self.n_tiles:
@@ -185,7 +184,7 @@ class PatternIndex:
         return ranks
 
     def unrank(self, ranks: npt.ArrayLike) -> Cells:
-        """The inverse of `rank`: int64[m] to uint8[m, k]. Raises `ValueError` where an entry is out of range."""
+        """Return the placements of entries, the inverse of `rank`: int64[m] to uint8[m, k]. Raises `ValueError`."""
         given = np.asarray(ranks)
         if given.size and given.dtype.kind not in "iu":
             raise ValueError(f"entries must be integers, not {given.dtype}")

@@ -1,4 +1,4 @@
-"""What this machine has to offer: memory, disk, cores, with the limits of its control groups counted."""
+"""Available memory, disk and cores of this machine, within the limits of control groups."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ _NO_LIMIT = 1 << 60
 
 
 def available_memory() -> int:
-    """Bytes a process may still take: the least of what the kernel calls available, the cgroup limits and RLIMIT_AS."""
+    """Return the bytes that this process may still take: the minimum of free memory, cgroup limits and RLIMIT_AS."""
     offers = [_kilobytes(Path("/proc/meminfo"), "MemAvailable:"), *_cgroup_offers()]
     soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY:
@@ -21,26 +21,26 @@ def available_memory() -> int:
 
 
 def available_disk(folder: Path) -> int:
-    """Bytes free for this user where `folder` is; its nearest parent that exists is asked."""
+    """Return the free bytes for this user on the disk of `folder`, or of its nearest existing parent."""
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return shutil.disk_usage(folder).free
 
 
 def available_cores() -> int:
-    """Cores this process may run on."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def peak_memory() -> int:
-    """Most memory this process ever held, in bytes."""
-    # Not ru_maxrss where it can be helped: that starts with the size of the process that started this one.
+    """Return the peak memory of this process, in bytes."""
+    # ru_maxrss begins with the size of the parent process: only if there is no /proc.
     held = _kilobytes(Path("/proc/self/status"), "VmHWM:")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if held is None else held
 
 
 def _kilobytes(path: Path, field: str) -> int | None:
-    """A field of a file of /proc that is stated in kB, in bytes; None where there is none."""
+    """Return a field of a file of /proc, stated in kB, in bytes. Return None if there is none."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -56,7 +56,7 @@ def _address_space() -> int:
 
 
 def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> list[int]:
-    """What each control group this process is in still allows, from its own up to the root."""
+    """Return the bytes that each control group of this process still allows, from its own up to the root."""
     try:
         lines = membership.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -71,7 +71,7 @@ def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/sel
         else:
             continue
         group = base / path.lstrip("/")
-        # Inside a container the path is often that of the host: the root of the mount is then the group itself.
+        # In a container the path is often that of the host. The group is then the root of the mount.
         for folder in {base, group, *(parent for parent in group.parents if base in parent.parents)}:
             offer = _cgroup_offer(folder, limit_name, usage_name)
             if offer is not None:
@@ -88,5 +88,5 @@ def _cgroup_offer(folder: Path, limit_name: str, usage_name: str) -> int | None:
         return None
     if limit == "max" or int(limit) >= _NO_LIMIT:
         return None
-    # Pages of files that nobody used lately are counted as used, but are given back when memory is asked for.
+    # Inactive pages of files count as used, but the system frees them when memory is requested.
     return int(limit) - usage + int(statistics.get("inactive_file", "0"))

@@ -16,7 +16,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize, goal_name
 
 @dataclass(frozen=True)
 class Symmetry:
-    """`cell_map[c]` is the cell that cell c goes to."""
+    """Symmetry of the board: cell c goes to `cell_map[c]`."""
 
     name: str
     cell_map: tuple[int, ...]
@@ -24,7 +24,7 @@ class Symmetry:
 
 @dataclass(frozen=True)
 class BoardMapping:
-    """Maps boards with one goal to boards with another: tile t on cell c becomes `tile_map[t]` on `cell_map[c]`."""
+    """Mapping of boards of one goal to boards of another: tile t on cell c becomes `tile_map[t]` on `cell_map[c]`."""
 
     name: str
     cell_map: tuple[int, ...]
@@ -37,14 +37,14 @@ class BoardMapping:
         return tuple(result)
 
     def original_tiles(self, tiles: Sequence[int]) -> tuple[int, ...]:
-        """The tiles of the unmapped board that those tiles of the mapped one stand for."""
+        """Return the tiles of the unmapped board that become these tiles of the mapped one."""
         back = {new: old for old, new in enumerate(self.tile_map)}
         return tuple(back[tile] for tile in tiles)
 
 
 @lru_cache(maxsize=32)
 def symmetries(size: BoardSize) -> tuple[Symmetry, ...]:
-    """All symmetries of the board, the identity first: 8 of a square, 4 of another rectangle."""
+    """Return all symmetries of the board, the identity first: 8 of a square, 4 of another rectangle."""
     flips = [
         ("identity", False, False, False),
         ("reflection", True, False, False),
@@ -73,9 +73,9 @@ def symmetries(size: BoardSize) -> tuple[Symmetry, ...]:
 
 @lru_cache(maxsize=256)
 def mappings_between(goal: Board, table_goal: Board, size: BoardSize) -> tuple[BoardMapping, ...]:
-    """Every way to read a board with `goal` as a board with `table_goal`; the identity first where the goals agree.
+    """Return all mappings of boards with `goal` to boards with `table_goal`. The identity is first if the goals agree.
 
-    Raises `GoalError` where no symmetry takes the blank of one goal to the blank of the other.
+    Raises `GoalError` if no symmetry takes the blank of one goal to the blank of the other.
     """
     result = []
     for symmetry in symmetries(size):
@@ -95,5 +95,5 @@ def mappings_between(goal: Board, table_goal: Board, size: BoardSize) -> tuple[B
 
 
 def goal_symmetries(goal: Board, size: BoardSize) -> tuple[BoardMapping, ...]:
-    """The symmetries that fix the goal's blank, each with its relabelling; the identity first."""
+    """Return the symmetries that fix the goal's blank, each with its relabelling; the identity first."""
     return mappings_between(goal, goal, size)

@@ -1,12 +1,12 @@
-"""Builds on a disk that is full, or fails, at each call one after another.
+"""Builds on a disk that is full or fails, at each call in turn.
 
     python -m tests.faults.broken_disk [--every 1]
 
-A small build with a checkpoint at every level is made again and again: the first time the first call that touches the
-disk fails, then the second, and so on. Each once as if only that call had failed, and once as if the disk stayed
-broken. The same with a build that goes on from a checkpoint. A fault is survived if the build ended with the error of
-a disk (`DiskFullError` for one that is full, `OutputError` for one that fails) or went on, with nothing but the right
-file under the final name; and if a later build, on a sound disk, made that file and left nothing else.
+A small build with a checkpoint at every level is repeated. In each run one call that uses the disk fails: the first
+call in the first run, then the second, and so on. Each is tried twice: only that call fails, or all later ones too.
+The same is done with a build that continues from a checkpoint. A fault is survived if the build ended with
+`DiskFullError` or `OutputError`, or continued, and only the right file was ever under the final name. A later build on
+a sound disk must make that file and leave nothing else.
 """
 
 import argparse
@@ -25,12 +25,12 @@ _ERRORS = {errno.ENOSPC: ("disk full", DiskFullError), errno.EIO: ("disk error",
 
 
 def break_builds(every: int, folder: Path) -> Tally:
-    """Try every so many calls, of both errors, of a build and of one that goes on."""
+    """Let every `every`-th call fail, with both errors, in a new build and in one that continues."""
     tally = Tally()
     expected = build_database(small_plan(folder / "whole.h5", _PARTITION, _SIZE, "bits")).path.read_bytes()
     half = _half_a_build(folder)
     for number, (name, kind) in _ERRORS.items():
-        for start, what in ((None, "a build"), (half, "a build that goes on")):
+        for start, what in ((None, "a build"), (half, "a build that continues")):
             for stays_broken in (False, True):
                 fault = f"{name}, {'from a call on' if stays_broken else 'at one call'} of {what}"
                 call, is_over = 1, False
@@ -45,7 +45,7 @@ def break_builds(every: int, folder: Path) -> Tally:
 
 
 def _half_a_build(folder: Path) -> Path:
-    """A folder with the checkpoints of a build that was stopped in its second pattern."""
+    """Return a folder with the checkpoints of a build that was stopped in its second pattern."""
     n_left = 14
 
     def stop(_progress: object) -> None:
@@ -63,7 +63,7 @@ def _half_a_build(folder: Path) -> Path:
 
 
 def _try(disk: Disk, kind: type[Exception], start: Path | None, expected: bytes) -> str | None:
-    """Build on the disk, then on a sound one; what was lost."""
+    """Build on the disk, then on a sound one. Return what was lost, if anything."""
     shutil.rmtree(disk.folder, ignore_errors=True)
     disk.folder.mkdir()
     plan = small_plan(disk.folder / "a.h5", _PARTITION, _SIZE, "bits")
@@ -96,7 +96,7 @@ def _build_again(plan: BuildPlan, expected: bytes) -> str | None:
 
 
 def main() -> None:
-    """Break disks and print what became of the builds."""
+    """Break disks and print the results."""
     parser = argparse.ArgumentParser(description="Build on disks that fail.")
     parser.add_argument("--every", type=int, default=1, help="try every so many calls")
     arguments = parser.parse_args()

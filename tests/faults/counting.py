@@ -1,4 +1,4 @@
-"""What the programs of faults count, and the small builds they try their faults on."""
+"""Counts of faults, and small builds to try them on."""
 
 import json
 from collections import Counter
@@ -11,7 +11,7 @@ from pdb_core.puzzle import blank_last, parse_size
 
 
 class Tally:
-    """How often each fault was tried, survived, and lost a file; why, of those lost."""
+    """Counts of each fault: tried, survived, lost, with the reasons for losses."""
 
     def __init__(self) -> None:
         self.tried: Counter[str] = Counter()
@@ -19,7 +19,7 @@ class Tally:
         self.lost: dict[str, list[str]] = {}
 
     def count(self, fault: str, loss: str | None) -> None:
-        """One more: `loss` says what was lost, None nothing."""
+        """Count one trial. `loss` names what was lost, None if nothing was."""
         self.tried[fault] += 1
         if loss is None:
             self.survived[fault] += 1
@@ -27,7 +27,7 @@ class Tally:
             self.lost.setdefault(fault, []).append(loss)
 
     def to_json(self) -> str:
-        """A record by fault."""
+        """Return a record for each fault."""
         return json.dumps(
             {
                 fault: {
@@ -42,7 +42,7 @@ class Tally:
 
 
 def small_plan(out: Path, partition: str, size_text: str, encoding: Encoding) -> BuildPlan:
-    """A build of some milliseconds, on two threads."""
+    """Return the plan of a build of some milliseconds, on two threads."""
     size = parse_size(size_text)
     goal = blank_last(size)
     return plan_build(size, goal, parse_partition(partition, size, goal), out, encoding=encoding, n_threads=2)

@@ -1,4 +1,4 @@
-"""A disk that fails at one call, or from one on: what stands between the builder and the system, for a while."""
+"""Disk that fails at one call, or from one call on: a layer between the builder and the system."""
 
 import errno
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-# What a full disk refuses; a broken one may refuse anything.
+# Calls that fail on a full disk. All calls may fail on a broken one.
 _TAKES_ROOM = ("write", "pwrite", "fsync", "mkdir", "rename", "replace", "create")
 _CALLS = (
     "pwrite", "fsync", "mkdir", "rename", "replace", "unlink", "rmdir", "pread", "ftruncate", "stat", "scandir",
@@ -19,7 +19,7 @@ _CALLS = (
 
 @dataclass
 class Disk:
-    """Fails with `number` at call `fails_at` of those below `folder`; at all later ones too, where `stays_broken`."""
+    """Disk that fails with `number` at call `fails_at` on files below `folder`, and later if it `stays_broken`."""
 
     folder: Path
     number: int
@@ -37,14 +37,14 @@ class Disk:
             raise OSError(self.number, os.strerror(self.number))
 
     def is_ours(self, target: Any) -> bool:
-        """Whether a path or a descriptor is of a file in the folder."""
+        """Return whether a path or a descriptor is of a file in the folder."""
         if isinstance(target, int):
             return target in self.descriptors
         return str(target).startswith(str(self.folder))
 
 
 class _File:
-    """An open file whose reads and writes may fail."""
+    """Open file whose reads and writes may fail."""
 
     def __init__(self, disk: Disk, file: Any) -> None:
         self._disk, self._file = disk, file
@@ -82,7 +82,7 @@ class _File:
 
 @contextmanager
 def mounted(disk: Disk) -> Iterator[Disk]:
-    """All calls of this process go through the disk meanwhile; those outside its folder never fail."""
+    """Let all calls of this process go through the disk. Calls outside its folder never fail."""
     with ExitStack() as stack:
         for name in _CALLS:
             stack.enter_context(patch.object(os, name, _checked(disk, name, getattr(os, name))))

@@ -1,12 +1,12 @@
-"""Builds whose machine loses power before and after each sync, and gone on with.
+"""Builds whose machine loses power before and after each sync, and which are continued.
 
     python -m tests.faults.lose_power [--every 1]
 
-A disk keeps for certain what was synced: the bytes of a file as they were at its last sync, the names in a folder as
-they were at the folder's. What came later may be there or not. Two disks are played at each moment: one that forgets
-all that was not synced, and one that keeps the newest names, of files that have the bytes of their last sync, and are
-empty without one. From what they hold a build goes on. That is survived if what lies under the final name is the right
-file, or nothing; and if that build makes the right file, from a checkpoint if there was one.
+A disk keeps what was synced: the bytes of a file at its last sync, and the names in a folder at the folder's last
+sync. Later changes may be lost. Two disks are simulated at each moment. One loses all that was not synced. The other
+keeps the newest names; the files have the bytes of their last sync, or are empty without one. A build continues from
+each. The loss is survived if the right file or nothing is under the final name, and if that build makes the right file,
+from a checkpoint if there was one.
 """
 
 import argparse
@@ -29,7 +29,7 @@ Names = dict[str, int]
 
 
 class SyncedDisk:
-    """What a disk holds for certain: bytes by the number of the file, and the names in each folder."""
+    """Synced content of a disk: bytes by the number of the file, and the names in each folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -37,7 +37,7 @@ class SyncedDisk:
         self._names: dict[Path, Names] = {}
 
     def sync(self, descriptor: int) -> None:
-        """As os.fsync."""
+        """Sync a file or folder, in place of os.fsync."""
         state = os.fstat(descriptor)
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
         if stat.S_ISDIR(state.st_mode):
@@ -46,7 +46,7 @@ class SyncedDisk:
             self._bytes[state.st_ino] = path.read_bytes()
 
     def write_to(self, target: Path, *, newest_names: bool) -> None:
-        """Put there what is on the disk when the power is back."""
+        """Write the content that is on the disk after the power loss."""
         self._write_folder(self._root, target, newest_names=newest_names)
 
     def _write_folder(self, folder: Path, target: Path, *, newest_names: bool) -> None:
@@ -60,13 +60,13 @@ class SyncedDisk:
 
 
 def names_in(folder: Path) -> Names:
-    """The names in a folder, and the numbers of the files."""
+    """Return the names in a folder, with the numbers of the files."""
     return {path.name: path.lstat().st_ino for path in folder.iterdir()}
 
 
 @contextmanager
 def watched(disk: SyncedDisk, at_moment: Callable[[], None]) -> Iterator[None]:
-    """All syncs of this process reach the disk meanwhile; `at_moment` is called before and after each."""
+    """Send all syncs of this process to the disk. `at_moment` is called before and after each."""
 
     def sync(descriptor: int) -> None:
         at_moment()
@@ -78,7 +78,7 @@ def watched(disk: SyncedDisk, at_moment: Callable[[], None]) -> Iterator[None]:
 
 
 def lose_power(every: int, folder: Path) -> Tally:
-    """Lose power at every so many moments of a build, on both disks."""
+    """Lose power at every `every`-th moment of a build, on both disks."""
     tally = Tally()
     expected = build_database(small_plan(folder / "whole.h5", _PARTITION, _SIZE, "bits")).path.read_bytes()
     (folder / "built").mkdir()
@@ -97,13 +97,13 @@ def lose_power(every: int, folder: Path) -> Tally:
     with watched(disk, at_moment):
         build_database(small_plan(folder / "built" / "a.h5", _PARTITION, _SIZE, "bits"), checkpoint_every_s=0)
     for place, fault in back:
-        loss = _go_on(place, expected)
+        loss = _continue(place, expected)
         tally.count(fault, None if loss is None else f"{place.name}: {loss}")
     return tally
 
 
-def _go_on(folder: Path, expected: bytes) -> str | None:
-    """Build from what a disk has kept; what was lost."""
+def _continue(folder: Path, expected: bytes) -> str | None:
+    """Build from the content of a disk. Return what was lost, if anything."""
     plan = small_plan(folder / "a.h5", _PARTITION, _SIZE, "bits")
     was_there = plan.out.exists()
     if was_there and plan.out.read_bytes() != expected:
@@ -121,7 +121,7 @@ def _go_on(folder: Path, expected: bytes) -> str | None:
 
 
 def main() -> None:
-    """Lose power and print what became of the builds."""
+    """Lose power and print the results."""
     parser = argparse.ArgumentParser(description="Lose power while a build runs.")
     parser.add_argument("--every", type=int, default=1, help="try every so many moments")
     arguments = parser.parse_args()

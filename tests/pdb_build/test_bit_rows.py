@@ -13,7 +13,7 @@ import pytest
 from pdb_build import BuildPlan, BuildProgress, bit_rows, build_database, plan_build
 from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import sort_bits, transpose_bits
-from pdb_build.words import word_layout
+from pdb_build.word_layout import word_layout
 from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, OutputError
 from pdb_core.pattern import parse_partition

@@ -1,4 +1,4 @@
-"""What the deep check is made of: its moves and distances are the naive ones, its proof refuses spoiled distances."""
+"""Steps of the deep check: its moves and distances equal naive ones, and its proof rejects wrong distances."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
-from tests.pdb_build.deep_check_cases import CASES, LAST_23, LAST_33, MIDDLE_33, SIZE_23, SIZE_33, Cells, changed_values
+from tests.pdb_build.deep_check_cases import CASES, LAST_23, LAST_33, SIZE_23, SIZE_33, Cells, changed_values
 
 
 class Steps:
@@ -92,15 +92,6 @@ def test_pairs_of_neighbours_pass_if_and_only_if_right() -> None:
 
 
 @pytest.mark.tiny
-def test_one_wrong_pair_among_many_is_noticed() -> None:
-    here = np.arange(100, 140, dtype=np.uint8)
-    for place in range(40):
-        there = here + np.uint8(1)
-        there[place] += 1
-        assert compare_neighbours(here, there, np.zeros(40, dtype=np.uint8), 40) != 0
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize("value", [0, 1, 2, 127, 128, 200, 253])
 def test_values_of_a_row_are_found(value: int) -> None:
     generator = np.random.default_rng(value)
@@ -148,12 +139,6 @@ def test_distances_all_too_large_are_refused(steps_33: Steps, steps_23: Steps) -
 
 
 @pytest.mark.tiny
-def test_distances_of_another_goal_are_refused(steps_33: Steps) -> None:
-    for goal in (MIDDLE_33, (1, 2, 3, 4, 6, 5, 7, 8, 0), (1, 2, 3, 4, 0, 5, 7, 8, 6)):
-        steps_33.refuses(Steps(SIZE_33, goal, (5, 6, 8)).distances)
-
-
-@pytest.mark.tiny
 def test_distances_to_either_of_two_goals_are_refused(steps_33: Steps) -> None:
     # Smooth everywhere, with a second 0: only the count of zeros gives it away. The other goal has the same parity.
     other = Steps(SIZE_33, (6, 5, 3, 4, 1, 2, 7, 8, 0), (5, 6, 8))
@@ -168,11 +153,6 @@ def test_second_component_with_distances_of_its_own_is_refused(steps_23: Steps) 
     for change in (0, 1, 2):
         steps_23.refuses(np.minimum(steps_23.distances, reached_plus(other, change)))
     steps_23.refuses(other)
-
-
-@pytest.mark.tiny
-def test_nothing_reached_is_refused(steps_33: Steps) -> None:
-    steps_33.refuses(np.full_like(steps_33.distances, UNREACHED))
 
 
 @pytest.mark.tiny
@@ -191,12 +171,6 @@ def test_local_peak_is_refused(steps_33: Steps) -> None:
     state = np.unravel_index(np.where(distances == UNREACHED, 0, distances).argmax(), distances.shape)
     distances[state] += 2
     steps_33.refuses(distances)
-
-
-@pytest.mark.tiny
-def test_doubled_distances_are_refused(steps_33: Steps) -> None:
-    distances = steps_33.distances
-    steps_33.refuses(np.where(distances == UNREACHED, distances, distances * 2))
 
 
 def test_every_single_wrong_distance_is_refused(steps_23: Steps) -> None:

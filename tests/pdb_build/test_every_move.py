@@ -57,13 +57,6 @@ def test_every_pattern_of_a_small_board_is_as_naive(size: str) -> None:
             assert_found_and_proved(board_size, blank_last(board_size), pattern)
 
 
-@pytest.mark.parametrize("n_tiles", [1, 2, 3])
-def test_every_pattern_of_a_2x4_board_is_as_naive(n_tiles: int) -> None:
-    size = BoardSize(2, 4)
-    for pattern in itertools.combinations(range(1, 8), n_tiles):
-        assert_found_and_proved(size, blank_last(size), pattern)
-
-
 @pytest.mark.parametrize(
     ("goal", "tiles"),
     [
@@ -77,17 +70,6 @@ def test_every_pattern_of_a_2x4_board_is_as_naive(n_tiles: int) -> None:
 )
 def test_patterns_of_3x3_are_as_naive(goal: Board, tiles: tuple[int, ...]) -> None:
     assert_found_and_proved(SIZE, goal, tiles)
-
-
-def test_result_does_not_depend_on_the_threads() -> None:
-    size = BoardSize(4, 3)
-    tables = [
-        search_pattern(
-            TableSpec(size, blank_last(size), Pattern((1, 2, 5, 7, 8)), "bits", "every-move"), n_threads=n
-        ).table
-        for n in (1, 2, 5)
-    ]
-    assert all((table == tables[0]).all() for table in tables)
 
 
 def test_histogram_of_a_4x4_pattern_is_as_on_record() -> None:
@@ -188,13 +170,6 @@ def test_h_of_all_boards_of_3x3_is_admissible_and_changes_by_one(partition: str)
     assert (np.abs(change) == 1).all()
 
 
-@pytest.mark.tiny
-def test_unsolvable_boards_end() -> None:
-    with open_database(file_of("1,2,3,4,5", "2x3")) as database:
-        batch = database.probe_batch(np.array([(2, 1, 3, 4, 5, 0), (1, 2, 3, 4, 5, 0)], dtype=np.uint8))
-        assert batch.maximum.tolist() == [-1, 0]
-
-
 # Partitions and the command line.
 
 
@@ -221,13 +196,6 @@ def test_patterns_may_leave_tiles_out_where_every_move_counts() -> None:
             parse_partition(text, None if size is None else parse_size(size), cost="every-move")
     with pytest.raises(PartitionError, match=r"in no pattern; .*or to none, with --cost every-move"):
         parse_partition("fringe", None, cost="additive")
-
-
-@pytest.mark.tiny
-def test_tables_in_bytes_are_refused(tmp_path: Path) -> None:
-    partition = parse_partition("1,2", SIZE, cost="every-move")
-    with pytest.raises(InputError, match="written in bits, not in bytes; leave --encoding out"):
-        plan_build(SIZE, GOAL, partition, tmp_path / "a.h5", encoding="bytes")
 
 
 @pytest.mark.tiny

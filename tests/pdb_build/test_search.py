@@ -132,15 +132,6 @@ def test_bits_have_the_minimum_of_the_bytes(tiles: tuple[int, ...]) -> None:
     assert (bits[blocks.first_block[alone]] == (minimum[alone] >> 1) & 1).all()
 
 
-def test_mirrored_patterns_have_mirrored_tables() -> None:
-    """663's first two patterns are no mirror images, but a pattern and its transposed one have the same histogram."""
-    size = BoardSize(5, 5)
-    goal = blank_last(size)
-    upper = search_pattern(TableSpec(size, goal, Pattern((1, 2, 3, 6, 7)), "bytes"), n_threads=2)
-    lower = search_pattern(TableSpec(size, goal, Pattern((1, 2, 6, 7, 11)), "bytes"), n_threads=2)
-    assert upper.histogram == lower.histogram
-
-
 @pytest.mark.tiny
 def test_progress_reaches_the_number_of_states() -> None:
     size = BoardSize(3, 3)

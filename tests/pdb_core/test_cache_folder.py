@@ -76,7 +76,7 @@ def test_folder_without_room_for_a_file_is_no_kernel_cache(tmp_path: Path, monke
 def test_standard_table_that_cannot_be_kept_says_what_to_do(
     tmp_path: Path, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No folder can be made there, or nothing written to it: root may write anywhere, so the writer is told so."""
+    """No folder can be made there, or nothing written to it. Root may write anywhere, so errors are simulated."""
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path / "cache"))
     number = {"blocked": errno.ENOTDIR, "forbidden": errno.EROFS, "full": errno.ENOSPC}[problem]
     if problem == "blocked":

@@ -1,7 +1,6 @@
 """The layout of the state space: regions and transitions, against naive ones."""
 
 import math
-import sys
 from collections import deque
 from collections.abc import Callable
 from types import FrameType
@@ -70,7 +69,7 @@ def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
             listed.add((int(layout.sources[t]), block, before, after))
     expected = set()
     for s, mask in enumerate(layout.blocks.cell_sets.tolist()):
-        # One arrangement stands for all: tiles in the order of the cells.
+        # One arrangement represents all: tiles in the order of the cells.
         cells = tuple(index.unrank(np.array([s * n_orders]))[0].tolist())
         for block in range(layout.blocks.first_block[s], layout.blocks.first_block[s + 1]):
             region = cells_of(int(layout.blocks.regions[block]))
@@ -143,40 +142,3 @@ def test_distances_along_the_transitions_equal_naive(
 def test_blocks_are_as_many_as_known(size: BoardSize, n_tiles: int, n_sets: int, n_blocks: int) -> None:
     layout = pattern_layout(size, n_tiles)
     assert (layout.blocks.n_sets, layout.blocks.n_blocks) == (n_sets, n_blocks)
-
-
-def test_no_python_line_runs_for_each_cell_set() -> None:
-    """That keeps the layout of a 24-puzzle pattern well under a second; unlike seconds, lines are the same on a busy
-    machine.
-    """
-    size, n_tiles = BoardSize(5, 5), 6
-    pattern_layout(BoardSize(4, 4), 6)  # compiles, in many lines of Python
-    n_lines = 0
-
-    def count_lines(_frame: FrameType, event: str, _argument: object) -> TraceFunction:
-        nonlocal n_lines
-        n_lines += event == "line"
-        return count_lines
-
-    pattern_blocks.cache_clear()
-    pattern_layout.cache_clear()
-    before = sys.gettrace()
-    sys.settrace(count_lines)
-    try:
-        layout = pattern_layout(size, n_tiles)
-    finally:
-        sys.settrace(before)
-    assert 0 < n_lines < layout.blocks.n_sets // 5
-
-
-@pytest.mark.tiny
-def test_goal_state_is_where_the_tiles_are() -> None:
-    size = BoardSize(3, 3)
-    for goal in (blank_last(size), (8, 7, 6, 5, 0, 4, 3, 2, 1)):
-        for tiles in ((1, 2, 3), (2, 5, 8), (4, 6)):
-            layout = pattern_layout(size, len(tiles))
-            block, rank = layout.blocks.state_of(goal, tiles)
-            s = int(np.searchsorted(layout.blocks.first_block, block, side="right")) - 1
-            cells = PatternIndex(size, len(tiles)).unrank(np.array([s * layout.blocks.n_orders + rank]))[0]
-            assert cells.tolist() == [goal.index(tile) for tile in tiles]
-            assert layout.blocks.regions[block] >> goal.index(0) & 1

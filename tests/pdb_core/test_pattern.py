@@ -143,13 +143,6 @@ def test_partition_is_drawn_on_the_goal() -> None:
     assert parse_partition("663", size, goal).draw(goal) == ". B B A\nB B A A\nB B A A\nC C C A"
 
 
-def test_pattern_of_every_tile_on_its_own_is_drawn_with_a_letter_each() -> None:
-    size = BoardSize(6, 6)
-    singles = parse_partition("/".join(map(str, range(1, 36))), size)
-    letters = singles.draw(blank_last(size)).split()
-    assert letters == [*"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghi", "."]
-
-
 @pytest.mark.parametrize("name", ["8", "555", "663", "78", "78d", "78v", "96", "fringe", "6666", "7773", "55554"])
 def test_named_shapes_are_refused_for_a_blank_not_in_the_corner(name: str) -> None:
     size = named_partitions()[name]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pdb_core.errors import BoardError, GoalError, InputError
+from pdb_core.errors import BoardError, InputError
 from pdb_core.puzzle import (
     BoardSize,
     blank_first,
@@ -74,11 +74,6 @@ def test_neighbours_equal_naive(size: BoardSize) -> None:
 def test_board_is_parsed_in_every_form(text: str) -> None:
     assert parse_board(text) == (blank_last(BoardSize(3, 3)), BoardSize(3, 3))
     assert parse_board(text, BoardSize(3, 3))[0] == blank_last(BoardSize(3, 3))
-
-
-def test_rows_tell_the_size() -> None:
-    assert parse_board("1 2 3 4/5 6 7 0")[1] == BoardSize(4, 2)
-    assert parse_board("1 2/3 4/5 6/7 0")[1] == BoardSize(2, 4)
 
 
 @pytest.mark.parametrize(
@@ -201,24 +196,12 @@ def test_named_goals_are_boards_and_keep_their_names(size: BoardSize) -> None:
     assert goal_name(unnamed, size) == format_board(unnamed, size)
 
 
-def test_bad_goal_is_refused() -> None:
-    with pytest.raises(GoalError, match="neither one of blank-last"):
-        parse_goal("blank-middle", BoardSize(3, 3))
-
-
 @pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 2), BoardSize(2, 3)], ids=str)
 def test_solvable_is_what_breadth_first_search_reaches(size: BoardSize) -> None:
     for goal in (blank_last(size), blank_first(size), snail(size), (2, 1, *range(3, size.n_cells), 0)):
         reached = naive.naive_distances(size, goal)
         for board in itertools.permutations(range(size.n_cells)):
             assert is_solvable(board, goal, size) == (board in reached)
-
-
-@pytest.mark.parametrize("goal", [blank_last(S3), snail(S3)], ids=["corner", "centre"])
-def test_half_of_all_boards_are_solvable_and_they_are_those_reached(goal: tuple[int, ...]) -> None:
-    solvable = {board for board in itertools.permutations(range(9)) if is_solvable(board, goal, S3)}
-    assert len(solvable) == 181_440  # of 362,880
-    assert solvable == naive.naive_distances(S3, goal).keys()
 
 
 @given(boards(), st.integers(0, 60), st.randoms(use_true_random=False))
@@ -253,12 +236,6 @@ def test_reason_of_the_swapped_14_and_15_is_one_swap_and_no_way_to_go() -> None:
     assert "takes an even number of moves" in reason
 
 
-def test_reason_of_a_swap_beside_one_move_is_two_swaps_and_one_step_to_go() -> None:
-    reason = why_unsolvable((2, 1, 0, 4, 5, 3), blank_last(BoardSize(3, 2)), BoardSize(3, 2))
-    assert "the 6 pieces need an even permutation" in reason
-    assert "takes an odd number of moves" in reason
-
-
 @pytest.mark.parametrize(
     "size", [BoardSize(2, 2), BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 3), BoardSize(6, 6)], ids=str
 )
@@ -275,10 +252,6 @@ def test_random_boards_are_solvable_and_repeatable(
         assert is_solvable(check_board(row, size), goal, size)
 
 
-def test_no_random_boards_are_an_empty_array() -> None:
-    assert random_boards(BoardSize(4, 4), blank_last(BoardSize(4, 4)), 0, seed=1).shape == (0, 16)
-
-
 def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
     size = BoardSize(2, 2)
     goal = blank_last(size)
@@ -291,14 +264,10 @@ def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
 
 @pytest.mark.parametrize("goal", [blank_last(BoardSize(3, 2)), snail(BoardSize(3, 2))], ids=["corner", "edge"])
 def test_naive_searches_agree_with_each_other(goal: tuple[int, ...]) -> None:
-    """The twins the other tests lean on: breadth-first from the goal, from both ends, and IDA*."""
+    """Breadth-first search from the goal and from both ends: twins that other tests use."""
     size = BoardSize(3, 2)
     distances = naive.naive_distances(size, goal)
     assert len(distances) == 360
     assert max(distances.values()) == 21
     for board in sorted(distances)[::12]:
-        length, moves = naive.naive_ida_star(board, goal, size, lambda at: naive.naive_manhattan(at, goal, size))
-        assert length == len(moves) == distances[board] == naive.naive_solution_length(board, goal, size)
-        for tile in moves:
-            board = dict(naive.naive_moves(board, size))[tile]
-        assert board == goal
+        assert naive.naive_solution_length(board, goal, size) == distances[board]

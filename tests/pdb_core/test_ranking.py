@@ -39,7 +39,7 @@ def test_ranks_number_all_placements_in_naive_order(size: BoardSize, n_tiles: in
 
 
 @pytest.mark.tiny
-def test_fractions_are_no_cells_and_no_entries() -> None:
+def test_fractions_are_rejected() -> None:
     index = PatternIndex(BoardSize(3, 3), 3)
     with pytest.raises(ValueError, match="integers"):
         index.rank([[0.2, 0.7, 2.0]])
@@ -48,16 +48,11 @@ def test_fractions_are_no_cells_and_no_entries() -> None:
 
 
 @pytest.mark.tiny
-def test_naive_rank_is_the_place_in_the_naive_list() -> None:
-    for place, cells in enumerate(naive.naive_placements(6, 3)):
-        assert naive.naive_rank(cells, 6) == place
-
-
-@pytest.mark.tiny
-def test_naive_unrank_is_the_naive_list() -> None:
+def test_naive_rank_and_unrank_agree_with_the_naive_list() -> None:
     for n_tiles in (1, 2, 4):
         placements = naive.naive_placements(6, n_tiles)
         assert [naive.naive_unrank(rank, 6, n_tiles) for rank in range(len(placements))] == placements
+        assert [naive.naive_rank(cells, 6) for cells in placements] == list(range(len(placements)))
 
 
 @pytest.mark.parametrize(
@@ -86,18 +81,6 @@ def test_large_ranks_go_round(size: BoardSize, n_tiles: int, seed: int) -> None:
     assert (index.rank(cells) == ranks).all()
 
 
-@pytest.mark.parametrize(("size", "n_tiles"), [(BoardSize(4, 4), 5), (BoardSize(5, 5), 4)], ids=str)
-def test_order_of_large_ranks_is_lexicographic(size: BoardSize, n_tiles: int) -> None:
-    """Within neighbouring ranks: first by the cells occupied, then by the order of the labels along them."""
-    index = PatternIndex(size, n_tiles)
-    ranks = np.random.default_rng(1).integers(0, index.n_entries - 1, 2000)
-    for before, after in zip(index.unrank(ranks).tolist(), index.unrank(ranks + 1).tolist(), strict=True):
-        assert (sorted(before), naive.naive_arrangement(tuple(before))) < (
-            sorted(after),
-            naive.naive_arrangement(tuple(after)),
-        )
-
-
 @pytest.mark.tiny
 @pytest.mark.parametrize("n_tiles", [1, 2, 3, 5, 6])
 def test_arrangements_and_cell_sets_equal_those_of_itertools(n_tiles: int) -> None:
@@ -123,26 +106,18 @@ def test_packed_labels_are_those_along_the_cells_first_lowest(n_tiles: int) -> N
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("size", [BoardSize(2, 2), BoardSize(3, 3), BoardSize(4, 2), BoardSize(2, 4)], ids=str)
-@pytest.mark.parametrize("n_tiles", [1, 2, 3])
-def test_moved_labels_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
-    for cells in naive.naive_placements(size.n_cells, n_tiles):
-        assert_moves_agree(size, cells)
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("size", "n_tiles"),
-    [(BoardSize(2, 3), 5), (BoardSize(3, 2), 4), (BoardSize(3, 3), 4), (BoardSize(5, 2), 4)],
+    [(BoardSize(2, 2), 3), (BoardSize(3, 3), 1), (BoardSize(4, 2), 3), (BoardSize(2, 3), 5), (BoardSize(3, 3), 4)],
     ids=str,
 )
-def test_moved_labels_of_crowded_boards_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+def test_moved_labels_equal_labels_packed_again(size: BoardSize, n_tiles: int) -> None:
     for cells in naive.naive_placements(size.n_cells, n_tiles):
         assert_moves_agree(size, cells)
 
 
 @pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
-def test_moved_labels_of_large_patterns_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
+def test_moved_labels_of_large_patterns_equal_labels_packed_again(size: BoardSize, n_tiles: int) -> None:
     index = PatternIndex(size, n_tiles)
     for cells in index.unrank(np.random.default_rng(2).integers(0, index.n_entries, 300)).tolist():
         assert_moves_agree(size, tuple(cells))
@@ -183,14 +158,14 @@ def test_jump_permutation_equals_naive(n_tiles: int) -> None:
     [[[0, 1, 9]], [[0, 1, -1]], [[0, 1, 1]], [[0, 1]], [0, 1, 2]],
     ids=["off the board", "negative", "twice", "too few", "one-dimensional"],
 )
-def test_rank_refuses_what_is_no_placement(cells: list[list[int]]) -> None:
+def test_rank_rejects_invalid_placements(cells: list[list[int]]) -> None:
     with pytest.raises(ValueError, match="cell"):
         PatternIndex(BoardSize(3, 3), 3).rank(cells)
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("ranks", [[-1], [504], [[0]]])
-def test_unrank_refuses_what_is_no_entry(ranks: list[int]) -> None:
+def test_unrank_rejects_invalid_entries(ranks: list[int]) -> None:
     with pytest.raises(ValueError, match="entries"):
         PatternIndex(BoardSize(3, 3), 3).unrank(ranks)
 

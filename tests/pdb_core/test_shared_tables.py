@@ -23,7 +23,7 @@ from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, random_board_statistics
 from pdb_service.lookups import look_up
 from pdb_service.served_databases import Served
-from solver import GraphSolver, Limits
+from solver import Limits
 from solver.engine.database_engine import database_engine
 from solver.engine.ida_star import IdaStar
 from solver.engine.unit_tables import DatabaseSums
@@ -58,7 +58,7 @@ def goal_of(text: str, size: BoardSize) -> Board:
 
 @lru_cache(maxsize=64)
 def separate_file(partition: str, size_text: str, goal_text: str, encoding: Encoding, cost: Cost) -> Path:
-    """The table file of a partition in which every pattern has a table of its own."""
+    """Build the table file of a partition without shared tables."""
     shared = table_file(partition, size_text, goal_text, encoding, cost)
     path = shared.with_name(f"separate-{shared.name}")
     size = parse_size(size_text)
@@ -216,33 +216,6 @@ def test_searches_generate_the_same_nodes_with_shared_tables(encoding: Encoding)
             for board in boards[: 4 if encoding == "bytes" else 12]:
                 ours, theirs = (search.search(board, Limits(nodes=300_000)) for search in searches)
                 assert (ours.tiles, node_counts(ours.iterations)) == (theirs.tiles, node_counts(theirs.iterations))
-
-
-@pytest.mark.parametrize(("encoding", "cost"), KINDS)
-def test_best_first_searches_expand_the_same_nodes_with_shared_tables(encoding: Encoding, cost: Cost) -> None:
-    for partition, size, goal in (CASES[0], CASES[3], CASES[4], CASES[5]):
-        shared, separate = both(partition, size, goal, encoding, cost)
-        with shared, separate:
-            solvers = [GraphSolver(shared.size, shared.goal, databases=[database]) for database in (shared, separate)]
-            idas = [
-                IdaStar(database_engine(shared.size, [DatabaseSums(of.lookup_tables, of.views())], pruning_fsm()))
-                for of in (shared, separate)
-            ]
-            for row in random_boards(shared.size, shared.goal, 10, seed=6):
-                board = tuple(row.tolist())
-                ours, theirs = (solver.solve(board) for solver in solvers)
-                assert (ours.tiles, ours.generated, ours.expanded) == (theirs.tiles, theirs.generated, theirs.expanded)
-                first, second = (ida.search(board) for ida in idas)
-                assert (first.tiles, first.generated) == (second.tiles, second.generated)
-                assert len(first.tiles or ()) == ours.length
-
-
-def test_shared_tables_of_5x5_are_asked_as_separate_ones() -> None:
-    blocks = "1,2,6,7/3,4,8,9/5,10/11,12,16,17/13,14,18,19/15,20/21,22/23,24"
-    for encoding in ("bytes", "bits"):
-        shared, separate = both(blocks, "5x5", "blank-last", cast(Encoding, encoding))
-        with shared, separate:
-            assert_same_answers(shared, separate, random_boards(shared.size, shared.goal, 2_000, seed=1))
 
 
 @pytest.mark.slow

@@ -1,13 +1,12 @@
-"""Boards go to 32x32, tables and shortest solutions to 6x6; whoever asks for more is told so."""
+"""Largest sizes: boards up to 32x32, tables and optimal searches up to 6x6. Larger ones are rejected."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pdb_core.errors import BoardError, InputError
+from pdb_core.errors import InputError
 from pdb_core.layout import count_regions_of, pattern_blocks
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import (
@@ -51,17 +50,6 @@ def test_random_boards_of_small_sizes_stay_the_same_for_a_seed() -> None:
         [1, 12, 7, 10, 14, 4, 5, 8, 0, 9, 2, 13, 11, 6, 3, 15],
         [0, 7, 13, 1, 3, 6, 11, 12, 9, 8, 10, 4, 5, 14, 15, 2],
     ]
-
-
-def test_checks_of_a_large_board_are_quick() -> None:
-    board = tuple(random_boards(LARGE, blank_last(LARGE), 1, seed=2)[0].tolist())
-    start = time.perf_counter()
-    for _ in range(10):
-        check_board(board, LARGE)
-        assert is_solvable(board, blank_last(LARGE), LARGE)
-        with pytest.raises(BoardError, match="missing"):
-            check_board((board[1], *board[1:]), LARGE)
-    assert time.perf_counter() - start < 1.0
 
 
 def test_tables_of_large_boards_are_refused() -> None:

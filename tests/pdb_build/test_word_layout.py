@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pdb_build.search_kernels import push_dense_row, push_sparse_row
-from pdb_build.words import WordLayout, word_layout
+from pdb_build.word_layout import WordLayout, word_layout
 from pdb_core.layout import jump_permutation, jump_positions
 
 
@@ -68,14 +68,3 @@ def pushed(words: WordLayout, source: np.ndarray, jump: int) -> dict[str, np.nda
     push_dense_row(source, words.jumps[jump], words.first_jumps[jump], dense)
     push_sparse_row(source.view(np.uint64), source, words.targets[jump], sparse)
     return {"dense": dense, "sparse": sparse}
-
-
-@pytest.mark.tiny
-def test_pushing_adds_to_what_is_there() -> None:
-    words = word_layout(4, 4)
-    source = random_row(words, 0.5, 1)
-    expected = naive_push(words, source, *jump_positions(4, 4)[3])
-    there = random_row(words, 0.5, 2)
-    received = there.copy()
-    push_dense_row(source, words.jumps[3], words.first_jumps[3], received)
-    assert (received == (there | expected)).all()

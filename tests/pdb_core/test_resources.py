@@ -1,0 +1,61 @@
+"""Available memory, disk and cores, within the limits of control groups."""
+
+from pathlib import Path
+
+import pytest
+
+from pdb_core import resources
+
+pytestmark = pytest.mark.tiny
+
+
+def test_cgroup_limits_are_counted(tmp_path: Path) -> None:
+    membership = tmp_path / "cgroup"
+    membership.write_text("0::/user/job\n", encoding="utf-8")
+    group = tmp_path / "fs" / "user" / "job"
+    group.mkdir(parents=True)
+
+    def describe(folder: Path, limit: str, usage: int, inactive: int) -> None:
+        (folder / "memory.max").write_text(limit, encoding="ascii")
+        (folder / "memory.current").write_text(str(usage), encoding="ascii")
+        (folder / "memory.stat").write_text(f"anon 5\ninactive_file {inactive}\n", encoding="ascii")
+
+    describe(group, "max\n", 700, 100)
+    describe(group.parent, "1000\n", 700, 100)
+    assert resources._cgroup_offers(tmp_path / "fs", membership) == [400]
+    describe(group, "800\n", 700, 0)
+    assert sorted(resources._cgroup_offers(tmp_path / "fs", membership)) == [100, 400]
+
+
+def test_cgroup_version_1_limits_are_counted(tmp_path: Path) -> None:
+    membership = tmp_path / "cgroup"
+    membership.write_text("4:cpu,cpuacct:/job\n9:memory:/job\n", encoding="utf-8")
+    group = tmp_path / "fs" / "memory" / "job"
+    group.mkdir(parents=True)
+    for folder, limit in ((group, 5000), (group.parent, 1 << 62)):
+        (folder / "memory.limit_in_bytes").write_text(str(limit), encoding="ascii")
+        (folder / "memory.usage_in_bytes").write_text("2000", encoding="ascii")
+        (folder / "memory.stat").write_text("inactive_file 0\n", encoding="ascii")
+    assert resources._cgroup_offers(tmp_path / "fs", membership) == [3000]
+
+
+def test_resources_of_this_machine_are_positive(tmp_path: Path) -> None:
+    assert resources.available_memory() > 0
+    assert resources.available_cores() >= 1
+    assert resources.available_disk(tmp_path / "not" / "there") > 0
+    assert resources.peak_memory() > 1_000_000
+
+
+def test_system_without_proc_is_supported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meminfo").write_text("MemTotal: 5 kB\n", encoding="ascii")
+    assert resources._kilobytes(tmp_path / "none", "MemAvailable:") is None
+    assert resources._kilobytes(tmp_path / "meminfo", "MemAvailable:") is None
+    assert resources._cgroup_offers(tmp_path, tmp_path / "none") == []
+    monkeypatch.setattr(resources, "_kilobytes", lambda *_: None)
+    assert resources.peak_memory() > 1_000_000
+    assert resources.available_memory() >= 0
+
+
+def test_limit_of_the_address_space_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources.resource, "getrlimit", lambda _which: (resources._address_space() + 12_345, -1))
+    assert 0 <= resources.available_memory() <= 12_345
