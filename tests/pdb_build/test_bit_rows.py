@@ -170,11 +170,3 @@ def test_full_or_broken_disk_ends_the_build(tmp_path: Path, monkeypatch: pytest.
             with pytest.raises(OutputError, match="Input/output error"):
                 build_database(plan_for(tmp_path / "a.h5"))
     assert list(tmp_path.iterdir()) == []
-
-
-def test_bytes_have_no_bits_to_spill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
-    plan = plan_for(tmp_path / "a.h5", encoding="bytes")
-    assert plan.spilled_bytes == 0
-    assert not plan.overlaps_writing
-    build_database(plan)

@@ -1,4 +1,4 @@
-"""Tables in which every move counts: searched, proved, written, read, asked."""
+"""Standard PDBs, in which every move counts: search, proof, file, lookups and commands."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 import pytest
 
-from pdb_build import build_database, plan_build, search_pattern
+from pdb_build import plan_build, search_pattern
 from pdb_build.deep_check import required_bytes
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
 from pdb_core.layout import pattern_blocks
@@ -17,7 +17,6 @@ from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_siz
 from pdb_core.table_spec import TableSpec
 from pdb_query import open_database, random_board_statistics, read_table_header
 from tests.command_line import pdb, refused
-from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
 from tests.pdb_build.deep_check_cases import prove
 from tests.tables import rewrite_header, table_file
@@ -140,7 +139,7 @@ def test_invalid_cost_or_encoding_is_refused(tmp_path: Path, changes: dict[str, 
 
 
 @pytest.mark.tiny
-def test_the_largest_pattern_counts_never_the_sum() -> None:
+def test_patterns_are_combined_by_maximum() -> None:
     distances = {tiles: naive_every_move_distances(SIZE, MIDDLE, tiles) for tiles in ((1, 2, 5), (3, 4))}
     goal_text = " ".join(map(str, MIDDLE))
     with open_database(file_of("1,2,5/3,4", "3x3", goal_text)) as database:
@@ -154,20 +153,6 @@ def test_the_largest_pattern_counts_never_the_sum() -> None:
             assert values[0].tolist() == expected
         statistics = random_board_statistics(database, n_boards=100)
         assert statistics.sums[0][0] < statistics.maximum[0] < 31
-
-
-@pytest.mark.parametrize("partition", ["1,2,5/3,4", "1,2,3,6/4,7"])
-def test_h_of_all_boards_of_3x3_is_admissible_and_changes_by_one(partition: str) -> None:
-    distances = naive.naive_distances(SIZE, GOAL)
-    boards = list(distances)
-    assert len(boards) == 181_440
-    with open_database(file_of(partition, "3x3")) as database:
-        batch = database.probe_batch(np.array(boards, dtype=np.uint8))
-    assert (batch.maximum <= np.array(list(distances.values()))).all()
-    number = {board: i for i, board in enumerate(boards)}
-    pairs = np.array([(number[board], number[near]) for board in boards for _, near in naive.naive_moves(board, SIZE)])
-    change = batch.values[pairs[:, 0]].astype(int) - batch.values[pairs[:, 1]]
-    assert (np.abs(change) == 1).all()
 
 
 # Partitions and the command line.
@@ -198,15 +183,7 @@ def test_patterns_may_leave_tiles_out_where_every_move_counts() -> None:
         parse_partition("fringe", None, cost="additive")
 
 
-@pytest.mark.tiny
-def test_report_tells_the_cost(tmp_path: Path) -> None:
-    partition = parse_partition("1,2", BoardSize(2, 3), cost="every-move")
-    result = build_database(plan_build(BoardSize(2, 3), blank_last(BoardSize(2, 3)), partition, tmp_path / "a.h5"))
-    report = json.loads(result.report.read_text(encoding="utf-8"))
-    assert report["cost"] == "every-move"
-
-
-def test_command_line_builds_tells_and_verifies(tmp_path: Path) -> None:
+def test_commands_build_describe_and_verify_a_standard_pdb(tmp_path: Path) -> None:
     built = pdb("build", "1,2,4,7/3,6", "--size", "3x3", "--cost", "every-move", cwd=tmp_path)
     assert built.returncode == 0, built.stderr
     path = str(tmp_path / "1-2-4-7_3-6-every-move.h5")

@@ -68,7 +68,7 @@ def test_small_tables_equal_naive(
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("goal_of", [blank_last, blank_first, snail])
-def test_blank_aware_counts_equal_naive(goal_of: Callable[[BoardSize], Board]) -> None:
+def test_zero_aware_counts_equal_naive(goal_of: Callable[[BoardSize], Board]) -> None:
     size = BoardSize(3, 3)
     goal = goal_of(size)
     distances = list(naive.naive_pattern_distances(size, goal, (1, 2, 5)).values())

@@ -1,4 +1,4 @@
-"""A cache folder that is full, forbidden or damaged: the answers are the same, one line says what to do."""
+"""Cache folders that are full, forbidden or damaged: results stay the same, and one line says what to do."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def files_in(folder: Path) -> list[Path]:
 
 
 @pytest.mark.usefixtures("kernel_cache")
-def test_full_disk_costs_the_kernel_cache_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_loses_only_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -49,7 +49,7 @@ def test_full_disk_costs_the_kernel_cache_and_nothing_else(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("keep", [0, 1, 40, -1])
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_cut_file_in_the_kernel_cache_is_made_anew(
+def test_truncated_file_in_the_kernel_cache_is_made_again(
     kernel_cache: Path, suffix: str, keep: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert jit.kernel(added)(1, 2) == 3
@@ -73,7 +73,7 @@ def test_folder_without_room_for_a_file_is_no_kernel_cache(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("problem", ["blocked", "forbidden", "full"])
-def test_standard_table_that_cannot_be_kept_says_what_to_do(
+def test_error_of_a_standard_table_that_cannot_be_kept_says_what_to_do(
     tmp_path: Path, problem: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No folder can be made there, or nothing written to it. Root may write anywhere, so errors are simulated."""
@@ -231,7 +231,7 @@ def test_kernel_folder_of_a_running_process_is_kept(tmp_path: Path, held: list[i
 
 
 @pytest.mark.usefixtures("held")
-def test_kernel_folder_that_is_removed_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_folder_that_is_removed_meanwhile_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process removes the folder between its check and the lock, and between the opening and the lock."""
     parent = tmp_path / "kernels"
     use_kernel_folder(parent, OWN)

@@ -37,7 +37,7 @@ def test_named_partitions_keep_their_shape_for_other_corners() -> None:
 
 
 @pytest.mark.parametrize("name", list(named_partitions()))
-def test_named_partitions_tell_their_size_and_source(name: str) -> None:
+def test_named_partitions_have_a_size_and_a_source(name: str) -> None:
     size = named_partitions()[name]
     partition = parse_partition(name, None)
     assert partition.size == size

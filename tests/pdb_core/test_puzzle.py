@@ -155,7 +155,7 @@ def test_formatted_boards_are_read_back(given_board: tuple[BoardSize, tuple[int,
 
 
 @pytest.mark.parametrize("board", [[1.9, 2, 3, 0], ["x", 2, 3, 0], [None, 2, 3, 0]])
-def test_what_is_no_integer_is_on_no_board(board: list[int]) -> None:
+def test_boards_of_other_types_are_rejected(board: list[int]) -> None:
     with pytest.raises(BoardError, match="4 integers"):
         check_board(board, BoardSize(2, 2))
 
@@ -220,7 +220,7 @@ def test_walks_stay_solvable_and_a_swap_of_tiles_does_not(
 
 
 @given(boards(), st.randoms(use_true_random=False))
-def test_reason_speaks_of_odd_against_even(given_board: tuple[BoardSize, tuple[int, ...]], random: Random) -> None:
+def test_reason_compares_odd_and_even(given_board: tuple[BoardSize, tuple[int, ...]], random: Random) -> None:
     size, goal = given_board
     cells = list(goal)
     random.shuffle(cells)
@@ -229,7 +229,7 @@ def test_reason_speaks_of_odd_against_even(given_board: tuple[BoardSize, tuple[i
     assert is_solvable(tuple(cells), goal, size) == (permutation == moves)
 
 
-def test_reason_of_the_swapped_14_and_15_is_one_swap_and_no_way_to_go() -> None:
+def test_reason_for_swapped_14_and_15_names_both_parities() -> None:
     size = BoardSize(4, 4)
     reason = why_unsolvable((*range(1, 14), 15, 14, 0), blank_last(size), size)
     assert "the 16 pieces need an odd permutation" in reason
