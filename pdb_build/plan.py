@@ -82,7 +82,6 @@ class BuildPlan:
     overlaps_writing  each table is written while the next pattern is searched; otherwise before, to free its memory
     """
 
-    size: BoardSize
     goal: Board
     partition: Partition
     encoding: Encoding
@@ -95,6 +94,10 @@ class BuildPlan:
     available_disk: int
     checkpoint_bytes: int
     overlaps_writing: bool = True
+
+    @property
+    def size(self) -> BoardSize:
+        return self.partition.size
 
     @property
     def spilled_bytes(self) -> int:
@@ -142,7 +145,6 @@ def plan_build(
     patterns, overlaps_writing = _fit(encoding, patterns, memory)
     searched = [entry for entry in patterns if entry.use is None]
     return BuildPlan(
-        size,
         goal,
         partition,
         encoding,
