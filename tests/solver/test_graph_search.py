@@ -19,10 +19,11 @@ from pdb_core.errors import (
     UnsolvableError,
 )
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
-from solver import GraphSolver, Iteration, Limits, Solution
+from solver import ALGORITHMS, GraphSolver, Iteration, Limits, Solution
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.heuristics import HEURISTICS, parse_heuristic
 from solver.textbook import a_star
+from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_moves
 from tests.solver.test_heuristics import CONSISTENT
 from tests.solving import S3, S4, database_for, hard_board
@@ -291,6 +292,13 @@ def test_report_gets_progress_and_can_end_the_search(search: str) -> None:
     assert [i.threshold for i in told] == sorted(i.threshold for i in told)
     assert [i.generated for i in told] == sorted(i.generated for i in told)
     assert told[-1].expanded > told[0].expanded
+
+
+@pytest.mark.tiny
+def test_every_algorithm_is_documented() -> None:
+    page = (ROOT / "docs" / "searches.md").read_text(encoding="utf-8")
+    assert set(GRAPH_SEARCHES) < set(ALGORITHMS)
+    assert all(f"`{name}`" in page for name in ALGORITHMS)
 
 
 @pytest.mark.tiny
