@@ -89,7 +89,9 @@ class IdaStar:
                 return small.result(0)
 
             # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
-            search = _LongSearch(self, roots, 0, stack, start, limits, report, pool, checkpoint, finds_all, listed)
+            search = _LongSearch(
+                self, roots, 0, stack, start, limits, report, pool, checkpoint, finds_all=finds_all, listed=listed
+            )
             return search.run(small.threshold, finished)
 
     def search_many(
