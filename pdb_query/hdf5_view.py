@@ -6,23 +6,26 @@ import h5py
 import numpy as np
 
 from pdb_core.errors import TableFileDamagedError
+from pdb_core.messages import as_typed
 from pdb_core.schema import HISTOGRAM_DATASET, TABLE_DATASET, Header, hdf5_attributes, pattern_group
 from pdb_query.database import Database
 
 
 def check_hdf5_view(database: Database) -> None:
-    """Check that the HDF5 objects of a table file say the same as its header.
+    """Compare the HDF5 objects of a table file with its header.
 
     The HDF5 library crashes or loops on some damaged files. So the file must have passed `Database.verify`, which
-    compares the HDF5 structures with their digest. Raises `TableFileDamagedError`.
+    compares the HDF5 structures with their digest. Raises `TableFileDamagedError`, and `OSError` if the file cannot be
+    opened.
     """
-    try:
-        with h5py.File(database.path, "r", locking=False) as file:
-            found = _hdf5_view(file)
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise TableFileDamagedError(
-            f"{database.path} is damaged: HDF5 cannot read it ({str(error).splitlines()[0]}); build it again"
-        ) from error
+    with database.path.open("rb") as opened:
+        try:
+            with h5py.File(opened, "r") as file:
+                found = _hdf5_view(file)
+        except (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError) as error:
+            raise TableFileDamagedError(
+                f"{database.path} is damaged: HDF5 cannot read it ({as_typed(str(error), 200)}); build it again"
+            ) from error
     if found != _expected_view(database.header):
         raise TableFileDamagedError(
             f"{database.path} is damaged: its HDF5 objects differ from its header; build it again"
