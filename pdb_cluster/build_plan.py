@@ -39,7 +39,7 @@ class PatternTask:
 def plan_tasks(
     plan: BuildPlan, workers: tuple[Worker, ...], n_shards: int | None = None, *, halo_bytes: int = HALO_BYTES
 ) -> tuple[PatternTask, ...]:
-    """Return a task for each pattern with a table of its own, the largest first.
+    """Return a task for each pattern that has its own table. The largest pattern comes first.
 
     `n_shards` applies to all patterns. With None, a pattern too large for each worker has one shard per worker. The
     halo has at most `halo_bytes`, and less if memory is short.

@@ -40,7 +40,7 @@ _FRUGAL = {
 
 @contextlib.contextmanager
 def connected(scheduler: str | None, n_workers: int, say: Callable[[str], None]) -> Iterator[Client]:
-    """Connect to the cluster of `scheduler`, or if that is None to a local one of `n_workers` processes.
+    """Connect to the cluster of `scheduler`; if it is None, start a local one of `n_workers` processes.
 
     Waits for the first worker, and checks that all workers run this version. At the end, also after an error or
     Ctrl-C, all tasks are cancelled and a local cluster is stopped. `say` is called with sentences for the user.

@@ -250,7 +250,7 @@ class Shard:
         return (self._n_own + self._n_sets) * row_bytes + self._n_sets * n_orders
 
     def _borders(self, key: int) -> npt.NDArray[np.int64]:
-        """Return where in the halo the rows of each shard begin. Shards own ascending blocks, so they are in order."""
+        """Return the first row of each shard in the halo. Shards own ascending blocks, so their rows are in order."""
         borders: npt.NDArray[np.int64] = np.searchsorted(
             self._taken.of(key), self._blocks.first_block[np.array(self._search.bounds)]
         )

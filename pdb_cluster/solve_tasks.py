@@ -1,4 +1,4 @@
-"""Tasks on a Dask cluster whose results are handled as they come, in one thread."""
+"""Tasks on a Dask cluster. Their results are handled in one thread, in the order in which they arrive."""
 
 import concurrent.futures
 import contextlib

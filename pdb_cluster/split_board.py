@@ -24,7 +24,7 @@ from solver.progress import Iteration, Limits
 
 # Estimated nodes of a threshold, as a multiple of those of the threshold before.
 _GROWTH = 6
-# Tasks of a board under way for each thread of the cluster.
+# Intended tasks of a board under way, per thread of the cluster.
 _TASKS_PER_THREAD = 3
 
 

@@ -96,14 +96,18 @@ def test_part_that_storage_changed_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_folder_of_another_build_is_not_written_to(tmp_path: Path) -> None:
-    """A worker still has a part of a build that was killed; the same file is built again."""
+def test_worker_of_a_killed_build_does_not_write_into_the_next(tmp_path: Path) -> None:
+    left = tmp_path / "x.h5.partial"
+    left.mkdir()
+    (left / "token").write_text("killed")
+    late = Part(str(left / "table.h5"), str(left / "token"), "killed", 100, 200)
     with PartialFolder(tmp_path / "x.h5") as folder:
         folder.table.write_bytes(bytes(1000))
-        late = Part.of_table(folder, write_token(folder), 100, 200)
+        assert late.write(np.ones(200, dtype=np.uint8)) == late
         write_token(folder)
         assert late.write(np.ones(200, dtype=np.uint8)) == late
         assert folder.table.read_bytes() == bytes(1000)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sizes_for_dask_include_arrays() -> None:
