@@ -11,6 +11,7 @@ import numpy as np
 
 from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.board_arrays import neighbours_by_move
 from solver.large_boards.bounded_ida_star_kernels import find_path
 from solver.large_boards.line_by_line_kernels import (
     CORNER_CELLS,
@@ -48,18 +49,14 @@ class Geometry:
 
     @cached_property
     def neighbours(self) -> Int32s:
-        return self.neighbours_within(range(self.size.height), range(self.size.width))
+        return neighbours_by_move(self.size).astype(np.int32)
 
     def neighbours_within(self, rows: range, columns: range) -> Int32s:
         """Return the cells above, left, right and below each cell of a rectangle, else -1: int32[n, 4]."""
-        result = np.full((self.size.n_cells, 4), -1, dtype=np.int32)
-        for row in rows:
-            for column in columns:
-                near = [(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]
-                for move, (r, c) in enumerate(near):
-                    if r in rows and c in columns:
-                        result[self.size.cell(row, column), move] = self.size.cell(r, c)
-        return result
+        # The last entry is that of the neighbour -1.
+        inside = np.append(np.isin(self.rows, rows) & np.isin(self.columns, columns), False)
+        both = inside[self.neighbours] & inside[:-1, np.newaxis]
+        return np.where(both, self.neighbours, -1).astype(np.int32)
 
 
 @lru_cache(maxsize=8)

@@ -143,7 +143,7 @@ def test_core_uses_neither_files_nor_the_machine() -> None:
         for tree in [syntax_tree(path)]
         if modules_of(tree) & INPUT_AND_OUTPUT or names_used(tree) & {"open", "print", "input"}
     }
-    assert using == FILES_WITH_INPUT_AND_OUTPUT
+    assert using <= FILES_WITH_INPUT_AND_OUTPUT
 
 
 def test_import_pdb_is_the_debugger() -> None:
