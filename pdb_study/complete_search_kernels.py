@@ -14,7 +14,7 @@ from pdb_core.jit import kernel
 LINK_BITS = 24
 _at = np.uint64
 _LINK_MASK = (1 << LINK_BITS) - 1
-# A swap within no pair, or pair 0, 1, 2, 3, moves these bits of a word up by so many positions, and the others down.
+# A swap within no pair, or pair 0, 1, 2 or 3, moves these bits of a word up by these places, and the others down.
 _SWAPPED_BITS = np.array([0xFFFF, 0x5555, 0x3333, 0x0F0F, 0x00FF], dtype=np.int64)
 _SWAP_PLACES = np.array([0, 1, 2, 4, 8], dtype=np.int64)
 

@@ -100,7 +100,7 @@ def layers(
 
 
 class PackedOrders:
-    """Packing of the tiles of a board, read row by row, into one or more words: the form of rows in the kernels."""
+    """Packing of the tiles, read row by row, into one or more words: the form of rows in the kernels."""
 
     def __init__(self, size: BoardSize) -> None:
         self.size = size

@@ -15,7 +15,7 @@ from tests.tables import table_file
 # The same examples in every run, and no deadline: the first call of a kernel compiles it.
 settings.register_profile("suite", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("suite")
-# With the JIT off, kernels take a hundred times as long: only so many parameter sets of a test run.
+# Number of parameter sets of each test with the JIT off, when kernels take a hundred times as long.
 _MOST_SETS = 2
 
 
@@ -24,10 +24,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the profile of the fuzz tests. --slow tries twenty times as many inputs, different ones in each run."""
+    """Register the profile of the fuzz tests. --slow tries sixty times as many inputs, different ones in each run."""
     slow = bool(config.getoption("--slow"))
-    no_checks = list(HealthCheck)  # such as an input that takes long to make, on a busy machine
-    n = 150 * (20 if slow else 1)
+    no_checks = list(HealthCheck)  # on a busy machine, an input may take long to make
+    n = 3000 if slow else 50
     settings.register_profile(
         "fuzz", settings.get_profile("suite"), max_examples=n, derandomize=not slow, suppress_health_check=no_checks
     )

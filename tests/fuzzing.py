@@ -1,6 +1,6 @@
 """Inputs for fuzz tests that are nearly valid, and checks of error messages.
 
-conftest.py defines the profile `fuzz`: the same examples in each run; with --slow, twenty times as many, different ones
+conftest.py defines the profile `fuzz`: the same examples in each run; with --slow, sixty times as many, different ones
 in each run.
 """
 

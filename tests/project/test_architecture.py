@@ -217,7 +217,7 @@ def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str) -> None:
 
 
 def imported_modules(path: Path) -> set[str]:
-    """Return the modules that a file imports; an import from a package stands for all imports of its `__init__.py`."""
+    """Return the modules that a file imports, and for each package the imports of its `__init__.py`."""
     found = {module for pair in imported_names(syntax_tree(path)) for module in (pair[0], ".".join(pair))}
     for package in found & set(PACKAGES):
         found |= {module for module, _ in imported_names(syntax_tree(ROOT / package / "__init__.py"))}
