@@ -59,13 +59,13 @@ class AnyBoards:
             yield self._record(instance, goal)
 
     def _record(self, instance: "Instance", goal: "Board") -> dict[str, Any]:
-        from solver import find_good_solution
+        from solver import find_suboptimal_solution
 
         record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
         record |= {"board": list(instance.board), "goal": list(goal)}
         nothing: dict[str, Any] = {"generated": None, "expanded": None, "thresholds": []}
         try:
-            found = find_good_solution(instance.board, goal, instance.size, time_limit=self._time_limit)
+            found = find_suboptimal_solution(instance.board, goal, instance.size, time_limit=self._time_limit)
         except UnsolvableError:
             tell_unsolvable(instance, goal, self._word)
             self.worst = self.worst or UnsolvableError("not all boards can be solved")

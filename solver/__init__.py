@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from solver.checkpoint import Checkpoint, Subtrees
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
-    from solver.large_boards.suboptimal import default_time_limit, find_good_solution
+    from solver.large_boards.suboptimal import default_time_limit, find_suboptimal_solution
     from solver.solution import Solution, SolvedBoards, replay
     from solver.solve import HeuristicSolver, Solver
     from solver.textbook import a_star, ida_star
@@ -34,13 +34,13 @@ __all__ = [
     "WorkerPool",
     "a_star",
     "default_time_limit",
-    "find_good_solution",
+    "find_suboptimal_solution",
     "ida_star",
     "replay",
 ]
 
 _MODULES = {
-    "large_boards.suboptimal": ("default_time_limit", "find_good_solution"),
+    "large_boards.suboptimal": ("default_time_limit", "find_suboptimal_solution"),
     "checkpoint": ("Checkpoint", "Subtrees"),
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),

@@ -30,7 +30,7 @@ from solver import (
     Limits,
     Solution,
     Solver,
-    find_good_solution,
+    find_suboptimal_solution,
     replay,
 )
 
@@ -57,7 +57,7 @@ __all__ = [
     "Solver",
     "__version__",
     "build_database",
-    "find_good_solution",
+    "find_suboptimal_solution",
     "format_board",
     "instance_sets",
     "is_solvable",

@@ -60,13 +60,15 @@ def default_time_limit(size: BoardSize) -> float:
     return min(5.0, max(0.5, size.n_cells * 0.009))
 
 
-def find_good_solution(board: Board, goal: Board, size: BoardSize, *, time_limit: float | None = None) -> Solution:
+def find_suboptimal_solution(
+    board: Board, goal: Board, size: BoardSize, *, time_limit: float | None = None
+) -> Solution:
     """Return a solution of a board from 2x2 to 32x32, the best one found within `time_limit` seconds.
 
     The first solution is always completed. Raises `BoardError` for an invalid board, `UnsolvableError` if there is no
     solution.
 
-    >>> find_good_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
+    >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)
     """
     board, goal = check_board(board, size), check_board(goal, size)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize, blank_last, format_board, is_solvable, random_boards, snail
-from solver import find_good_solution, replay
+from solver import find_suboptimal_solution, replay
 from solver.large_boards.beam_search import Aim, BeamSearch
 from solver.large_boards.bounded_ida_star_kernels import NOT_FOUND, find_path
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces, solve_by_lines
@@ -135,7 +135,7 @@ def test_suboptimal_solution_is_valid(width: int, height: int, seed: int, time_l
     size = BoardSize(width, height)
     goal = any_goal(size, seed)
     board = solvable(size, goal, seed)
-    found = find_good_solution(board, goal, size, time_limit=time_limit)
+    found = find_suboptimal_solution(board, goal, size, time_limit=time_limit)
     assert len(replay(board, found.tiles, goal, size)) == found.length + 1
     assert found.lower_bound <= found.length
     assert found.is_optimal is (found.length == found.lower_bound)
@@ -145,7 +145,7 @@ def test_suboptimal_solution_is_valid(width: int, height: int, seed: int, time_l
 def test_solutions_of_small_boards_are_optimal(size: BoardSize) -> None:
     goal = snail(size)
     for board, distance in naive.naive_distances(size, goal).items():
-        found = find_good_solution(board, goal, size)
+        found = find_suboptimal_solution(board, goal, size)
         assert found.is_optimal
         assert found.length == found.lower_bound == distance >= found.h
 
@@ -159,7 +159,7 @@ def test_lower_bound_is_the_manhattan_distance() -> None:
 
 
 def test_solved_board_needs_no_moves() -> None:
-    found = find_good_solution((1, 2, 3, 0), (1, 2, 3, 0), BoardSize(2, 2))
+    found = find_suboptimal_solution((1, 2, 3, 0), (1, 2, 3, 0), BoardSize(2, 2))
     assert found.tiles == ()
     assert found.is_optimal
 
@@ -167,7 +167,7 @@ def test_solved_board_needs_no_moves() -> None:
 def test_solutions_become_shorter_with_time() -> None:
     size = BoardSize(10, 10)
     board = solvable(size, blank_last(size), 3)
-    lengths = [find_good_solution(board, blank_last(size), size, time_limit=limit).length for limit in (0.0, 0.6)]
+    lengths = [find_suboptimal_solution(board, blank_last(size), size, time_limit=limit).length for limit in (0.0, 0.6)]
     assert lengths[1] < 0.9 * lengths[0]
 
 
@@ -187,7 +187,7 @@ def test_time_limit_is_kept() -> None:
         size = BoardSize(side, side)
         board = solvable(size, blank_last(size), 5)
         start = time.perf_counter()
-        find_good_solution(board, blank_last(size), size, time_limit=0.3)
+        find_suboptimal_solution(board, blank_last(size), size, time_limit=0.3)
         assert time.perf_counter() - start < 3.0
 
 
@@ -195,10 +195,10 @@ def test_unsolvable_and_invalid_boards_are_rejected() -> None:
     size = BoardSize(10, 10)
     board = (2, 1, *range(3, 100), 0)
     with pytest.raises(UnsolvableError, match="odd permutation") as caught:
-        find_good_solution(board, blank_last(size), size)
+        find_suboptimal_solution(board, blank_last(size), size)
     assert len(str(caught.value)) < 400
     with pytest.raises(BoardError):
-        find_good_solution((1, *range(1, 99), 0), blank_last(size), size)
+        find_suboptimal_solution((1, *range(1, 99), 0), blank_last(size), size)
 
 
 @pytest.mark.tiny
