@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pdb_cli.board_files import boards_of_files, saved, split_arguments
 from pdb_cli.options import boards_asked_for, parse_bytes
 from pdb_cli.solve_log import SolveLog
-from pdb_cli.solvers import SEARCHES, parse_method
+from pdb_cli.solvers import parse_method
 from pdb_cli.tile_names import TileNames
 from pdb_core.cost import COSTS
 from pdb_core.errors import PdbError
@@ -37,7 +37,7 @@ from pdb_core.puzzle import (
     parse_size,
 )
 from pdb_query import Instance, read_instances
-from solver import Iteration, Solution
+from solver import ALGORITHMS, Iteration, Solution
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, changed_json, encoded, fuzz, outcome, texts
 
@@ -122,7 +122,7 @@ def test_any_text_is_a_heuristic_or_rejected(text: str) -> None:
 
 @fuzz
 @given(
-    texts(st.sampled_from([*SEARCHES])),
+    texts(st.sampled_from([*ALGORITHMS])),
     st.none() | texts(HEURISTIC_TEXTS),
     st.none() | st.floats(),
     st.none() | texts(st.just("8G")),
