@@ -44,6 +44,14 @@ def test_pages_name_every_partition() -> None:
     assert {name for name in named_partitions() if not re.search(rf"\b{re.escape(name)}\b", text)} == set()
 
 
+def test_test_files_named_elsewhere_exist() -> None:
+    naming = [ROOT / "pyproject.toml", ROOT / "tests" / "project" / "test_pages.py", *(ROOT / "scripts").iterdir()]
+    texts = [path.read_text(encoding="utf-8") for path in naming if path.is_file()]
+    files = {name for text in texts for name in re.findall(r"tests/[\w/]+\.py", text)}
+    assert len(files) > 5
+    assert {name for name in files if not (ROOT / name).exists()} == set()
+
+
 @pytest.mark.parametrize(
     "module",
     [
