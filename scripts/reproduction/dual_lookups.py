@@ -9,7 +9,6 @@ inside.
 
 import time
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from scripts.reproduction.dual_kernels import (
 )
 from solver import Solution
 from solver.engine.search_result import SearchResult
+from solver.large_boards.suboptimal import tiles_on_path
 from solver.progress import Iteration, Report
 from solver.solution import one_move_away
 
@@ -101,7 +101,7 @@ class DualSolver:
             if report is not None:
                 report(iterations[-1])
             if counters[FOUND_LENGTH] != NOT_FOUND:
-                tiles = _moved(board, path[: counters[FOUND_LENGTH] + 1].tolist())
+                tiles = tiles_on_path(board, path[1 : counters[FOUND_LENGTH] + 1].tolist())
             # All solutions of a board, and its sums, have the same parity.
             threshold += 2
         result = SearchResult(tiles, tuple(iterations), time.perf_counter() - start, h=h, n_solutions=1)
@@ -147,12 +147,3 @@ def _duals(databases: Sequence[Database]) -> Duals:
             databases[0].mappings(wanted)  # raises an error with the goal
     home = np.array([goal.index(tile) for tile in range(n_cells)], dtype=np.int64)
     return Duals(home, serves, cell_map, tile_of)
-
-
-def _moved(board: Board, path: Sequence[int]) -> tuple[int, ...]:
-    """Return the tiles that move when the blank follows `path`."""
-    cells, tiles = list(board), []
-    for blank, cell in pairwise(path):
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], BLANK
-    return tuple(tiles)

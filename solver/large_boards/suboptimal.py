@@ -10,6 +10,7 @@ A path is the list of cells that the blank moves to.
 
 import math
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -87,7 +88,7 @@ def find_suboptimal_solution(
     else:
         path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds)
         path = _shorten_windows(pieces, size, path, bound, start + seconds)
-    tiles = _tiles(board, path)
+    tiles = tiles_on_path(board, path)
     check_solution(board, tiles, goal, size)
     is_optimal = len(tiles) == bound
     return Solution(
@@ -242,7 +243,7 @@ def _shorten_windows(pieces: Pieces, size: BoardSize, path: list[int], bound: in
     return path
 
 
-def _tiles(board: Board, path: list[int]) -> tuple[int, ...]:
+def tiles_on_path(board: Board, path: Sequence[int]) -> tuple[int, ...]:
     """Return the tiles that move when the blank follows a path."""
     cells, blank = list(board), board.index(BLANK)
     tiles = []
