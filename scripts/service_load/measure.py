@@ -96,13 +96,13 @@ async def single_lookups(port: int, size: BoardSize, hard: str | None, seconds: 
     """Measure single lookups, during the solve of a hard board if there is one."""
     boards = random_boards(size, blank_last(size), 5000, 3).tolist()
     requests = [
-        f"GET /v1/lookup?board={format_board(board).replace(' ', '+')} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+        f"GET /v1/lookup?board={format_board(board).replace(' ', '+')} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
         for board in boards
     ]
     writer = None
     if hard is not None:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(f"GET /v1/solve?board={hard.replace(' ', '+')} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        writer.write(f"GET /v1/solve?board={hard.replace(' ', '+')} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
         await asyncio.sleep(0.5)
     times = await send_requests(port, requests, seconds, n)
     if writer is not None:
@@ -116,7 +116,7 @@ async def single_lookups(port: int, size: BoardSize, hard: str | None, seconds: 
 async def metric(port: int, name: str) -> float:
     """Return a value of /metrics."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+    writer.write(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     _, body = await read_reply(reader)
     writer.close()
     return next(float(line.split()[1]) for line in body.decode().splitlines() if line.startswith(name + " "))
@@ -126,7 +126,7 @@ async def batches(port: int, size: BoardSize, media_type: str, n_times: int) -> 
     """Measure batches on one connection, one after another: boards per second of the median batch."""
     boards = random_boards(size, blank_last(size), _BATCH, 4)
     body = boards.tobytes() if media_type == _BYTES else "".join(f"{row}\n" for row in boards.tolist()).encode()
-    head = f"POST /v1/lookup?size={size} HTTP/1.1\r\nHost: a\r\nContent-Type: {media_type}\r\n"
+    head = f"POST /v1/lookup?size={size} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {media_type}\r\n"
     request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
     times = []
