@@ -60,6 +60,8 @@ class PartialFolder:
                 with suppress(OSError):  # only an empty folder is removed
                     self.path.rmdir()
                 raise
+        with suppress(OSError):  # workers of a build that was killed must not write into this one
+            self.token.unlink(missing_ok=True)
         return self
 
     def __exit__(
