@@ -96,7 +96,7 @@ def compare(
     methods = [
         parse_method(
             name,
-            (one if ALGORITHMS.get(name, True) else None),
+            (one if _uses_heuristic(name) else None),
             db if one == DATABASES or "db" in one else None,
             weight if name == "weighted-a-star" else None,
             memory_limit if name != IDA_STAR else None,
@@ -104,7 +104,7 @@ def compare(
             reflects=not (no_reflection and one == DATABASES and name == IDA_STAR),
         )
         for name in dict.fromkeys(search or (IDA_STAR,))
-        for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if ALGORITHMS.get(name, True) else (DATABASES,))
+        for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if _uses_heuristic(name) else (DATABASES,))
     ]
     if no_reflection and all(method.reflects for method in methods):
         raise InputError("--no-reflection cannot be given here: it goes with --search ida-star and --heuristic db")
@@ -129,6 +129,11 @@ def compare(
     _tell_gaps(records)
     if plot is not None:
         _draw(records, plot)
+
+
+def _uses_heuristic(search: str) -> bool:
+    """Return whether a search evaluates a heuristic; an unknown search is rejected later."""
+    return search not in ALGORITHMS or ALGORITHMS[search].uses_heuristic
 
 
 def _boards(
