@@ -1,4 +1,4 @@
-"""`pdb bench`: how fast this machine builds and solves, in figures that can be compared."""
+"""`pdb bench`: building and solving times of this machine."""
 
 import json
 import statistics
@@ -7,12 +7,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from pdb_cli.options import EncodingOption, FormatOption, LoadOption, check_load, parse_encoding
+from pdb_cli.databases import open_file
+from pdb_cli.options import EncodingOption, FormatOption, LoadOption, LoadOptions
 from pdb_cli.output import Format, Record, command, count, message, prepare, write_records
 from pdb_core.durable_files import written_safely
 
@@ -33,20 +35,35 @@ _COLUMNS = (
 _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
-@command
-def bench(
+@dataclass(frozen=True)
+class BenchOptions:
+    """Partitions to build and boards to solve."""
+
+    title: ClassVar[str] = "Measurements"
     partitions: Annotated[
         list[str] | None,
         typer.Argument(metavar="[PARTITION]...", help="Partitions of the 4x4 board.", show_default="663 78"),
-    ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, max=100, help="Builds of each partition.")] = 3,
-    boards: Annotated[int, typer.Option("--boards", min=1, help="Random boards to solve.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random boards.")] = 1,
+    ] = None
+    repeats: Annotated[int, typer.Option("--repeats", min=1, max=100, help="Builds of each partition.")] = 3
+    boards: Annotated[int, typer.Option("--boards", min=1, help="Random boards to solve.")] = 1000
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random boards.")] = 1
     sets: Annotated[
         list[str] | None, typer.Option("--set", help="Instance sets to solve.", show_default=", ".join(_SETS))
-    ] = None,
-    encoding: EncodingOption = "bits",
-    load: LoadOption = "huge",
+    ] = None
+    encoding: EncodingOption = "bits"
+
+
+@dataclass(frozen=True)
+class BenchLoadOptions(LoadOptions):
+    """Ways to open the tables that were built."""
+
+    load: LoadOption = "huge"
+
+
+@command
+def bench(
+    measured: BenchOptions,
+    tables: BenchLoadOptions,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write all figures to a file.")
     ] = None,
@@ -56,42 +73,38 @@ def bench(
 
     Prints the median of the builds, and nodes and nodes/s of the searches.
     """
-    check_load(load)
-    parse_encoding(encoding)
     prepare()
     records: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="pdb-bench-") as folder:
 
-        def measured() -> Iterator[dict[str, Any]]:
-            for partition in partitions or ["663", "78"]:
-                path = Path(folder) / "table.h5"
-                for record in _measure(partition, encoding, path, repeats, boards, seed, sets or list(_SETS), load):
+        def measurements() -> Iterator[dict[str, Any]]:
+            for partition in measured.partitions or ["663", "78"]:
+                for record in _measure(partition, Path(folder) / "table.h5", measured, tables):
                     records.append(record)
                     yield record
 
-        write_records(measured(), output, columns=_COLUMNS, text=_text)
+        write_records(measurements(), output, columns=_COLUMNS, text=_text)
     if json_file is not None:
         with written_safely(json_file, option="--json") as file:
             file.write(json.dumps(records, indent=2) + "\n")
 
 
-def _measure(
-    partition: str, encoding: str, path: Path, repeats: int, n_boards: int, seed: int, sets: list[str], load: str
-) -> Iterator[dict[str, Any]]:
+def _measure(partition: str, path: Path, options: BenchOptions, tables: BenchLoadOptions) -> Iterator[dict[str, Any]]:
     from pdb_core.puzzle import parse_goal, random_boards
-    from pdb_query import open_database, read_instances
+    from pdb_query import read_instances
     from solver import Solver
 
-    yield _measure_build(partition, encoding, path, repeats)
-    partition = f"{partition} {encoding}"
-    with open_database(path, load=load) as database:  # type: ignore[arg-type]
+    n_boards = options.boards
+    yield _measure_build(partition, options.encoding, path, options.repeats)
+    partition = f"{partition} {options.encoding}"
+    with open_file(path, tables.load, verify=tables.verify) as database:
         solver = Solver(database)
         plain = Solver(database, plain=True)
-        sample = random_boards(database.size, database.goal, n_boards, seed)
+        sample = random_boards(database.size, database.goal, n_boards, options.seed)
         random = [(tuple(board.tolist()), None) for board in sample]
         yield _measure_searches(f"{partition}: {n_boards} random boards, --plain", plain, random)
         yield _measure_searches(f"{partition}: {n_boards} random boards", solver, random)
-        for name in sets:
+        for name in options.sets or _SETS:
             instances = [
                 (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
                 for instance in read_instances(name, None)
@@ -101,7 +114,7 @@ def _measure(
 
 
 def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> dict[str, Any]:
-    """Build in a process of its own, so that start, imports, writing and digests are counted."""
+    """Build in a new process, to include start, imports, writing and digests."""
     program = "from pdb_cli.main import run; run()"
     seconds, peaks = [], []
     for repeat in range(repeats + 1):
@@ -117,7 +130,7 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
         )  # fmt: skip
         elapsed = time.perf_counter() - start
         if repeat == 0:
-            message(f"pdb: {partition}: first build, kernels compiled if need be: {elapsed:.2f} s, not counted")
+            message(f"pdb: {partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")
             continue
         seconds.append(elapsed)
         peaks.append(json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))["peak_memory_bytes"])

@@ -1,17 +1,13 @@
-"""Files of boards in plain text, as courses use them: boards to solve, and their solutions position by position.
-
-The format is described in docs/files.md.
-"""
+"""Text files of boards, in the format of docs/files.md."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pdb_cli.output import Format, Record, message, plural, write_records
+from pdb_cli.output import plural
 from pdb_cli.tile_names import TileNames
-from pdb_core.durable_files import written_safely
 from pdb_core.errors import BoardError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
 
@@ -20,39 +16,14 @@ if TYPE_CHECKING:
     from pdb_query import Instance
 
 _MAX_FILE_BYTES = 20_000_000
-NO_SOLUTION = "NO SOLUTION"
-GIVEN_UP = "NO ANSWER"
-
-
-def split_arguments(arguments: list[str] | None) -> tuple[list[Path], list[str]]:
-    """Which of the arguments name files, and which are boards."""
-    files, boards = [], []
-    for text in arguments or []:
-        if _names_a_file(text):
-            files.append(Path(text))
-        else:
-            boards.append(text)
-    return files, boards
-
-
-def _names_a_file(text: str) -> bool:
-    if text.endswith(".dat"):
-        return True
-    if re.fullmatch(r"[\d\s,/]*", text):
-        return False
-    try:
-        return Path(text).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def boards_of_files(
     paths: Iterable[Path], size: "BoardSize | None", names: TileNames | None = None
 ) -> "Iterator[Instance]":
-    """The boards of each file. A board is called after its file, with a number where there are several. Tiles may have
-    `names`.
+    """Yield the boards of each file. Their ids are the name of the file, with a number if it has several boards.
 
-    Raises `InstanceError` where a file cannot be read or holds no board, `BoardError` for what is none.
+    Raises `InstanceError` if a file cannot be read or has no boards, `BoardError` for an invalid board.
     """
     for path in paths:
         boards = list(_boards_of(path, size, names))
@@ -61,7 +32,7 @@ def boards_of_files(
 
 
 class _Row(NamedTuple):
-    """A line of a file and its words."""
+    """Number of a line in the file, and its words."""
 
     number: int
     words: list[str]
@@ -96,7 +67,7 @@ def _rows(path: Path) -> list[_Row]:
     shown = as_typed(str(path))
     try:
         with path.open("rb") as file:
-            content = file.read(_MAX_FILE_BYTES + 1)  # a device tells no size, and may not end
+            content = file.read(_MAX_FILE_BYTES + 1)  # devices have no size, and may not end
         if len(content) > _MAX_FILE_BYTES:
             raise InstanceError(f"{shown} has more than {_MAX_FILE_BYTES // 10**6} MB; is this a file of boards?")
         text = content.decode("utf-8-sig")
@@ -113,12 +84,12 @@ def _rows(path: Path) -> list[_Row]:
     lines = [line.partition("#")[0] for line in text.splitlines()]
     rows = [row for number, line in enumerate(lines, start=1) for row in _rows_of_line(number, line)]
     if not any(row.words for row in rows):
-        raise InstanceError(f"{shown} holds no board; its rows are numbers separated by blanks, 0 the blank")
+        raise InstanceError(f"{shown} holds no board; rows of a board are numbers separated by spaces, 0 is the blank")
     return rows
 
 
 def _rows_of_line(number: int, line: str) -> list[_Row]:
-    """The rows of a line. One that marks the ends of its rows with / is a board of its own: an empty row ends it."""
+    """Return the rows of a line. With / between rows, the line is a whole board: an empty row ends it."""
     rows = [_Row(number, row.replace(",", " ").split()) for row in line.split("/")]
     return rows if len(rows) == 1 else [*(row for row in rows if row.words), _Row(number, [])]
 
@@ -126,7 +97,7 @@ def _rows_of_line(number: int, line: str) -> list[_Row]:
 def _next_board(
     rows: list[_Row], at: int, where: str, names: TileNames | None
 ) -> "tuple[list[_Row], int, BoardSize | None]":
-    """The rows of the board that begins at row `at`, where the next begins, and the size if a line tells it."""
+    """Return the rows of the board at row `at`, the row after it, and the size if the file declares it."""
     words = rows[at].words
     if len(words) == 2:
         is_size = not _is_two_wide(rows, at) if names is None else not names.has(words)
@@ -142,12 +113,12 @@ def _next_board(
 
 
 def _is_two_wide(rows: list[_Row], at: int) -> bool:
-    """Whether rows of two numbers each, up to an empty line, hold each number from 0 on once."""
+    """Return True if the rows up to an empty line have two numbers each, and each number from 0 on once."""
     words: set[str] = set()
     while at < len(rows) and len(rows[at].words) == 2:
         n_before = len(words)
         words.update(rows[at].words)
-        # Looking no further, files of many boards are read in a time that grows as they do.
+        # Stop here: otherwise the time would be quadratic in the number of boards.
         if len(words) < n_before + 2:
             return False
         at += 1
@@ -159,7 +130,7 @@ def _declared_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row],
 
     words = rows[at].words
     if not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
-        raise BoardError(f"{where}: {shorten(' '.join(words), 40)!r} is no size of a board, such as 4, or 3 4")
+        raise BoardError(f"{where}: {shorten(' '.join(words), 40)!r} is not a board size, such as 4, or 3 4")
     height, width = int(words[0]), int(words[-1])
     try:
         size = BoardSize(width, height)
@@ -173,75 +144,10 @@ def _declared_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row],
     board_rows = [row for row in rows[first:at] if row.words]
     if n_numbers != size.n_cells:
         raise BoardError(
-            f"{where}: {plural(n_numbers, 'number')} follow where a board of {height} rows and {width} columns has "
+            f"{where}: {plural(n_numbers, 'number')} follow; a board of {height} rows and {width} columns has "
             f"{size.n_cells}"
         )
-    # Courses disagree on which number comes first; the rows know.
+    # Some courses write the width first; the rows decide.
     if all(len(row.words) == height for row in board_rows) and len(board_rows) == width:
         size = BoardSize(height, width)
     return board_rows, at, size
-
-
-def write_answers(
-    records: Iterable[Record],
-    output: Format,
-    out: Path | None,
-    *,
-    columns: Sequence[str],
-    text: Callable[[Iterable[Record]], Iterator[str]],
-    names: TileNames | None = None,
-) -> None:
-    """Write records to stdout, or where a file is named to the file, and to stdout too if not as text. Tiles are told
-    by `names` where there are some.
-    """
-    named = names.named if names is not None else iter
-    if out is None:
-        write_records(named(records), output, columns=columns, text=text)
-        return
-    with written_safely(out) as file:
-        kept = saved(records, file, str if names is None else names.word)
-        if output is Format.text:
-            for _ in kept:
-                pass
-        else:
-            write_records(named(kept), output, columns=columns, text=text)
-    message(f"pdb: {out} written")
-
-
-def saved(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
-    """Pass records of `pdb solve` on, writing the solution of each to `file`, tiles as `word` has them."""
-    for number, record in enumerate(records):
-        if number:
-            file.write("\n")
-        if not record["solvable"]:
-            file.write(f"{NO_SOLUTION}\n")
-        elif record["length"] is None:
-            file.write(f"{GIVEN_UP}\n")
-        else:
-            file.write(f"{record['length']}\n")
-            first = True
-            for position in _positions(record, word):
-                file.write(position if first else f"\n{position}")
-                first = False
-        yield record
-
-
-def _positions(record: Record, word: Callable[[int], str]) -> Iterator[str]:
-    """The board after each move, as rows of numbers; the first and the last included."""
-    width = int(record["size"].partition("x")[0])
-    cells = list(record["board"])
-    places = {tile: cell for cell, tile in enumerate(cells)}
-
-    def row_text(row: int) -> str:
-        return " ".join(map(word, cells[row * width : (row + 1) * width])) + "\n"
-
-    rows = [row_text(row) for row in range(len(cells) // width)]
-    yield "".join(rows)
-    for tile in record["moves"]:
-        blank, cell = places[0], places[tile]
-        cells[blank], cells[cell] = tile, 0
-        places[tile], places[0] = blank, cell
-        # Only the rows that the move touches are written anew: boards can be large.
-        for row in {blank // width, cell // width}:
-            rows[row] = row_text(row)
-        yield "".join(rows)

@@ -17,14 +17,14 @@ from pdb_cli.build_output import (
 )
 from pdb_cli.cluster import LocalClusterOption, SchedulerOption, check_cluster_options, cluster_client
 from pdb_cli.options import (
+    Cost,
     CostOption,
+    Encoding,
     EncodingOption,
     FormatOption,
     GoalOption,
     SizeOption,
     ThreadsOption,
-    parse_cost,
-    parse_encoding,
     parse_optional_size,
 )
 from pdb_cli.output import Format, command, message, plural, prepare, write_records
@@ -94,8 +94,6 @@ def build(
     output: FormatOption = Format.text,
 ) -> None:
     """Build pattern databases: search all patterns of a partition, write a table file, and a report beside it."""
-    parse_encoding(encoding)
-    parse_cost(cost)
     if out is not None and len(partitions) > 1:
         raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
     check_cluster_options(scheduler, local_cluster)
@@ -180,8 +178,8 @@ def _plan(
     partition: str,
     size: str | None,
     goal: str | None,
-    encoding: str,
-    cost: str | None,
+    encoding: Encoding,
+    cost: Cost | None,
     out: Path | None,
     threads: int | None,
 ) -> "BuildPlan":
@@ -191,12 +189,12 @@ def _plan(
 
     board_size = parse_optional_size(size) or named_partitions().get(partition.strip())
     if board_size is None:
-        board_size = parse_partition(partition, None, cost=parse_cost(cost)).size
+        board_size = parse_partition(partition, None, cost=cost).size
     goal_board = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
-    parsed = parse_partition(partition, board_size, goal_board, parse_cost(cost))
+    parsed = parse_partition(partition, board_size, goal_board, cost)
     if out is None:
         out = _default_file(parsed)
-    return plan_build(board_size, goal_board, parsed, out, encoding=parse_encoding(encoding), n_threads=threads)
+    return plan_build(board_size, goal_board, parsed, out, encoding=encoding, n_threads=threads)
 
 
 def _default_file(partition: "Partition") -> Path:

@@ -1,4 +1,4 @@
-"""`pdb doctor`: what this installation runs on, and whether it works."""
+"""`pdb doctor`: versions and resources of this installation, and a self-test."""
 
 import platform
 import tempfile
@@ -18,7 +18,7 @@ _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
 
 @command
 def doctor(output: FormatOption = Format.text) -> None:
-    """Tell versions, cores, memory and cache folders, and try a small build, a lookup and a search."""
+    """Print versions, cores, memory and cache folders; test a small build, a lookup and a search."""
     prepare()
     write_records(_checks(), output, columns=_COLUMNS, text=_text)
 

@@ -6,31 +6,62 @@ from typing import Annotated
 
 import typer
 
+from pdb_cli.approximate import approximate
 from pdb_cli.bench import bench
 from pdb_cli.build import build
 from pdb_cli.doctor import doctor
 from pdb_cli.info import info
+from pdb_cli.option_groups import GroupedCommand, with_option_groups
 from pdb_cli.output import errors_as_exit_codes, message
 from pdb_cli.query import query
+from pdb_cli.search import search
 from pdb_cli.serve import serve
 from pdb_cli.solve import solve
+from pdb_cli.standard_streams import open_standard_streams
 from pdb_cli.stats import stats
-from pdb_cli.streams import open_standard_streams
-from pdb_cli.study import study
+from pdb_cli.study_compare import compare
+from pdb_cli.study_heuristics import heuristics
+from pdb_cli.study_space import space
 from pdb_cli.verify import verify
 from pdb_core.messages import as_typed
 
+_HELP = "Pattern databases for sliding-tile puzzles: build them, query them, and solve boards optimally with them."
+# Each command, and the example that its help shows.
+COMMANDS = (
+    (build, "pdb build 663 --out 663.h5"),
+    (solve, 'pdb solve --db 663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"'),
+    (search, 'pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"'),
+    (approximate, 'pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"'),
+    (query, 'pdb query --db 663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"'),
+    (serve, "pdb serve --db 663.h5 --port 8015"),
+    (info, "pdb info 663.h5"),
+    (stats, "pdb stats 663.h5 --boards 10000"),
+    (verify, "pdb verify 663.h5 --deep"),
+    (bench, "pdb bench 663 --boards 100"),
+    (doctor, "pdb doctor"),
+)
+STUDIES = (
+    (heuristics, "pdb study heuristics 3x3 --heuristic manhattan --heuristic linear-conflict"),
+    (space, "pdb study space 3x3 --plot 3x3.svg"),
+    (compare, "pdb study compare --size 3x3 --boards 100 --heuristic manhattan --heuristic db"),
+)
+
 app = typer.Typer(
     name="pdb",
-    help="Pattern databases for sliding-tile puzzles: build them, ask them, solve optimally with them.",
+    help=_HELP,
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for function in (build, solve, query, serve, info, stats, verify, bench, doctor):
-    app.command()(function)
+study = typer.Typer(
+    name="study", help="Study state spaces and heuristics: figures and plots.", no_args_is_help=True,
+    rich_markup_mode=None,
+)  # fmt: skip
+for group, commands in ((app, COMMANDS), (study, STUDIES)):
+    for function, example in commands:
+        group.command(cls=GroupedCommand, epilog=example)(with_option_groups(function))
 app.add_typer(study)
 
 
@@ -48,12 +79,12 @@ def main(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Pattern databases for sliding-tile puzzles: build them, ask them, solve optimally with them."""
+    """Run a command."""
 
 
 def run() -> None:
-    """Entry point of the console scripts."""
-    # Commands turn their own errors into exit codes. Others are of the help, the version and the completion of shells.
+    """Run the command line: the entry point of the console scripts."""
+    # Commands turn their own errors into exit codes. Others come from --help, --version, and shell completion.
     with errors_as_exit_codes():
         open_standard_streams()
         _refuse_scripts(sys.argv[1] if len(sys.argv) > 1 else "")
@@ -61,8 +92,8 @@ def run() -> None:
 
 
 def _refuse_scripts(first: str) -> None:
-    """Exit with a sentence if the first argument is a file: it is meant for Python's debugger."""
-    names = {command.callback.__name__ for command in app.registered_commands if command.callback} | {"study"}
+    """Exit with a message if the first argument is a file: it is meant for Python's debugger."""
+    names = {function.__name__ for function, _ in COMMANDS} | {"study"}
     if first.endswith(".py") or (first not in names and _is_file(first)):
         message(
             f"pdb: this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}",

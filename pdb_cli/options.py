@@ -1,29 +1,28 @@
-"""Options that several commands share, and what they mean."""
+"""Options of the commands, in the groups that --help shows, and their meaning."""
 
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import typer
 
+from pdb_cli.databases import OpenDatabases
 from pdb_cli.output import Format
 from pdb_core.errors import InputError
+from solver.algorithms import ALGORITHMS, IDA_STAR
 
 if TYPE_CHECKING:
-    from pdb_core.cost import Cost
-    from pdb_core.encoding import Encoding
     from pdb_core.puzzle import BoardSize
-    from pdb_query import Instance
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How results are written to stdout.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
 SizeOption = Annotated[
     str | None,
-    typer.Option("--size", metavar="WxH", help="Board size, such as 4x4, where it cannot be told otherwise."),
+    typer.Option("--size", metavar="WxH", help="Board size, such as 4x4, if boards and tables do not imply it."),
 ]
 GoalOption = Annotated[
     str | None,
-    typer.Option("--goal", help="blank-last (the default), blank-first, snail, or a board written out."),
+    typer.Option("--goal", help="Goal: blank-last (the default), blank-first, snail, or a board."),
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option("--threads", min=1, max=1024, help="Threads; all cores by default.", show_default=False)
@@ -31,25 +30,27 @@ ThreadsOption = Annotated[
 DatabaseOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--db", metavar="FILE", help="A table file made by pdb build; several: the largest of their sums counts."
+        "--db",
+        metavar="FILE",
+        help="Table file made by pdb build. Repeat the option to use the maximum of several databases.",
     ),
 ]
+Encoding = Literal["bits", "bytes"]
 EncodingOption = Annotated[
-    str,
+    Encoding,
     typer.Option(
         "--encoding",
-        metavar="bits|bytes",
-        help="A bit for each state, blank-aware: stronger and smaller; or a byte for each placement, the additive "
-        "minimum: read with one lookup.",
+        help="bits: one bit per state, zero-aware; the heuristic is stronger and the file smaller. bytes: one byte per "
+        "placement, the additive minimum; read with one lookup.",
     ),
 ]
+Cost = Literal["additive", "every-move"]
 CostOption = Annotated[
-    str | None,
+    Cost | None,
     typer.Option(
         "--cost",
-        metavar="additive|every-move",
-        help="Which moves a distance counts: those of the pattern's tiles, so that patterns add up; or every move, the "
-        "blank's among other tiles too, so that the largest counts. Additive, unless the name says otherwise.",
+        help="Moves that a distance counts. additive: moves of the pattern's tiles; patterns add up. every-move: all "
+        "moves (a standard PDB); patterns combine by maximum. The partition's name sets the default.",
         show_default=False,
     ),
 ]
@@ -58,109 +59,210 @@ InstancesOption = Annotated[
     typer.Option(
         "--instances",
         metavar="SET|FILE|-",
-        help="Boards of a named set, of a file, or of standard input (one a line, or CSV).",
+        help="Boards of a named set, of a file, or of standard input: one per line, or CSV.",
     ),
 ]
 BoardsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[BOARD]...", help='Boards, each in quotes: "1 2 3/4 5 6/7 0 8", 0 for the blank.', show_default=False
+        metavar="[BOARD]...", help='Boards in quotes: "1 2 3/4 5 6/7 0 8"; 0 is the blank.', show_default=False
     ),
 ]
 TimeLimitOption = Annotated[
     float | None,
-    typer.Option(
-        "--time-limit",
-        min=0.0,
-        metavar="S",
-        help="Give a board up after so many seconds; with --any, improve it so long.",
-    ),
+    typer.Option("--time-limit", min=0.0, metavar="S", help="Seconds to search for one board before giving it up."),
 ]
 MaxNodesOption = Annotated[
     int | None,
-    typer.Option("--max-nodes", min=1, metavar="N", help="Give a board up after so many generated nodes."),
+    typer.Option("--max-nodes", min=1, metavar="N", help="Nodes to generate for one board before giving it up."),
 ]
+Load = Literal["map", "copy", "huge"]
 LoadOption = Annotated[
-    str,
+    Load,
     typer.Option(
         "--load",
-        metavar="map|copy|huge",
-        help="Map the tables (shared, opens at once), copy them to memory, or to memory of huge pages (fastest).",
+        help="map: map the tables (opens at once, memory is shared). copy: copy them to memory. huge: copy them to "
+        "huge pages, which is fastest.",
     ),
 ]
 VerifyOption = Annotated[
     bool,
+    typer.Option("--verify/--no-verify", help="Compare all tables with their digests before they are used."),
+]
+WeightOption = Annotated[
+    float | None,
     typer.Option(
-        "--verify/--no-verify",
-        help="Compare the tables with their digests before they are used; this reads all of them.",
+        "--weight",
+        metavar="W",
+        help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length (1.5).",
+        show_default=False,
+    ),
+]
+MemoryLimitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="Memory for the stored nodes, such as 8G; three quarters of the free memory by default. Not for ida-star.",
+        show_default=False,
     ),
 ]
 
 
+@dataclass(frozen=True)
+class BoardOptions:
+    """Boards to look up."""
+
+    title: ClassVar[str] = "Boards"
+    boards: BoardsArgument = None
+    instances: InstancesOption = None
+    goal: GoalOption = None
+    size: SizeOption = None
+
+
+@dataclass(frozen=True)
+class SolveBoardOptions(BoardOptions):
+    """Boards to solve."""
+
+    from_board: Annotated[
+        str | None, typer.Option("--from", metavar="BOARD", help="With --to: solve from this board to another one.")
+    ] = None
+    to_board: Annotated[str | None, typer.Option("--to", metavar="BOARD", help="The goal of --from.")] = None
+    tiles: Annotated[
+        Literal["numbers", "letters"],
+        typer.Option("--tiles", help="letters: the tiles are the words of --goal, and _ is the blank."),
+    ] = "numbers"
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard",
+            metavar="I/N",
+            help="Solve every N-th board only, beginning with the I-th: the share of machine I of N.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """Ways to open table files."""
+
+    title: ClassVar[str] = "Tables"
+    load: LoadOption = "map"
+    verify: VerifyOption = False
+
+
+@dataclass(frozen=True)
+class TableOptions(LoadOptions):
+    """Table files, and ways to open them."""
+
+    db: DatabaseOption = None
+
+    def open(self) -> OpenDatabases:
+        """Return the databases, to be used as a context manager."""
+        return OpenDatabases(self.db, self.load, verify=self.verify)
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """Threads, and limits of the search of one board."""
+
+    title: ClassVar[str] = "Limits"
+    threads: ThreadsOption = None
+    time_limit: TimeLimitOption = None
+    max_nodes: MaxNodesOption = None
+
+
+@dataclass(frozen=True)
+class IdaStarOptions:
+    """Options of IDA*."""
+
+    title: ClassVar[str] = "IDA*"
+    all_solutions: Annotated[
+        bool, typer.Option("--all", help="Count all optimal solutions: search the last threshold to its end.")
+    ] = False
+    list_solutions: Annotated[
+        bool, typer.Option("--list", help="With --all: write each solution when it is found, as text or ndjson.")
+    ] = False
+    frontier_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--frontier-memory",
+            metavar="SIZE",
+            help="Search hard boards breadth first near the root, in this much memory, such as 8G.",
+            show_default=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class AlgorithmOptions:
+    """Search algorithm and heuristic."""
+
+    title: ClassVar[str] = "Algorithm"
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help=f"{', '.join(ALGORITHMS)}.",
+        ),
+    ] = IDA_STAR
+    heuristic: Annotated[
+        str | None,
+        typer.Option(
+            "--heuristic",
+            metavar="NAME",
+            help="misplaced, manhattan, corner-tiles, last-move, linear-conflict, korf-taylor, walking-distance, "
+            "pairs, triples, db (the tables), or the maximum of several: max(a,b). By default db with --db, else "
+            "manhattan.",
+            show_default=False,
+        ),
+    ] = None
+    weight: WeightOption = None
+    memory_limit: MemoryLimitOption = None
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Textbook IDA*: do not prune duplicate moves, to compare node counts.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """Output of solutions."""
+
+    title: ClassVar[str] = "Output"
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the solutions to a file, position by position."),
+    ] = None
+    output: FormatOption = Format.text
+
+
+@dataclass(frozen=True)
+class LoggedAnswerOptions(AnswerOptions):
+    """Output of solutions, and a log to continue from."""
+
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="Keep solved boards and the progress of long searches in this file. The same command continues from "
+            "it.",
+            show_default=False,
+        ),
+    ] = None
+
+
 def parse_optional_size(text: str | None) -> "BoardSize | None":
-    """The board size given with --size, if any. Raises `InputError`."""
+    """Return the board size of --size, if given. Raises `InputError`."""
     from pdb_core.puzzle import parse_size
 
     return None if text is None else parse_size(text)
 
 
-def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
-    """The size of boards that do not tell theirs: that of --size, else that of the tables. Raises `TableFileError`."""
-    given = parse_optional_size(size)
-    if given is not None or not db:
-        return given
-    from pdb_query import read_table_header
-
-    # Squares tell their size themselves, and a board of another size then gets a better message.
-    tables = read_table_header(db[0]).size
-    return None if tables.width == tables.height else tables
-
-
-def boards_asked_for(
-    boards: list[str] | None, instances: str | None, size: "BoardSize | None", *, stdin: TextIO | None = None
-) -> "Iterator[Instance]":
-    """The boards of the command line, then those of the instance set. Raises `BoardError`, `InstanceError`."""
-    from pdb_core.puzzle import parse_board
-    from pdb_query import Instance, read_instances
-
-    texts = boards or []
-    if len(texts) > 1 and all(text.isdigit() for text in texts):
-        texts = [" ".join(texts)]  # a board typed without quotes
-    parsed = [parse_board(text, size) for text in texts]
-    for number, (board, board_size) in enumerate(parsed, start=1):
-        yield Instance(str(number), board, board_size, None, None)
-    if instances is not None:
-        yield from read_instances(instances, size, stdin=stdin)
-
-
-def parse_encoding(encoding: str) -> "Encoding":
-    """The encoding of that name. Raises a usage error."""
-    if encoding == "bits":
-        return "bits"
-    if encoding == "bytes":
-        return "bytes"
-    raise typer.BadParameter(f"{encoding!r} is neither bits nor bytes", param_hint="--encoding")
-
-
-def parse_cost(cost: str | None) -> "Cost | None":
-    """The cost of that name, if any. Raises a usage error."""
-    if cost is None:
-        return None
-    if cost == "additive":
-        return "additive"
-    if cost == "every-move":
-        return "every-move"
-    raise typer.BadParameter(f"{cost!r} is neither additive nor every-move", param_hint="--cost")
-
-
-def check_load(load: str) -> None:
-    """Raise a usage error where --load is no way to load tables."""
-    if load not in ("map", "copy", "huge"):
-        raise typer.BadParameter(f"{load!r} is not map, copy or huge", param_hint="--load")
-
-
 def parse_bytes(text: str) -> int:
-    """Read an amount of memory: a number of bytes, or with K, M, G or T after it. Raises `InputError`."""
+    """Return an amount of memory: a number of bytes, or one with the suffix K, M, G or T. Raises `InputError`."""
     match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE)
     if match is None:
         raise InputError(f"memory limit {text[:40]!r} is not a number of bytes, such as 8G or 500M")

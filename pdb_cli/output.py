@@ -1,9 +1,10 @@
-"""What goes to the terminal: data on stdout in one of four formats; messages, progress and errors on stderr."""
+"""Output of the commands: results on stdout in one of four formats; messages, progress and errors on stderr."""
 
 import contextlib
 import csv
 import functools
 import json
+import math
 import os
 import signal
 import sys
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NoReturn, TypeVar, cast
 
-from pdb_cli.streams import ReaderGoneError
+from pdb_cli.standard_streams import ReaderGoneError
 from pdb_core.errors import MemoryLimitError, PdbError, system_error
 from pdb_core.messages import one_line
 
@@ -29,7 +30,7 @@ _COLUMNS = 80
 
 
 class Format(StrEnum):
-    """How records are written to stdout."""
+    """Format of the records on stdout."""
 
     text = "text"
     json = "json"
@@ -38,14 +39,12 @@ class Format(StrEnum):
 
 
 def message(text: str) -> None:
-    """Tell the user something that is not data."""
+    """Print a line on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 class _Terminated(KeyboardInterrupt):
-    """SIGTERM, as build servers and systemd send it, or SIGHUP of a terminal that is closed: it ends a command in good
-    order, as Ctrl-C does.
-    """
+    """SIGTERM, or SIGHUP of a terminal that is closed. It ends a command in good order, as Ctrl-C does."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -57,13 +56,11 @@ def _terminate(number: int, _frame: object) -> None:
 
 
 @contextlib.contextmanager
-def _nothing_swallows_interrupts() -> Iterator[None]:
-    """An interrupt that comes while an object is finalised, as Dask's futures are, is printed by Python and forgotten.
-    Here it comes again.
-    """
+def _resent_interrupts() -> Iterator[None]:
+    """Send interrupts again that Python loses: it prints and ignores those that come while an object is finalised."""
     before = sys.unraisablehook
 
-    def come_again(lost: "sys.UnraisableHookArgs") -> None:
+    def send_again(lost: "sys.UnraisableHookArgs") -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
             number = lost.exc_value.number if isinstance(lost.exc_value, _Terminated) else signal.SIGINT
             threading.Thread(target=send, args=(number, threading.get_ident())).start()
@@ -71,12 +68,12 @@ def _nothing_swallows_interrupts() -> Iterator[None]:
             before(lost)
 
     def send(number: int, thread: int) -> None:
-        # One that came before the hook has returned would be lost with it.
-        while come_again.__code__ in (frame.f_code for frame, _ in traceback.walk_stack(sys._current_frames()[thread])):
+        # An interrupt before the hook has returned would be lost too.
+        while send_again.__code__ in (frame.f_code for frame, _ in traceback.walk_stack(sys._current_frames()[thread])):
             time.sleep(_AGAIN_S)
         os.kill(os.getpid(), number)
 
-    sys.unraisablehook = come_again
+    sys.unraisablehook = send_again
     try:
         yield
     finally:
@@ -84,16 +81,16 @@ def _nothing_swallows_interrupts() -> Iterator[None]:
 
 
 def command(function: Function) -> Function:
-    """Make a function a command whose errors are one sentence on stderr and the exit code of docs/exit-codes.md."""
+    """Return a function as a command, with its errors as messages and exit codes."""
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         with errors_as_exit_codes():
             for number in _ENDINGS:
-                # One that is ignored stays so: nohup does that to SIGHUP.
+                # An ignored signal stays ignored: nohup ignores SIGHUP.
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, _terminate)
-            with _nothing_swallows_interrupts():
+            with _resent_interrupts():
                 function(*args, **kwargs)
 
     return cast(Function, wrapped)
@@ -101,7 +98,7 @@ def command(function: Function) -> Function:
 
 @contextlib.contextmanager
 def errors_as_exit_codes() -> Iterator[None]:
-    """Turn errors into one sentence on stderr and the exit code of docs/exit-codes.md. Flush stdout at the end."""
+    """Turn errors into one line on stderr and an exit code (docs/exit-codes.md). Flush stdout at the end."""
     try:
         try:
             yield
@@ -120,7 +117,7 @@ def errors_as_exit_codes() -> Iterator[None]:
     except OSError as error:
         _fail(system_error(error))
     except MemoryError:
-        _fail(MemoryLimitError("not enough memory; pdb build --dry-run tells what a build takes"))
+        _fail(MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs"))
 
 
 def _fail(error: PdbError) -> NoReturn:
@@ -135,11 +132,12 @@ def write_records(
     columns: Sequence[str],
     text: Callable[[Iterable[Record]], Iterator[str]],
 ) -> None:
-    """Write records to stdout as they come (`json` needs them all). `columns` are those of CSV; lists are joined by
-    blanks.
+    """Write each record to stdout at once, or all of them at the end as `json`.
+
+    `columns` are those of CSV, where the items of a list are separated by spaces; `text` yields the lines of text.
     """
     if output is Format.json:
-        # One record a line: to be read by people too.
+        # One record per line, for readers.
         print("[" + ",\n ".join(json.dumps(record) for record in records) + "]")
     elif output is Format.ndjson:
         for record in records:
@@ -165,46 +163,52 @@ def _csv_field(value: Any) -> Any:
 
 
 def on_terminal() -> bool:
-    """Whether stderr is a terminal. Rich would believe FORCE_COLOR, and write control codes into a log."""
+    """Return True if stderr is a terminal. Rich would follow FORCE_COLOR, and write control codes into a log."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def _terminal_columns() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns
-    except OSError:  # it was closed meanwhile
+    except OSError:  # it was closed
         return _COLUMNS
 
 
 class ProgressLine:
-    """Progress on stderr: one line, rewritten, on a terminal; nothing or rare plain lines in a log."""
+    """Progress on stderr: one line that is rewritten on a terminal, occasional lines in a log."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, log_every_s: float = math.inf) -> None:
+        """Without a terminal, a line is printed every `log_every_s` seconds."""
         self._live = on_terminal()
         self._width = 0
+        self._log_every_s = log_every_s
+        self._logged_at = time.monotonic()
 
     def show(self, text: str) -> None:
-        """Replace the line, on a terminal; nothing in a log."""
+        """Replace the line on a terminal, or print it in a log if it is time."""
         if self._live:
             if self._width == 0:
                 self._width = _terminal_columns()
             sys.stderr.write("\r\x1b[K" + text[: self._width - 1])
             sys.stderr.flush()
+        elif time.monotonic() - self._logged_at >= self._log_every_s:
+            self._logged_at = time.monotonic()
+            message(f"pdb: {text}")
 
     def log(self, text: str) -> None:
-        """A line that stays, on a terminal and in a log."""
+        """Print a line that stays, on a terminal and in a log."""
         self.clear()
         message(text)
 
     def clear(self) -> None:
-        """Take the line away before something else is written."""
+        """Remove the line before something else is written."""
         if self._live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
 
 def prepare() -> None:
-    """To be called by every command that runs kernels, before it imports them."""
+    """Set up warnings and messages before kernels are imported."""
     import warnings
 
     warnings.showwarning = lambda text, *_args, **_kwargs: message(f"pdb: warning: {text}")
@@ -214,10 +218,10 @@ def prepare() -> None:
 
 
 def count(n: int) -> str:
-    """A number with its thousands marked."""
+    """Return a number with commas between thousands."""
     return f"{n:,}"
 
 
 def plural(n: int, noun: str) -> str:
-    """`1 board`, `2 boards`."""
+    """Return a number and a noun: `1 board`, `2 boards`."""
     return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"

@@ -1,4 +1,4 @@
-"""Plots as files, drawn with matplotlib, which is an extra."""
+"""Plots in files, drawn by matplotlib, which is an extra."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ _FORMATS = (".svg", ".png", ".pdf")
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise `InputError` where nothing can be drawn into `path`: to be asked before the work is done."""
+    """Check before the work begins that a plot can be drawn. Raises `InputError`, `OutputError`."""
     if path is None:
         return
     if path.suffix.lower() not in _FORMATS:
@@ -33,16 +33,16 @@ def check_plot(path: Path | None) -> None:
 
 @contextmanager
 def drawn(path: Path, *, width: float = 8, height: float = 4.5) -> Iterator[Any]:
-    """The axes of a plot, in inches, which is written to `path` at the end, the same bytes each time.
+    """Yield the axes of a plot of a size in inches; write it to `path` at the end, always as the same bytes.
 
-    Raises `OutputError` where it cannot be written.
+    Raises `OutputError`.
     """
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    # Else the names of an SVG's parts are random.
+    # Without a salt, the ids in an SVG are random.
     with matplotlib.rc_context({"svg.hashsalt": "tile-pdb"}):
         figure, axes = pyplot.subplots(figsize=(width, height), layout="constrained")
         try:

@@ -1,22 +1,11 @@
-"""`pdb query`: what a database says of boards."""
+"""`pdb query`: lookups of boards in databases."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from pdb_cli.board_input import boards_to_look_up
 from pdb_cli.databases import OpenDatabases
-from pdb_cli.options import (
-    BoardsArgument,
-    DatabaseOption,
-    FormatOption,
-    GoalOption,
-    InstancesOption,
-    LoadOption,
-    SizeOption,
-    VerifyOption,
-    boards_asked_for,
-    check_load,
-    size_hint,
-)
+from pdb_cli.options import BoardOptions, FormatOption, TableOptions
 from pdb_cli.output import Format, Record, command, message, prepare, write_records
 from pdb_core.errors import PdbError, UnsolvableError
 
@@ -27,31 +16,19 @@ _COLUMNS = ("id", "board", "goal", "solvable", "h", "sums", "values")
 
 
 @command
-def query(
-    boards: BoardsArgument = None,
-    db: DatabaseOption = None,
-    instances: InstancesOption = None,
-    goal: GoalOption = None,
-    size: SizeOption = None,
-    load: LoadOption = "map",
-    verify: VerifyOption = False,
-    output: FormatOption = Format.text,
-) -> None:
-    """Look boards up: h of each pattern, their sum, the sum through each symmetry, and the maximum."""
-    check_load(load)
+def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = Format.text) -> None:
+    """Look up boards: h of each pattern, their sum, the sum through each symmetry, and the maximum."""
     prepare()
-    if not boards and instances is None:
-        instances = "-"
-    asked = boards_asked_for(boards, instances, size_hint(db, size))
-    with OpenDatabases(db, load, verify=verify) as databases:
-        answers = _Answers(databases, goal)
-        write_records((answers.record(instance) for instance in asked), output, columns=_COLUMNS, text=_text)
+    instances = boards_to_look_up(boards, tables.db)
+    with tables.open() as databases:
+        answers = _Answers(databases, boards.goal)
+        write_records(map(answers.record, instances), output, columns=_COLUMNS, text=_text)
     if answers.first_error is not None:
         raise answers.first_error
 
 
 class _Answers:
-    """Looks boards up one by one; boards that cannot be solved do not stop the others."""
+    """Records of boards. An unsolvable board does not stop the others."""
 
     def __init__(self, databases: OpenDatabases, goal: str | None) -> None:
         self._databases = databases
@@ -59,7 +36,7 @@ class _Answers:
         self.first_error: PdbError | None = None
 
     def record(self, instance: "Instance") -> dict[str, Any]:
-        """The answer for one board. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
+        """Return the record of a board. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
         goal = self._databases.goal_of(instance, self._goal)
         databases = self._databases.databases_for(instance.size, goal)
         record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}

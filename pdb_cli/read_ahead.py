@@ -1,18 +1,16 @@
-"""Items that a thread reads ahead. The writer of standard input may wait for an answer before it writes another."""
+"""Items that a thread reads ahead, for writers of standard input that wait for each answer."""
 
-import io
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
 from threading import Event, Thread
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
 _MOST_AHEAD = 4096
-# Chunks that the items read ahead are divided into, per thread.
+# Chunks per thread that the waiting items are divided into.
 _CHUNKS_A_THREAD = 4
 
 
@@ -23,7 +21,7 @@ class _End:
 
 @contextmanager
 def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
-    """Read items in a thread, so that a slow source delays nothing else. The last one in the queue is an `_End`."""
+    """Read items in a thread, so that a slow source delays nothing else. The last item of the queue is an `_End`."""
     ready: Queue[Any] = Queue(_MOST_AHEAD)
     is_over = Event()
 
@@ -38,7 +36,7 @@ def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
             error = caught
         ready.put(_End(error))
 
-    # Nothing can end a thread that waits for input but the end of the process.
+    # A daemon: a thread that waits for input ends only with the process.
     Thread(target=read, name="read ahead", daemon=True).start()
     try:
         yield ready
@@ -50,9 +48,9 @@ def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
 
 
 def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
-    """Yield items that are read ahead, and None whenever there is none yet.
+    """Yield items that are read ahead, and None when the next item is not there yet.
 
-    Raises what `items` raises, after the items before.
+    Raises the errors of `items`, after the items before.
     """
     with _read_ahead(items) as ready:
         while True:
@@ -69,10 +67,10 @@ def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
 
 
 def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
-    """Yield items that are read ahead, in lists of up to `n_most` of those that are there, at least 1.
+    """Yield lists of 1 to `n_most` items that are read ahead, without waiting for more than the first.
 
-    Lists are shorter when few items are left, so that each of `n_threads` has some. Raises what `items` raises, after
-    the items before.
+    Lists are shorter when few items are left, so that each of `n_threads` gets some. Raises the errors of `items`,
+    after the items before.
     """
     with _read_ahead(items) as ready:
         while True:
@@ -88,15 +86,3 @@ def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator
                 if end.error is not None:
                     raise end.error
                 return
-
-
-def unbuffered_input() -> TextIO | None:
-    """Standard input, to be read by a thread. Python's own has a lock, which a thread that waits for input would still
-    hold when the process ends.
-    """
-    try:
-        raw = io.FileIO(sys.stdin.fileno(), closefd=False)
-    except (AttributeError, OSError, ValueError):  # none, or one that is no file
-        return sys.stdin
-    # A strict decoder fails a buffer ahead of the line; escaped bytes are refused where they stand.
-    return io.TextIOWrapper(raw, encoding="utf-8", errors="surrogateescape")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_cli.options import LoadOption, VerifyOption, check_load
+from pdb_cli.options import LoadOption, VerifyOption
 from pdb_cli.output import command, message, prepare
 from pdb_core.errors import InputError
 
@@ -89,7 +89,6 @@ def serve(
     access_log: AccessLogOption = False,
 ) -> None:
     """Answer lookups and solve boards over HTTP, with a page at /."""
-    check_load(load)
     prepare()
     try:
         importlib.import_module("pdb_service.app")

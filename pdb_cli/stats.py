@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdb_cli.options import FormatOption
+from pdb_cli.databases import open_file
+from pdb_cli.options import FormatOption, LoadOptions
 from pdb_cli.output import Format, Record, command, count, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
 
@@ -32,15 +33,14 @@ def stats(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A table file.")],
     boards: Annotated[int, typer.Option("--boards", min=2, max=100_000_000, help="Random boards to sample.")] = 100_000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sample.")] = 1,
+    tables: LoadOptions = LoadOptions(),
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
     """Show the histogram, mean and maximum of each table, and the mean lower bound over random boards."""
     check_plot(plot)
     prepare()
-    from pdb_query import open_database
-
-    with open_database(file) as database:
+    with open_file(file, tables.load, verify=tables.verify) as database:
         record = _record(database, boards, seed)
     write_records([record], output, columns=_COLUMNS, text=_text)
     if plot is not None:

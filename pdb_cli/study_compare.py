@@ -1,38 +1,36 @@
-"""`pdb study compare`: heuristics and searches on the same boards, a row for each pair."""
+"""`pdb study compare`: heuristics and search algorithms on the same boards."""
 
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
+from pdb_cli.answers import Answers
+from pdb_cli.board_input import read_boards, size_hint
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
-    DatabaseOption,
+    AlgorithmOptions,
     FormatOption,
     GoalOption,
     InstancesOption,
+    LimitOptions,
+    MemoryLimitOption,
     SizeOption,
+    TableOptions,
     ThreadsOption,
-    boards_asked_for,
-    size_hint,
+    WeightOption,
 )
 from pdb_cli.output import Format, ProgressLine, Record, command, count, message, plural, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
-from pdb_cli.solve_batch import Batch
-from pdb_cli.solvers import (
-    DATABASES,
-    MemoryLimitOption,
-    Method,
-    Solvers,
-    WeightOption,
-    parse_method,
-)
+from pdb_cli.solvers import DATABASES, Method, Solvers, parse_method
+from pdb_cli.solving import Batch, solve_boards
 from pdb_core.errors import InputError, InstanceError, WrongAnswerError
 from pdb_core.messages import shorten
-from solver.algorithms import ALGORITHMS, IDA_STAR
+from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,117 +45,153 @@ _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
 
 
-@command
-def compare(
-    instances: InstancesOption = None,
-    heuristic: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--heuristic", metavar="NAME", help="As of pdb solve; several.", show_default=", ".join(_DEFAULT_HEURISTICS)
-        ),
-    ] = None,
-    search: Annotated[
-        list[str] | None,
-        typer.Option("--search", metavar="NAME", help="As of pdb solve; several.", show_default=IDA_STAR),
-    ] = None,
-    db: DatabaseOption = None,
-    size: SizeOption = None,
-    goal: GoalOption = None,
+@dataclass(frozen=True)
+class SampleOptions:
+    """Boards that all heuristics and algorithms solve."""
+
+    title: ClassVar[str] = "Boards"
+    instances: InstancesOption = None
+    size: SizeOption = None
+    goal: GoalOption = None
     boards: Annotated[
         int | None,
         typer.Option(
-            "--boards", min=1, help="The first boards of the set; or so many random ones.", show_default=False
+            "--boards", min=1, help="Number of boards: the first of the set, or random ones.", show_default=False
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random boards.")] = 1,
-    weight: WeightOption = None,
-    time_limit: Annotated[
-        float | None, typer.Option("--time-limit", min=0.0, metavar="S", help="Give a board up after so many seconds.")
-    ] = None,
-    max_nodes: Annotated[
-        int | None,
-        typer.Option("--max-nodes", min=1, metavar="N", help="Give a board up after so many generated nodes."),
-    ] = None,
-    memory_limit: MemoryLimitOption = None,
-    plain: Annotated[bool, typer.Option("--plain", help="The textbook's IDA*, as of pdb solve.")] = False,
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random boards.")] = 1
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Heuristics and algorithms to compare, and their settings."""
+
+    title: ClassVar[str] = "Heuristics and algorithms"
+    heuristic: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--heuristic",
+            metavar="NAME",
+            help="Heuristic to compare, as in pdb search; repeat the option.",
+            show_default=", ".join(_DEFAULT_HEURISTICS),
+        ),
+    ] = None
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help="Algorithm to compare, as in pdb search; repeat the option.",
+            show_default=IDA_STAR,
+        ),
+    ] = None
+    weight: WeightOption = None
+    memory_limit: MemoryLimitOption = None
+    plain: Annotated[bool, typer.Option("--plain", help="Textbook IDA*, as in pdb search.")] = False
     no_reflection: Annotated[
-        bool, typer.Option("--no-reflection", help="Ask the tables about each board alone, not its reflections.")
-    ] = False,
-    threads: ThreadsOption = 1,
+        bool, typer.Option("--no-reflection", help="Do not look up reflected boards in the tables.")
+    ] = False
+
+
+@dataclass(frozen=True)
+class SampleLimitOptions(LimitOptions):
+    """Limits of the search of one board, on one thread by default."""
+
+    threads: ThreadsOption = 1
+
+
+@command
+def compare(
+    sample: SampleOptions,
+    compared: MethodOptions,
+    tables: TableOptions,
+    limits: SampleLimitOptions,
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Compare heuristics and searches on the same boards: mean h, nodes, seconds and length.
+    """Compare heuristics and algorithms on the same boards: mean h, nodes, seconds and length.
 
-    Without --instances the boards are random ones of --size, 3x3 if not given. Means are over the boards that a row has
-    solved; boards that it has given up at a limit only count as such.
+    Without --instances, random boards of --size are solved, of 3x3 by default. Means are over the boards that a row
+    solved, without those that it gave up at a limit.
     """
     check_plot(plot)
-    methods = [
-        parse_method(
-            name,
-            (one if _uses_heuristic(name) else None),
-            db if one == DATABASES or "db" in one else None,
-            weight if name == "weighted-a-star" else None,
-            memory_limit if name != IDA_STAR else None,
-            plain=plain and name == IDA_STAR,
-            reflects=not (no_reflection and one == DATABASES and name == IDA_STAR),
-        )
-        for name in dict.fromkeys(search or (IDA_STAR,))
-        for one in (dict.fromkeys(heuristic or _DEFAULT_HEURISTICS) if _uses_heuristic(name) else (DATABASES,))
-    ]
-    if no_reflection and all(method.reflects for method in methods):
-        raise InputError("--no-reflection cannot be given here: it goes with --search ida-star and --heuristic db")
+    methods = _methods(compared, tables.db)
     prepare()
-    asked = _boards(instances, size, goal, boards, seed, db)
-    if not asked:
-        raise InstanceError(f"{shorten(str(instances))} holds no board; name a set or a file that does")
+    instances = _boards(sample, tables.db)
+    if not instances:
+        raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
     records = []
-    with OpenDatabases(db, "map") as databases:
+    with tables.open() as databases:
 
         def rows() -> Iterator[dict[str, Any]]:
             for method in methods:
-                solvers = Solvers(databases, method, n_at_a_time=threads or 1)
-                batch = Batch(databases, solvers, goal, time_limit, max_nodes, False, None)
-                answers = list(_watched(batch.records(asked, threads or 1), method, len(asked)))
-                if isinstance(batch.worst, WrongAnswerError):
-                    raise batch.worst
-                records.append(_row(method, answers))
+                records.append(_row(method, _answers(method, instances, databases, sample.goal, limits)))
                 yield records[-1]
 
         write_records(rows(), output, columns=_COLUMNS, text=_text)
-    _tell_gaps(records)
+    _report_gaps(records)
     if plot is not None:
         _draw(records, plot)
 
 
-def _uses_heuristic(search: str) -> bool:
-    """Return whether a search evaluates a heuristic; an unknown search is rejected later."""
-    return search not in ALGORITHMS or ALGORITHMS[search].uses_heuristic
+def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
+    """Return the method of each heuristic with each algorithm. Raises `InputError`."""
+    methods = []
+    for algorithm in dict.fromkeys(options.algorithm or (IDA_STAR,)):
+        uses_none = algorithm in ALGORITHMS and not ALGORITHMS[algorithm].uses_heuristic
+        for heuristic in (None,) if uses_none else dict.fromkeys(options.heuristic or _DEFAULT_HEURISTICS):
+            of_method = AlgorithmOptions(
+                algorithm=algorithm,
+                heuristic=heuristic,
+                weight=options.weight if algorithm == WEIGHTED_A_STAR else None,
+                memory_limit=options.memory_limit if algorithm != IDA_STAR else None,
+                plain=options.plain and algorithm == IDA_STAR,
+            )
+            uses_db = heuristic is not None and DATABASES in heuristic
+            reflects = not (options.no_reflection and heuristic == DATABASES and algorithm == IDA_STAR)
+            methods.append(parse_method(of_method, db if uses_db else None, reflects=reflects))
+    if options.no_reflection and all(method.reflects for method in methods):
+        raise InputError("--no-reflection cannot be given here: it needs --algorithm ida-star and --heuristic db")
+    return methods
 
 
-def _boards(
-    instances: str | None, size: str | None, goal: str | None, n: int | None, seed: int, db: "list[Path] | None"
-) -> "list[Instance]":
-    """The boards to be solved by every method."""
-    if instances is not None:
-        return list(islice(boards_asked_for(None, instances, size_hint(db, size)), n))
-    from pdb_core.puzzle import blank_last, check_table_size, parse_goal, parse_size, random_boards
+def _answers(
+    method: Method, instances: "list[Instance]", databases: OpenDatabases, goal: str | None, limits: LimitOptions
+) -> list[Record]:
+    """Return the records of all boards, solved by a method. Raises `WrongAnswerError`."""
+    from solver import Limits
+
+    n_threads = limits.threads or 1
+    batch = Batch(
+        Solvers(databases, method, n_at_a_time=n_threads),
+        lambda instance: databases.goal_of(instance, goal),
+        Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
+    )
+    answers, line = Answers(method.search, method.heuristic), ProgressLine()
+    records: list[Record] = []
+    for outcome in solve_boards(batch, instances, n_threads):
+        records.append(answers.record(outcome))
+        name = method.heuristic or "no heuristic"
+        line.show(f"{name}, {method.search}: {count(len(records))} of {count(len(instances))} boards")
+    line.clear()
+    if isinstance(answers.worst, WrongAnswerError):
+        raise answers.worst
+    return records
+
+
+def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
+    """Return the boards that every method solves."""
+    if sample.instances is not None:
+        return list(islice(read_boards(None, sample.instances, size_hint(db, sample.size)), sample.boards))
+    from pdb_core.puzzle import check_table_size, parse_goal, parse_size, random_boards
     from pdb_query import Instance
 
-    board_size = parse_size(size or "3x3")
-    check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
-    wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
-    rows = random_boards(board_size, wanted, n or _DEFAULT_BOARDS, seed)
-    return [Instance(str(i), tuple(row.tolist()), board_size, goal, None) for i, row in enumerate(rows, start=1)]
-
-
-def _watched(answers: Iterable[Record], method: Method, n: int) -> Iterator[Record]:
-    line = ProgressLine()
-    for i, answer in enumerate(answers, start=1):
-        line.show(f"{method.heuristic or 'no heuristic'}, {method.search}: {count(i)} of {count(n)} boards")
-        yield answer
-    line.clear()
+    size = parse_size(sample.size or "3x3")
+    check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
+    rows = random_boards(
+        size, parse_goal(sample.goal or "blank-last", size), sample.boards or _DEFAULT_BOARDS, sample.seed
+    )
+    return [Instance(str(i), tuple(row.tolist()), size, sample.goal, None) for i, row in enumerate(rows, start=1)]
 
 
 def _row(method: Method, answers: Sequence[Record]) -> dict[str, Any]:
@@ -202,24 +236,24 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
         )
 
 
-def _tell_gaps(records: Sequence[Record]) -> None:
-    """Say where means are over other boards than those asked for."""
+def _report_gaps(records: Sequence[Record]) -> None:
+    """Report on stderr which boards the means leave out."""
     if records[0]["unsolvable"]:
         message(f"pdb: {plural(records[0]['unsolvable'], 'board')} of {records[0]['boards']} cannot be solved by any")
     if not all(map(_is_whole, records)):
-        message("pdb: boards were given up at a limit; a row that solved fewer has its means over fewer, easier boards")
+        message("pdb: boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
 
 
 def _is_whole(row: Record) -> bool:
-    """Whether a row has solved every board that can be."""
+    """Return True if a row solved every solvable board."""
     return bool(row["solved"] + row["unsolvable"] == row["boards"])
 
 
 def _draw(records: Sequence[Record], path: "Path") -> None:
-    """Mean nodes of each pair, on a logarithmic scale: a group of bars for each heuristic."""
+    """Draw the mean nodes on a logarithmic scale: a group of bars for each heuristic."""
     drawable = [row for row in records if row["solved"] and _is_whole(row)]
     if len(drawable) < len(records):
-        message("pdb: not drawn: what did not solve all boards")
+        message("pdb: not drawn: rows that did not solve all boards")
     if not drawable:
         return
     heuristics = list(dict.fromkeys(row["heuristic"] or "no heuristic" for row in drawable))
@@ -235,7 +269,7 @@ def _draw(records: Sequence[Record], path: "Path") -> None:
         axes.invert_yaxis()
         axes.set_xscale("log")
         axes.margins(x=0.15)
-        # A bar on a logarithmic scale starts somewhere: at a power of ten below the least.
+        # Bars on a logarithmic scale start at the power of ten below the least.
         axes.set_xlim(left=10 ** math.floor(math.log10(max(1.0, min(row["mean_generated"] for row in drawable)))))
         axes.set_xlabel("mean nodes generated")
         axes.set_title(f"Mean nodes to solve the same {count(drawable[0]['solved'])} boards")

@@ -1,4 +1,4 @@
-"""`pdb study heuristics`: what heuristics say of boards whose distances are known."""
+"""`pdb study heuristics`: values of heuristics on boards whose distances are known."""
 
 import math
 from collections.abc import Iterator
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_cli.databases import OpenDatabases
-from pdb_cli.options import DatabaseOption, FormatOption, GoalOption, ThreadsOption
+from pdb_cli.options import FormatOption, GoalOption, TableOptions, ThreadsOption
 from pdb_cli.output import Format, ProgressLine, command, count, message, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
+from pdb_core.resources import available_cores
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,51 +25,55 @@ if TYPE_CHECKING:
 _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
-# Heuristics side by side in a table that fits a terminal.
+# Boards solved between two updates of the progress.
+_CHUNK = 2000
+# Columns of heuristics in a table that fits a terminal.
 _ABREAST = 4
-# Bands of standard deviations that can be told from each other in a plot.
+# Bands of standard deviations that can be distinguished in a plot.
 _MOST_SHADED = 4
 
 
 @command
 def heuristics(
+    tables: TableOptions,
     size: Annotated[str, typer.Argument(metavar="WxH", help="Board size.")] = "3x3",
     heuristic: Annotated[
         list[str] | None,
         typer.Option(
-            "--heuristic", metavar="NAME", help="Heuristics to look at.", show_default="all that the size has"
+            "--heuristic",
+            metavar="NAME",
+            help="Heuristic to study; repeat the option.",
+            show_default="all that the size has",
         ),
     ] = None,
-    db: DatabaseOption = None,
     goal: GoalOption = None,
     boards: Annotated[
-        int, typer.Option("--boards", min=2, max=1_000_000, help="Random boards, where there are too many for all.")
+        int, typer.Option("--boards", min=2, max=1_000_000, help="Number of random boards of more than 10 cells.")
     ] = 1000,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random boards.")] = 1,
     threads: ThreadsOption = None,
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """What heuristics say of boards, by their distance from the goal: mean, standard deviation, least and largest.
+    """Compare values of heuristics by distance from the goal: mean, standard deviation, minimum and maximum.
 
-    Up to 10 cells all boards are looked at; up to 16 random ones, which are solved first; beyond, random ones whose
-    distances stay unknown. The means of random boards are told with their standard errors (+-). Each --db is a
-    heuristic too: the largest of its sums.
+    Up to 10 cells all boards are evaluated. Up to 16 cells random boards are evaluated and solved; larger random boards
+    are not solved. Means of random boards have standard errors (+-). Each --db is a heuristic too.
     """
     check_plot(plot)
     prepare()
-    from pdb_core.puzzle import blank_last, check_table_size, parse_goal, parse_size
+    from pdb_core.puzzle import check_table_size, parse_goal, parse_size
     from pdb_study.heuristics import heuristic_values, study_values
     from solver.heuristics import parse_heuristic
 
     board_size = parse_size(size)
-    check_table_size(board_size, what="heuristics and shortest solutions", instead="choose a smaller size")
-    wanted = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
+    check_table_size(board_size, what="heuristics and optimal solutions", instead="choose a smaller size")
+    wanted = parse_goal(goal or "blank-last", board_size)
     names = tuple(name for text in heuristic or () for name in parse_heuristic(text)) or _fitting(board_size, wanted)
-    with OpenDatabases(db, "map") as opened:
-        databases = opened.databases_for(board_size, wanted) if db else ()
+    with tables.open() as opened:
+        databases = opened.databases_for(board_size, wanted) if tables.db else ()
         for database in databases:
-            database.views(wanted)  # raises before the work begins where it cannot serve the goal
+            database.views(wanted)  # raises at once if it cannot serve the goal
         rows, distances = _boards(board_size, wanted, boards, seed, opened, threads)
         values = heuristic_values(rows, board_size, wanted, names, databases)
     labels = (*names, *(f"db {database.header.partition.name} {database.encoding}" for database in databases))
@@ -79,7 +84,7 @@ def heuristics(
 
 
 def _fitting(size: "BoardSize", goal: "Board") -> tuple[str, ...]:
-    """The heuristics that exist for this size and goal."""
+    """Return the heuristics that exist for this size and goal."""
     from pdb_core.errors import InputError
     from solver.heuristics import HEURISTICS, heuristic_tables
 
@@ -97,7 +102,7 @@ def _fitting(size: "BoardSize", goal: "Board") -> tuple[str, ...]:
 def _boards(
     size: "BoardSize", goal: "Board", n_boards: int, seed: int, databases: OpenDatabases, threads: int | None
 ) -> "tuple[Boards, npt.NDArray[np.int64] | None]":
-    """Boards and their distances: all of a small size, else random ones."""
+    """Return boards and their distances: all boards of a small size, else random ones."""
     import numpy as np
 
     from pdb_core.puzzle import random_boards
@@ -109,36 +114,29 @@ def _boards(
     boards = random_boards(size, goal, n_boards, seed).astype(np.uint8)
     if size.n_cells > _MAX_SOLVED_CELLS:
         return boards, None
-    return boards, _solved(boards, goal, databases.databases_for(size, goal), threads)
+    return boards, _optimal_lengths(boards, goal, databases.databases_for(size, goal), threads)
 
 
-def _solved(
+def _optimal_lengths(
     boards: "Boards", goal: "Board", databases: "tuple[Database, ...]", threads: int | None
 ) -> "npt.NDArray[np.int64]":
-    """The length of a shortest solution of each board."""
+    """Return the optimal length of each board."""
     import numpy as np
 
-    from pdb_core.resources import available_cores
     from solver import Solver
-    from solver.engine.worker_pool import in_parallel
 
-    solver = Solver(*databases)
-    line = ProgressLine()
+    solver, line = Solver(*databases), ProgressLine()
     lengths = []
-    solutions = in_parallel(
-        [tuple(map(int, board)) for board in boards],
-        lambda board, report, pool: solver.solve(board, goal, report=report, pool=pool),
-        n_threads=threads or available_cores(),
-    )
-    for solution in solutions:
-        lengths.append(solution.length)
-        line.show(f"solving boards to know their distances: {count(len(lengths))} of {count(len(boards))}")
+    for first in range(0, len(boards), _CHUNK):
+        line.show(f"solving boards to know their distances: {count(first)} of {count(len(boards))}")
+        chunk = boards[first : first + _CHUNK]
+        lengths.append(solver.solve_many(chunk, goal, n_threads=threads or available_cores()).lengths)
     line.clear()
-    return np.array(lengths, dtype=np.int64)
+    return np.concatenate(lengths).astype(np.int64)
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
-    """A record for each distance and heuristic, then for each heuristic over all boards, `distance` null."""
+    """Yield a record for each distance and heuristic, then for each heuristic over all boards, with `distance` None."""
     for distance, n_boards, spreads in [
         *((row.distance, row.n_boards, row.spreads) for row in study.rows),
         (None, study.n_boards, study.overall),
@@ -162,7 +160,7 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
 
 def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
     mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
-    yield f"{_boards_text(study, size)}{mean}; mean, standard deviation, least and largest h"
+    yield f"{_boards_text(study, size)}{mean}; mean, standard deviation, minimum and maximum of h"
     rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
     rows.append(("all", study.n_boards, study.overall))
     for start in range(0, len(study.names), _ABREAST):
@@ -174,7 +172,6 @@ def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
             yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(23) for cell in cells)
         errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
         if study.is_sample:
-            # Of the sample's mean: by so much it may well be off.
             yield f"{'+-':>8} {'':>11}  " + "  ".join(f"{error or 0.0:8.3f}".ljust(23) for error in errors).rstrip()
     if len(study.names) > 1:
         yield ""
@@ -200,7 +197,7 @@ def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
     with drawn(path, width=8 if shades else 10) as axes:
         distances = [row.distance for row in study.rows]
         axes.plot(distances, distances, color="black", linewidth=0.8, linestyle=":", label="the distance itself")
-        # The largest first, so that the legend has the order of the lines.
+        # By decreasing mean, so that the legend has the order of the lines.
         for i in sorted(range(len(study.names)), key=lambda i: -study.overall[i].mean):
             means = np.array([row.spreads[i].mean for row in study.rows])
             deviations = np.array([row.spreads[i].standard_deviation for row in study.rows])

@@ -1,8 +1,8 @@
-"""`pdb study space`: how many boards are how far from the goal."""
+"""`pdb study space`: the number of boards at each distance from the goal."""
 
-import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -13,90 +13,99 @@ from pdb_cli.output import (
     Record,
     command,
     count,
-    message,
-    on_terminal,
     plural,
     prepare,
     write_records,
 )
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_core.errors import LimitReachedError
+from pdb_core.messages import format_bytes
+from pdb_core.resources import available_cores, available_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_study.space import SpaceProgress, StateSpace
 
-# Seconds between two lines of a log.
+# Seconds between two lines of progress in a log.
 _LOG_S = 10.0
 _BAR = 50
 _COLUMNS = ("size", "goal", "distance", "boards")
 
 
-@command
-def space(
-    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")],
-    goal: GoalOption = None,
+@dataclass(frozen=True)
+class SpaceOptions:
+    """State space, and how far to search it."""
+
+    title: ClassVar[str] = "State space"
+    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
+    goal: GoalOption = None
     depth: Annotated[
-        int | None, typer.Option("--depth", min=0, metavar="D", help="Stop D moves from the goal; no end by default.")
-    ] = None,
+        int | None, typer.Option("--depth", min=0, metavar="D", help="Stop D moves from the goal; by default never.")
+    ] = None
     antipodes: Annotated[
-        int, typer.Option("--antipodes", min=0, max=1_000_000, help="How many boards at the largest distance to list.")
-    ] = 20,
-    threads: ThreadsOption = None,
+        int, typer.Option("--antipodes", min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")
+    ] = 20
+    threads: ThreadsOption = None
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            "--memory-limit", metavar="BYTES", help="For the boards, such as 8G; most of what is free by default."
+            "--memory-limit", metavar="SIZE", help="Memory for boards, such as 8G; most of the free memory by default."
         ),
-    ] = None,
-    plot: PlotOption = None,
-    output: FormatOption = Format.text,
-) -> None:
-    """Count the boards at each distance from the goal: all of them up to 12 cells, else as far as memory goes.
+    ] = None
 
-    CSV has a line for each distance.
+
+@command
+def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption = Format.text) -> None:
+    """Count the boards at each distance from the goal.
+
+    Boards of up to 12 cells are searched completely, larger ones as far as memory allows. CSV has a line for each
+    distance.
     """
-    from pdb_core.puzzle import blank_last, parse_goal, parse_size
-
-    board_size = parse_size(size)
-    goal_board = blank_last(board_size) if goal is None else parse_goal(goal, board_size)
-    limit_bytes = None if memory_limit is None else parse_bytes(memory_limit)
     check_plot(plot)
     prepare()
-    from pdb_core.resources import available_cores, available_memory
-    from pdb_study.space import explore_space
-
-    # What is free is not all for boards: the interpreter and what others start meanwhile want some too.
-    # Where nobody knows what is free, there is no limit.
-    if limit_bytes is None:
-        limit_bytes = available_memory() * 9 // 10 or 1 << 62
-    display = _Display()
-    try:
-        found = explore_space(
-            board_size,
-            goal_board,
-            max_depth=depth,
-            n_threads=threads or available_cores(),
-            memory_limit_bytes=limit_bytes,
-            max_antipodes=antipodes,
-            progress=display.show,
-        )
-    finally:
-        display.clear()
+    # Some of the free memory is left to the interpreter and to other programs; 0 means that it is unknown.
+    limit_bytes = available_memory() * 9 // 10 or 1 << 62
+    if options.memory_limit is not None:
+        limit_bytes = parse_bytes(options.memory_limit)
+    found = _explore(options, limit_bytes)
     record = _record(found)
     records = _rows(record) if output is Format.csv else [record]
     write_records(records, output, columns=_COLUMNS, text=_text)
     if plot is not None:
         _draw(record, plot)
     if found.out_of_memory:
-        from pdb_core.messages import format_bytes
-
         raise LimitReachedError(
-            f"{board_size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more than "
-            f"the memory limit of {format_bytes(limit_bytes)}; raise it with --memory-limit, or give --depth "
+            f"{options.size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more "
+            f"than the memory limit of {format_bytes(limit_bytes)}; raise it with --memory-limit, or give --depth "
             f"{found.depth}"
         )
+
+
+def _explore(options: SpaceOptions, limit_bytes: int) -> "StateSpace":
+    """Search the space, with its depth on stderr. Raises `InputError`, `GoalError`."""
+    from pdb_core.puzzle import parse_goal, parse_size
+    from pdb_study.space import explore_space
+
+    size = parse_size(options.size)
+    line = ProgressLine(log_every_s=_LOG_S)
+
+    def show(progress: "SpaceProgress") -> None:
+        found = f"; {count(progress.n_found)} found of depth {progress.depth + 1}" if progress.n_found else ""
+        line.show(f"depth {progress.depth}: {count(progress.n_reached)} boards{found}")
+
+    try:
+        return explore_space(
+            size,
+            parse_goal(options.goal or "blank-last", size),
+            max_depth=options.depth,
+            n_threads=options.threads or available_cores(),
+            memory_limit_bytes=limit_bytes,
+            max_antipodes=options.antipodes,
+            progress=show,
+        )
+    finally:
+        line.clear()
 
 
 def _record(found: "StateSpace") -> dict[str, Any]:
@@ -118,7 +127,7 @@ def _record(found: "StateSpace") -> dict[str, Any]:
 
 
 def _rows(record: Record) -> Iterator[Record]:
-    """A record for each distance."""
+    """Yield a record for each distance."""
     for distance, n in enumerate(record["counts"]):
         yield {"size": record["size"], "goal": record["goal"], "distance": distance, "boards": n}
 
@@ -135,8 +144,8 @@ def _text(records: Iterable[Record]) -> Iterator[str]:
             continue
         yield f"radius {record['radius']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
         n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
-        told = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
-        yield f"{plural(n_farthest, 'board')} at distance {record['radius']}{told}"
+        listed = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
+        yield f"{plural(n_farthest, 'board')} at distance {record['radius']}{listed}"
         for board in record["antipodes"]:
             yield f"  {board}"
 
@@ -158,7 +167,7 @@ def _draw(record: Record, path: "Path") -> None:
         if record["complete"]:
             axes.set_title(f"All {count(record['boards'])} boards of the {record['size']} puzzle, by distance")
             axes.axvline(record["mean"], color="#c44e52", linestyle="--")
-            # Left of the line, where bars are low: these distributions lean to the right.
+            # Bars are low left of the mean.
             axes.annotate(
                 f"mean {record['mean']:.2f}\nlargest {record['radius']} ({plural(counts[-1], 'board')})",
                 (0.03, 0.93),
@@ -167,23 +176,3 @@ def _draw(record: Record, path: "Path") -> None:
             )
         else:
             axes.set_title(f"Boards of the {record['size']} puzzle up to {record['depth']} moves from the goal")
-
-
-class _Display:
-    """Shows a search: a line on a terminal, rewritten; in a log a line now and then."""
-
-    def __init__(self) -> None:
-        self._line = ProgressLine()
-        self._last_log = time.monotonic()
-
-    def show(self, progress: "SpaceProgress") -> None:
-        text = f"depth {progress.depth}: {count(progress.n_reached)} boards"
-        if progress.n_found:
-            text += f"; {count(progress.n_found)} found of depth {progress.depth + 1}"
-        self._line.show(text)
-        if not on_terminal() and time.monotonic() - self._last_log >= _LOG_S:
-            self._last_log = time.monotonic()
-            message(f"pdb: {text}")
-
-    def clear(self) -> None:
-        self._line.clear()

@@ -83,7 +83,7 @@ def check_table_size(
     size: BoardSize,
     *,
     what: str = "tables and shortest solutions",
-    instead: str = "pdb solve --any finds a good solution",
+    instead: str = "pdb approximate finds a suboptimal solution",
 ) -> None:
     """Raise `InputError` where a board is larger than tables and optimal searches go: 6 cells a side. Its message says
     `what` goes no further, and what to do `instead`.

@@ -34,7 +34,7 @@ def described(words: tuple[str, ...], command: Any) -> list[str]:
     """Return the lines of a command: its help, its usage, and tables of its arguments and options."""
     context = command.make_context(words[-1], [], resilient_parsing=True)
     usage = " ".join([*words, *command.collect_usage_pieces(context)])
-    lines = [command.help, "", f"    {usage}", ""]
+    lines = [command.help, "", f"    {usage}", "", "For example:", "", f"    {command.epilog}", ""]
     for kind, title in (("argument", "argument"), ("option", "option")):
         rows = [
             row

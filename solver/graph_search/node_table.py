@@ -145,8 +145,8 @@ class NodeTable:
         held = "" if n_nodes is None else f"{n_nodes:,} nodes in "
         return MemoryLimitError(
             f"the search holds {held}{format_bytes(self.n_bytes)}, needs more, and may not take more than "
-            f"{format_bytes(self.limit_bytes)}; raise --memory-limit, use a stronger heuristic, or --search ida-star, "
-            "which needs next to no memory"
+            f"{format_bytes(self.limit_bytes)}; raise --memory-limit, use a stronger heuristic, or --algorithm "
+            "ida-star, which stores no nodes"
         )
 
     def make_room(self, n_nodes: int, between: Callable[[], object]) -> None:

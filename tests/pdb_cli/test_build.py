@@ -1,4 +1,4 @@
-"""`pdb build` as its users meet it."""
+"""`pdb build`."""
 
 import json
 import re
@@ -10,45 +10,34 @@ from pathlib import Path
 
 import pytest
 
-from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS
+from pdb_core.encoding import ENCODINGS
 from pdb_core.pattern import named_partitions
 from tests.command_line import BOARD, PROGRAM, on_terminal, pdb, refused
 
 
 def test_build_then_solve_as_in_the_readme(tmp_path: Path) -> None:
-    built = pdb("build", "8", cwd=tmp_path)
+    built = pdb("build", "8", cwd=tmp_path, FORCE_COLOR="1")
+    assert "\x1b" not in built.stdout + built.stderr  # Rich follows FORCE_COLOR
     assert built.returncode == 0
     assert (tmp_path / "8.h5").exists()
     assert "8.h5 written in" in built.stdout
     solved = pdb("solve", "--db", "8.h5", BOARD, cwd=tmp_path)
     assert solved.returncode == 0
-    assert solved.stdout.startswith("1: 31 moves, the shortest")
-
-
-def test_build_writes_into_data_where_there_is_one(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    assert pdb("build", "8", cwd=tmp_path).returncode == 0
-    assert (tmp_path / "data" / "8.h5").exists()
-    assert (tmp_path / "data" / "8.build.json").exists()
+    assert solved.stdout.startswith("1: 31 moves, optimal")
 
 
 def test_build_takes_several_partitions_and_goals(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()  # then files are written there
     result = pdb("build", "8", "1,2,3,4/5,6,7,8", "--goal", "blank-first", "--format", "ndjson", cwd=tmp_path)
     assert result.returncode == 0
     files = [json.loads(line)["file"] for line in result.stdout.splitlines()]
-    assert files == ["8.h5", "1-2-3-4_5-6-7-8.h5"]
+    assert files == ["data/8.h5", "data/1-2-3-4_5-6-7-8.h5"]
     assert all((tmp_path / name).exists() for name in files)
 
 
 def test_build_help_names_every_partition() -> None:
     words = {word.rstrip(",.") for word in pdb("build", "--help").stdout.split()}
     assert words >= {*named_partitions(), "auto"}
-
-
-def test_build_makes_a_partition_for_any_size(tmp_path: Path) -> None:
-    result = pdb("build", "auto", "--size", "3x2", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert (tmp_path / "1-2-3-4-5.h5").exists()
 
 
 def test_dry_run_builds_nothing(tmp_path: Path) -> None:
@@ -98,7 +87,7 @@ def test_place_that_takes_no_files_is_refused(tmp_path: Path) -> None:
 
 
 def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk, which a test cannot make without being root."""
+    """A limit on the size of files replaces a full disk, which only root could make."""
     path = tmp_path / "8.h5"
     path.write_bytes(b"older")
     program = (
@@ -118,7 +107,7 @@ def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["8.h5", "first.build.json", "first.h5"]
 
 
-@pytest.mark.parametrize("delay", [0.6, 1.2, 2.0, 3.0, 3.5])
+@pytest.mark.parametrize("delay", [0.6, 1.2, 3.0])
 def test_interrupted_build_ends_within_a_second_and_leaves_nothing(tmp_path: Path, delay: float) -> None:
     process = subprocess.Popen(
         [*PROGRAM, "build", "78", "--encoding", "bytes"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
@@ -154,7 +143,7 @@ def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int, code: i
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_every_encoding_is_built_and_told(tmp_path: Path, encoding: str) -> None:
+def test_every_encoding_is_built(tmp_path: Path, encoding: str) -> None:
     record = json.loads(pdb("build", "8", "--encoding", encoding, "--format", "ndjson", cwd=tmp_path).stdout)
     assert record["encoding"] == encoding
     assert f", {encoding}" in pdb("info", "8.h5", cwd=tmp_path).stdout
@@ -164,15 +153,10 @@ def test_every_encoding_is_built_and_told(tmp_path: Path, encoding: str) -> None
     assert "mean maximum" in pdb("stats", "8.h5", "--boards", "100", cwd=tmp_path).stdout
 
 
-def test_default_encoding_is_that_of_the_library(tmp_path: Path) -> None:
-    record = json.loads(pdb("build", "8", "--format", "ndjson", cwd=tmp_path).stdout)
-    assert record["encoding"] == DEFAULT_ENCODING
-
-
 def test_unknown_encoding_is_refused(tmp_path: Path) -> None:
     result = pdb("build", "8", "--encoding", "words", cwd=tmp_path)
     assert result.returncode == 2
-    assert "'words' is neither bits nor bytes" in result.stderr
+    assert "'words' is not one of 'bits', 'bytes'" in result.stderr
 
 
 def test_terminal_shows_a_bar_for_each_pattern(tmp_path: Path) -> None:
@@ -180,9 +164,3 @@ def test_terminal_shows_a_bar_for_each_pattern(tmp_path: Path) -> None:
     assert "2,3,4" in shown
     assert "100 %" in shown
     assert "written in" in shown
-
-
-def test_log_has_no_control_codes(tmp_path: Path) -> None:
-    result = pdb("build", "555", "--out", str(tmp_path / "a.h5"), FORCE_COLOR="1")
-    assert "\x1b" not in result.stdout + result.stderr
-    assert "\r" not in result.stdout + result.stderr

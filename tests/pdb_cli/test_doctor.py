@@ -1,4 +1,4 @@
-"""`pdb doctor` as its users meet it."""
+"""`pdb doctor`."""
 
 from pathlib import Path
 from types import SimpleNamespace

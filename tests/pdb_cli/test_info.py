@@ -1,4 +1,4 @@
-"""`pdb info` as its users meet it."""
+"""`pdb info`."""
 
 import json
 
@@ -24,9 +24,3 @@ def test_info_tells_where_a_named_partition_was_published() -> None:
     assert "partition 663 (Felner, Korf and Hanan 2004) of a 4x4 board, goal blank-last" in pdb("info", path).stdout
     (record,) = json.loads(pdb("info", path, "--format", "json").stdout)
     assert record["partition_source"] == "Felner, Korf and Hanan 2004"
-
-
-def test_info_names_no_source_of_a_partition_written_out(small_table: str) -> None:
-    assert "partition 1,2,5/3,4,6/7,8 of a 3x3 board" in pdb("info", small_table).stdout
-    (record,) = json.loads(pdb("info", small_table, "--format", "json").stdout)
-    assert record["partition_source"] is None

@@ -1,29 +1,68 @@
-"""The program as a whole: help, version, and users who meant another one."""
+"""The program as a whole: help, version, signals, and scripts meant for Python's debugger."""
 
 import re
+import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
+from pdb_cli.main import COMMANDS, STUDIES, app
 from pdb_core import __version__
 from tests.command_line import pdb, refused, started_pdb
 
 
 def test_help_is_quick_and_lists_the_commands() -> None:
-    started_pdb("--help")
+    result = started_pdb("--help")
     seconds = []
-    for _ in range(5):
+    for _ in range(3):
         start = time.perf_counter()
         result = started_pdb("--help")
         seconds.append(time.perf_counter() - start)
     assert result.returncode == 0
-    for command in ("build", "solve", "query", "info", "stats", "verify", "bench", "doctor"):
-        assert re.search(rf"^  {command} ", result.stdout, re.MULTILINE)
+    listed = re.findall(r"^  (\w+)  ", result.stdout, re.MULTILINE)
+    assert listed == [*(function.__name__ for function, _ in COMMANDS), "study"]
     # 0.3 s is promised; twice that, so that a busy machine does not fail the test.
     assert min(seconds) < 0.6
+
+
+def test_help_of_a_command_has_groups_and_an_example() -> None:
+    for width in ("60", "120"):
+        shown = pdb("solve", "--help", COLUMNS=width, TERMINAL_WIDTH=width).stdout
+        titles = re.findall(r"^(\S.*):$", shown, re.MULTILINE)
+        assert titles == [
+            "Arguments", "Boards", "Tables", "Limits", "IDA*", "Cluster", "Output", "Options", "Example"
+        ]  # fmt: skip
+        assert max(map(len, shown.splitlines()[:-1])) < int(width)
+        assert re.search(r"Tables:\n  --load <map.copy.huge>", shown)
+
+
+@pytest.mark.parametrize("example", [example for _, example in (*COMMANDS, *STUDIES)])
+def test_examples_of_the_help_are_valid(example: str) -> None:
+    """Parse the example without running it."""
+    program, *words = shlex.split(example)
+    assert program == "pdb"
+    command: Any = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    assert command.epilog == example
+    assert command.make_context("", words).params
+
+
+@pytest.mark.parametrize(
+    ("words", "use"),
+    [
+        (("solve", "--any"), "use pdb approximate"),
+        (("solve", "--search=a-star"), "use pdb search --algorithm"),
+        (("study", "compare", "--search", "a-star"), "use pdb study compare --algorithm"),
+    ],
+)
+def test_moved_options_name_the_new_command(words: tuple[str, ...], use: str) -> None:
+    refused(pdb(*words, "1 2/0 3"), 2, f"is not an option of this command; {use}$")
 
 
 def test_help_does_not_import_numba() -> None:
@@ -36,11 +75,11 @@ def test_help_does_not_import_numba() -> None:
     assert result.stdout.splitlines()[-1] == "False"
 
 
-def test_version_is_told() -> None:
+def test_version_is_printed() -> None:
     assert pdb("--version").stdout == f"tile-pdb {__version__}\n"
 
 
-def test_debuggers_users_are_sent_on(tmp_path: Path) -> None:
+def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
     refused(pdb("script.py"), 2, "python -m pdb script.py")
     (tmp_path / "script").write_text("print()", encoding="utf-8")
     refused(pdb("script", cwd=tmp_path), 2, "python -m pdb script")
@@ -52,7 +91,7 @@ def test_unknown_command_is_a_usage_error() -> None:
     assert "build" in result.stderr
 
 
-def test_hangup_that_is_ignored_stays_so() -> None:
+def test_ignored_hangup_stays_ignored() -> None:
     """As `nohup` starts a command."""
     program = """
 import signal, typer
@@ -76,8 +115,8 @@ typer.run(work)
     ("number", "code", "told"),
     [(1, 129, "pdb: the terminal was closed"), (2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")],
 )
-def test_interrupt_that_python_swallows_comes_again(number: int, code: int, told: str) -> None:
-    """Not so early that it is swallowed again: the time between the two is 0 here, and threads change at once."""
+def test_interrupt_that_python_loses_is_sent_again(number: int, code: int, told: str) -> None:
+    """Without a pause and with frequent thread switches, it must not be sent too early."""
     program = f"""
 import signal, sys, time, typer
 from pdb_cli import output

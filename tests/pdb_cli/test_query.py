@@ -1,4 +1,4 @@
-"""`pdb query` as its users meet it."""
+"""`pdb query`."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
 from tests.tables import table_file
 
 
-def test_query_tells_values_sums_and_maximum(small_table: str) -> None:
+def test_query_prints_values_sums_and_maximum(small_table: str) -> None:
     result = pdb("query", "--db", small_table, BOARD)
     assert result.returncode == 0
     sums = re.findall(r"(\d+) = ([\d +]+)$", result.stdout, re.MULTILINE)
@@ -38,7 +38,7 @@ def test_query_reads_standard_input(small_table: str) -> None:
     assert [json.loads(line)["id"] for line in result.stdout.splitlines()] == ["1", "2"]
 
 
-def test_query_goes_on_after_an_unsolvable_board(small_table: str) -> None:
+def test_query_continues_after_an_unsolvable_board(small_table: str) -> None:
     result = pdb("query", "--db", small_table, UNSOLVABLE, BOARD, "--format", "ndjson")
     assert result.returncode == 3
     records = [json.loads(line) for line in result.stdout.splitlines()]
@@ -56,3 +56,14 @@ def test_instance_sets_go_by_name_and_unknown_ones_get_a_hint() -> None:
     assert result.returncode == 0
     assert len(result.stdout.splitlines()) == 18
     refused(pdb("query", "--db", str(table_file("663", "4x4")), "--instances", "hardest8"), 2, "did you mean hardest80")
+
+
+def test_maximum_of_several_databases_counts() -> None:
+    first, second = (str(table_file(partition, "3x3")) for partition in ("1,2,5/3,4,6/7,8", "1,2,3,4/5,6,7,8"))
+    one, both = (
+        json.loads(pdb("query", *db, BOARD, "--format", "ndjson").stdout)
+        for db in (["--db", first], ["--db", first, "--db", second])
+    )
+    assert len(both["sums"]) == 2 * len(one["sums"]) == 4
+    assert both["h"] == max(both["sums"]) >= one["h"]
+    refused(pdb("query", "--db", first, "--db", str(table_file("1,2,3", "2x2")), BOARD), 4, "2x2")

@@ -1,4 +1,4 @@
-"""Boards read as they come."""
+"""Items that a thread reads ahead."""
 
 import io
 import os
@@ -9,7 +9,8 @@ from threading import Event
 
 import pytest
 
-from pdb_cli.read_ahead import as_they_come, in_chunks, unbuffered_input
+from pdb_cli.board_input import unbuffered_stdin
+from pdb_cli.read_ahead import as_they_come, in_chunks
 from pdb_core.errors import InstanceError
 from pdb_query import Instance, read_instances
 
@@ -28,7 +29,7 @@ def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as asking:
         monkeypatch.setattr(sys, "stdin", stdin)
-        boards = as_they_come(read_instances("-", None, stdin=unbuffered_input()))
+        boards = as_they_come(read_instances("-", None, stdin=unbuffered_stdin()))
         assert next(boards) is None
         asking.write(b"1 2 3 4 5 6 7 0 8\n1 2 3 4 ")
         assert next_one(boards).board == (1, 2, 3, 4, 5, 6, 7, 0, 8)
@@ -37,10 +38,6 @@ def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
         assert next_one(boards).id == "2"
         with pytest.raises(InstanceError, match="standard input line 3 is not text in UTF-8"):
             next_one(boards)
-
-
-def test_items_come_in_order_to_their_end() -> None:
-    assert [n for n in as_they_come(range(10_000)) if n is not None] == list(range(10_000))
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
@@ -68,15 +65,7 @@ def test_chunks_do_not_wait_for_more_and_errors_come_last() -> None:
         next(chunks)
 
 
-def test_few_items_are_shared_by_all_threads() -> None:
-    chunks = in_chunks(range(64), 64, n_threads=2)
-    first = next(chunks)
-    time.sleep(0.1)
-    assert len(first) <= 8
-    assert len(next(chunks)) <= 8
-
-
-def test_thread_ends_when_nobody_reads_on() -> None:
+def test_thread_ends_when_its_items_are_not_read() -> None:
     seen: list[int] = []
 
     def count() -> Iterator[int]:
@@ -97,6 +86,6 @@ def test_thread_ends_when_nobody_reads_on() -> None:
 def test_input_that_is_no_file_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     text = io.StringIO("1 2 3 4 5 6 7 0 8")
     monkeypatch.setattr(sys, "stdin", text)
-    assert unbuffered_input() is text
+    assert unbuffered_stdin() is text
     monkeypatch.setattr(sys, "stdin", None)
-    assert unbuffered_input() is None
+    assert unbuffered_stdin() is None

@@ -1,4 +1,4 @@
-"""`pdb stats` as its users meet it."""
+"""`pdb stats`."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests.command_line import pdb
 
 
 def test_stats_tells_histogram_and_mean(small_table: str, tmp_path: Path) -> None:
-    result = pdb("stats", small_table, "--boards", "2000")
+    result = pdb("stats", small_table, "--boards", "2000", "--verify", "--load", "copy")
     assert result.returncode == 0
     assert "mean maximum" in result.stdout
     record = json.loads(pdb("stats", small_table, "--boards", "2000", "--format", "ndjson").stdout)

@@ -1,4 +1,4 @@
-"""`pdb verify`: digests, HDF5 objects, and proofs of the distances."""
+"""`pdb verify`."""
 
 import hashlib
 import json

@@ -65,7 +65,7 @@ def test_tables_of_large_boards_are_refused() -> None:
         lambda: heuristic_tables(("manhattan",), size, blank_last(size)),
     ]
     for refusal in refusals:
-        with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; pdb solve --any"):
+        with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; pdb approximate"):
             refusal()
     with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; all boards are counted up to"):
         explore_space(size, blank_last(size))
@@ -83,7 +83,7 @@ def test_tables_of_large_boards_are_refused() -> None:
 )
 def test_commands_that_need_tables_name_the_way_for_larger_boards(arguments: list[str], tmp_path: Path) -> None:
     result: subprocess.CompletedProcess[str] = pdb(*arguments, cwd=tmp_path)
-    refused(result, 2, r"go to boards of 6x6, this board is .*; pdb solve --any finds a good solution")
+    refused(result, 2, r"go to boards of 6x6, this board is .*; pdb approximate finds a suboptimal solution")
 
 
 def test_study_of_heuristics_on_larger_boards_asks_for_a_smaller_size() -> None:

@@ -15,9 +15,9 @@ CSV = ("--format", "csv")
 
 def test_rows_are_means_of_the_answers_of_solve() -> None:
     boards = ("--instances", "classic", "--size", "3x3")
-    shown = pdb("study", "compare", *boards, "--boards", "2", "--heuristic", "manhattan", "--search", "a-star", *CSV)
+    shown = pdb("study", "compare", *boards, "--boards", "2", "--heuristic", "manhattan", "--algorithm", "a-star", *CSV)
     (row,) = csv.DictReader(StringIO(shown.stdout))
-    solved = pdb("solve", *boards, "--heuristic", "manhattan", "--search", "a-star", "--format", "ndjson").stdout
+    solved = pdb("search", *boards, "--heuristic", "manhattan", "--algorithm", "a-star", "--format", "ndjson").stdout
     answers = [json.loads(line) for line in solved.splitlines()][:2]
     assert (row["heuristic"], row["search"], row["boards"], row["solved"]) == ("manhattan", "a-star", "2", "2")
     for column, field in (("mean_h", "h"), ("mean_length", "length"), ("mean_generated", "generated")):
@@ -29,7 +29,7 @@ def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     names = ("manhattan", "korf-taylor", "db")
     searches = ("ida-star", "a-star", "weighted-a-star", "bidirectional")
     arguments = [argument for name in names for argument in ("--heuristic", name)]
-    arguments += [argument for name in searches for argument in ("--search", name)]
+    arguments += [argument for name in searches for argument in ("--algorithm", name)]
     shown = pdb("study", "compare", "--size", "3x2", "--boards", "9", *arguments, "--plot", str(plot), *CSV).stdout
     rows = {(row["heuristic"], row["search"]): row for row in csv.DictReader(StringIO(shown))}
     assert set(rows) == {(name, search) for name in names for search in searches[:3]} | {("", "bidirectional")}
@@ -46,7 +46,7 @@ def test_boards_without_a_solution_within_the_limits_are_counted() -> None:
     shown = pdb("study", "compare", "--size", "4x4", "--boards", "2", "--heuristic", "manhattan", "--max-nodes", "1000")
     assert "0/2" in shown.stdout
     assert "none within the limits" in shown.stdout
-    assert "given up at a limit; a row that solved fewer" in shown.stderr
+    assert "given up at a limit; rows that solved fewer" in shown.stderr
 
 
 def test_unsolvable_boards_are_counted_separately(tmp_path: Path) -> None:
@@ -66,15 +66,15 @@ def test_unsolvable_boards_are_counted_separately(tmp_path: Path) -> None:
 
 def test_invalid_input_is_rejected() -> None:
     refused(pdb("study", "compare", "--heuristic", "euclid"), 2, "is not known")
-    refused(pdb("study", "compare", "--search", "depth-first"), 2, "not one of ida-star")
+    refused(pdb("study", "compare", "--algorithm", "depth-first"), 2, "not one of ida-star")
     refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6.*smaller size")
-    refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--search a-star")
+    refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--algorithm a-star")
 
 
 def test_suboptimal_solution_may_be_longer_than_the_known_optimal_length() -> None:
     shown = pdb(
         "study", "compare", "--instances", "classic", "--size", "3x3", "--boards", "2", "--heuristic", "manhattan",
-        "--search", "greedy", "--search", "weighted-a-star", "--weight", "9", *CSV,
+        "--algorithm", "greedy", "--algorithm", "weighted-a-star", "--weight", "9", *CSV,
     )  # fmt: skip
     assert shown.returncode == 0, shown.stderr
     assert all(float(row["mean_length"]) > 31 for row in csv.DictReader(StringIO(shown.stdout)))
@@ -103,5 +103,5 @@ def test_without_reflection_h_is_the_first_sum() -> None:
 
 
 def test_no_reflection_needs_a_search_with_tables() -> None:
-    for asked in (("--search", "a-star"), ("--heuristic", "manhattan")):
-        refused(pdb("study", "compare", "--no-reflection", *asked), 2, "goes with --search ida-star and --heuristic db")
+    for asked in (("--algorithm", "a-star"), ("--heuristic", "manhattan")):
+        refused(pdb("study", "compare", "--no-reflection", *asked), 2, "needs --algorithm ida-star and --heuristic db")

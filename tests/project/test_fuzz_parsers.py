@@ -16,9 +16,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pdb_cli.board_files import boards_of_files, saved, split_arguments
-from pdb_cli.options import boards_asked_for, parse_bytes
-from pdb_cli.solve_log import SolveLog
+from pdb_cli.answers import positions_written
+from pdb_cli.board_files import boards_of_files
+from pdb_cli.board_input import read_boards, split_arguments
+from pdb_cli.options import AlgorithmOptions, parse_bytes
+from pdb_cli.solve_log import SolveLog, _checksum
 from pdb_cli.solvers import parse_method
 from pdb_cli.tile_names import TileNames
 from pdb_core.cost import COSTS
@@ -131,7 +133,8 @@ def test_any_text_is_a_heuristic_or_rejected(text: str) -> None:
 def test_any_options_are_a_method_or_rejected(
     search: str, heuristic: str | None, weight: float | None, memory: str | None, plain: bool
 ) -> None:
-    outcome(lambda: parse_method(search, heuristic, None, weight, memory, plain=plain))
+    options = AlgorithmOptions(search, heuristic, weight, memory, plain)
+    outcome(lambda: parse_method(options, None))
 
 
 # Files of instances
@@ -198,7 +201,7 @@ def test_any_text_is_the_name_of_a_set_or_rejected(source: str) -> None:
 def test_any_arguments_are_boards_or_rejected(arguments: list[str]) -> None:
     files, texts_of_boards = split_arguments(arguments)
     assert len(files) + len(texts_of_boards) == len(arguments)
-    outcome(lambda: list(boards_asked_for(texts_of_boards, None, None)))
+    outcome(lambda: list(read_boards(texts_of_boards, None, None)))
 
 
 # Boards in plain text, and their solutions
@@ -270,7 +273,7 @@ def test_solutions_that_were_written_are_read_back(start: tuple[Board, BoardSize
         cells[blank], cells[cell] = cells[cell], 0
     file = io.StringIO()
     record = {"size": str(size), "board": list(board), "moves": tiles, "length": len(tiles), "solvable": True}
-    assert list(saved([record], file)) == [record]
+    assert list(positions_written([record], file)) == [record]
     head, _, rest = file.getvalue().partition("\n")
     positions = [parse_board(text.strip().replace("\n", "/"), size)[0] for text in rest.split("\n\n")]
     assert int(head) == len(positions) - 1 == len(tiles)
@@ -282,7 +285,7 @@ def test_solutions_that_were_written_are_read_back(start: tuple[Board, BoardSize
 # The log of solved boards
 
 METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
-HEADER = {"log": "tile-pdb solve log", "version": 1} | METHOD
+HEADER = {"log": "tile-pdb solve log", "version": 2} | METHOD
 GOAL3 = blank_last(S3)
 ITERATIONS = (Iteration(2, 4, 2, 0.5),)
 SOLVED = asdict(
@@ -291,7 +294,7 @@ SOLVED = asdict(
     )
 )
 LOG_LINES = [
-    json.loads(json.dumps(line))
+    json.loads(json.dumps(line if line is HEADER else line | {"check": _checksum(line)}))
     for line in (HEADER, SOLVED, SOLVED | {"board": GOAL3, "tiles": [], "length": 0, "lower_bound": 0})
 ]
 
@@ -382,7 +385,7 @@ LONG_PARSERS: dict[str, Callable[[str, Path], object]] = {
     "board file of words": lambda text, folder: list(
         boards_of_files([written(folder, text)], None, TileNames("1 2 3 _"))
     ),
-    "arguments": lambda text, _: list(boards_asked_for(split_arguments([text, text])[1], None, None)),
+    "arguments": lambda text, _: list(read_boards(split_arguments([text, text])[1], None, None)),
 }
 
 

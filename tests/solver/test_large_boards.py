@@ -175,7 +175,7 @@ def test_time_limit_does_not_include_compilation(tmp_path: Path) -> None:
     size = BoardSize(10, 10)
     board = format_board(solvable(size, blank_last(size), 3), size)
     answers = [
-        json.loads(pdb("solve", "--any", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
+        json.loads(pdb("approximate", board, "--format", "ndjson", TILE_PDB_CACHE=str(tmp_path)).stdout)
         for _ in range(2)
     ]
     assert answers[0]["length"] < 1.4 * answers[1]["length"]
@@ -213,7 +213,7 @@ def test_wrong_solutions_are_detected() -> None:
 def test_command_solves_any_size_without_tables() -> None:
     size = BoardSize(10, 8)
     board = format_board(solvable(size, snail(size), 1), size)
-    result = pdb("solve", "--any", board, "--goal", "snail", "--format", "ndjson", "--time-limit", "0.3")
+    result = pdb("approximate", board, "--goal", "snail", "--format", "ndjson", "--time-limit", "0.3")
     record = json.loads(result.stdout)
     assert result.returncode == 0, result.stderr
     assert record["optimal"] is False
@@ -224,24 +224,20 @@ def test_command_solves_any_size_without_tables() -> None:
 
 def test_command_tells_whether_a_solution_is_the_shortest() -> None:
     hardest = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
-    text = pdb("solve", "--any", "1 2 3/4 5 6/7 0 8", hardest, "--time-limit", "0.1").stdout.splitlines()
-    assert text[0].startswith("1: 1 move, the shortest; ")
-    assert "the shortest has at least 58" in text[2]
+    text = pdb("approximate", "1 2 3/4 5 6/7 0 8", hardest, "--time-limit", "0.1").stdout.splitlines()
+    assert text[0].startswith("1: 1 move, optimal; ")
+    assert "the optimal length is at least 58" in text[2]
 
 
 def test_command_tells_unsolvable_boards_before_searching() -> None:
-    result = pdb("solve", "--any", "2 1 3/4 5 6/7 8 0", "1 2 3/4 5 6/7 0 8", "--format", "csv")
+    result = pdb("approximate", "2 1 3/4 5 6/7 8 0", "1 2 3/4 5 6/7 0 8", "--format", "csv")
     assert result.returncode == 3
     assert "odd permutation" in result.stderr
     assert len(result.stdout.splitlines()) == 3
 
 
-def test_options_of_tables_do_not_go_with_any() -> None:
-    for options in (["--all"], ["--plain"], ["--max-nodes", "5"], ["--threads", "2"]):
-        result = pdb("solve", "--any", *options, "1 2 3/4 5 6/7 0 8")
-        assert result.returncode == 2
-        assert "does not go with --any" in result.stderr.replace("\n", " ").replace("│", "")
-    refused(pdb("solve", "--any", "1 2 3"), 2, "no square from 2x2 to 32x32")
+def test_command_refuses_what_is_no_board() -> None:
+    refused(pdb("approximate", "1 2 3"), 2, "no square from 2x2 to 32x32")
 
 
 @pytest.mark.tiny

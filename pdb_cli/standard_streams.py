@@ -1,4 +1,4 @@
-"""The standard streams of the command, also those that are closed, full, or of a terminal that is gone."""
+"""Standard streams of the command, which may be closed, full, or of a terminal that was closed."""
 
 import io
 import os
@@ -14,20 +14,19 @@ _STDIN, _STDOUT, _STDERR = range(3)
 
 
 class ReaderGoneError(PdbError):
-    """The process that reads stdout has ended: it needs no more, and no message."""
+    """The process that reads stdout has ended. The command ends without a message."""
 
     exit_code = 128 + signal.SIGPIPE
 
 
 def open_standard_streams() -> None:
-    """Replace `sys.stdout` and `sys.stderr` by streams that know what to do when they cannot be written, unless a
-    program that calls the command has replaced them.
+    """Replace `sys.stdout` and `sys.stderr` by streams for which errors of writing are defined.
 
-    Results that cannot be written raise `OutputError`, `DiskFullError` or `ReaderGoneError`; the rest of them is then
-    discarded. Messages that cannot be written are discarded. Characters that the encoding
-    lacks are escaped.
+    Results that cannot be written raise `OutputError`, `DiskFullError` or `ReaderGoneError`, and the rest is discarded.
+    Messages that cannot be written are discarded. Characters that the encoding lacks are escaped. Streams are
+    kept if a calling program has replaced them.
 
-    The descriptor of a stream that was closed is taken: the first file that the command opens would have it otherwise.
+    Descriptors of closed streams are occupied: otherwise the first file that the command opens would get one.
     """
     # As stdopen of gnulib does: opened for the wrong direction, reading stdin and writing stdout fail.
     for descriptor, flags in ((_STDIN, os.O_WRONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
@@ -50,7 +49,7 @@ def _is_usable(descriptor: int) -> bool:
 
 
 def _discard_results() -> None:
-    """Discard what is written to stdout from now on: Python flushes it at the end, too."""
+    """Discard all further output to stdout, also when Python flushes it at the end."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, _STDOUT)
     os.close(null)
@@ -66,7 +65,7 @@ def _text(raw: io.FileIO, before: Any, *, line_buffering: bool = False) -> io.Te
 
 
 def _write_waiting(raw: io.FileIO, data: Any) -> int:
-    """Write to a file. Wait for a pipe that is full and in non-blocking mode: another process may have set that."""
+    """Write to a file; wait for a full pipe, also in non-blocking mode, which another process may have set."""
     while True:
         n_written: int | None = io.FileIO.write(raw, data)
         if n_written is not None:
@@ -89,7 +88,7 @@ class _Results(io.FileIO):
 
 
 class _Messages(io.FileIO):
-    """Standard error: nothing is lost with it that the exit code or the results depend on."""
+    """Standard error. Its errors are ignored: exit code and results do not depend on it."""
 
     def write(self, data: Any) -> int:
         try:

@@ -1,0 +1,104 @@
+"""`pdb search`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solver.heuristics import HEURISTICS
+from tests.command_line import pdb, refused
+
+HARDEST = "8 6 7/2 5 4/3 0 1"
+OPTIMAL = ("ida-star", "a-star", "breadth-first", "bidirectional")
+
+
+def answer(*arguments: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(pdb("search", HARDEST, *arguments, "--format", "ndjson").stdout)
+    return record
+
+
+@pytest.mark.parametrize("search", OPTIMAL)
+def test_optimal_searches_find_the_shortest(search: str) -> None:
+    heuristic = () if search.startswith("b") else ("--heuristic", "linear-conflict")
+    record = answer("--algorithm", search, *heuristic)
+    assert (record["length"], record["optimal"], record["bound"], record["search"]) == (31, True, 1.0, search)
+    assert record["heuristic"] == (heuristic[1] if heuristic else None)
+
+
+def test_ida_star_uses_every_heuristic() -> None:
+    names = ["--heuristic", f"max({','.join(HEURISTICS)})"]
+    assert answer(*names)["length"] == 31
+    assert answer(*names, "--algorithm", "a-star")["length"] == 31
+
+
+def test_suboptimal_algorithms_report_bounds() -> None:
+    weighted = answer("--algorithm", "weighted-a-star", "--weight", "3", "--heuristic", "manhattan")
+    assert weighted["length"] <= 93
+    assert weighted["bound"] == (1.0 if weighted["optimal"] else 3.0)
+    greedy = answer("--algorithm", "greedy", "--heuristic", "manhattan")
+    assert greedy["length"] >= 31
+    shown = pdb("search", HARDEST, "--algorithm", "greedy", "--heuristic", "misplaced").stdout
+    assert "the optimal length is at least" in shown
+
+
+def test_databases_and_heuristics_together() -> None:
+    record = answer("--algorithm", "a-star", "--heuristic", "max(db,manhattan)")
+    assert (record["length"], record["heuristic"]) == (31, "max(db,manhattan)")
+
+
+def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
+    path = tmp_path / "boards.txt"
+    path.write_text("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0\n1 2 3 4/5 6 7 8/9 10 11 12/13 14 0 15\n", encoding="utf-8")
+    result = pdb(
+        "search", "--instances", str(path), "--algorithm", "a-star", "--heuristic", "manhattan",
+        "--memory-limit", "20M", "--format", "ndjson",
+    )  # fmt: skip
+    assert result.returncode == 5
+    assert "raise --memory-limit" in result.stderr
+    given_up, solved = (json.loads(line) for line in result.stdout.splitlines())
+    assert (given_up["solvable"], given_up["length"], solved["length"]) == (True, None, 1)
+    assert given_up["lower_bound"] >= given_up["h"] == 44
+    assert given_up["generated"] > 500_000
+    assert given_up["peak_open"] > 100_000
+
+
+def test_memory_limit_of_nothing_is_a_limit() -> None:
+    result = pdb("search", HARDEST, "--algorithm", "a-star", "--heuristic", "manhattan", "--memory-limit", "0")
+    assert result.returncode == 5
+    assert "may not take more than 0 B, and needs" in result.stderr
+
+
+@pytest.mark.parametrize("search", [("greedy",), ("weighted-a-star", "--weight", "5")])
+def test_longer_solution_is_no_error_of_suboptimal_algorithms(search: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "boards.csv"
+    path.write_text("id,goal,optimal_length,board\na,,31,8 6 7 2 5 4 3 0 1\nb,,1,1 2 3 4 0 6 7 5 8\n", encoding="utf-8")
+    result = pdb("search", "--instances", str(path), "--heuristic", "manhattan", "--algorithm", *search)
+    assert "a: 4" in result.stdout  # more than 40 moves
+    assert "board a" not in result.stderr
+    # The second is two moves away, and the file's 1 cannot be so.
+    assert "board b: the optimal solution has 2 moves, the instance file says 1" in result.stderr
+    assert result.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (("--algorithm", "depth-first"), "is not one of ida-star, a-star"),
+        (("--algorithm", "bidirectional", "--heuristic", "manhattan"), "uses no heuristic"),
+        (("--algorithm", "a-star", "--plain"), "needs --algorithm ida-star"),
+        (("--algorithm", "a-star", "--all"), "needs --algorithm ida-star"),
+        (("--plain", "--frontier-memory", "1G"), "cannot be combined with --plain"),
+        (("--all", "--frontier-memory", "1G"), "cannot be combined with --all"),
+        (("--frontier-memory", "much"), "is not a number of bytes"),
+        (("--weight", "2"), "needs --algorithm weighted-a-star"),
+        (("--memory-limit", "1G"), "IDA[*] stores no nodes"),
+        (("--algorithm", "a-star", "--memory-limit", "much"), "is not a number of bytes"),
+        (("--algorithm", "weighted-a-star", "--weight", "0.5"), "weights go from 1"),
+        (("--heuristic", "euclid"), "is not known; there are misplaced"),
+        (("--heuristic", "max(db,manhattan)"), "give --algorithm a-star"),
+        (("--heuristic", "manhattan", "--db", "x.h5"), "does not use the tables of --db"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(arguments: tuple[str, ...], match: str) -> None:
+    refused(pdb("search", HARDEST, *arguments), 2, match)
