@@ -40,7 +40,7 @@ def test_pictures_are_small_and_used() -> None:
 def test_command_page_has_every_command_and_option(made: dict[str, ModuleType]) -> None:
     page = made["command_page"].command_page()
     assert len(re.findall(r"^## pdb ", page, re.MULTILINE)) >= 12
-    for words in ("## pdb study space", "`--dry-run`", "`--encoding bits|bytes`", "`--plot FILE`"):
+    for words in ("## pdb study space", "`--dry-run`", "`--encoding <bits|bytes>`", "`--plot FILE`"):
         assert words in page
 
 
