@@ -77,10 +77,14 @@ class GroupedCommand(TyperCommand):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
-            if row is not None:
-                is_argument = parameter.param_type_name == "argument"
-                title = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or "Options"
-                sections.setdefault(title, []).append(row)
+            if row is None:
+                continue
+            name, text = row
+            title = getattr(parameter, "rich_help_panel", None) or "Options"
+            if parameter.param_type_name == "argument":
+                # Typer adds the Python type of an argument, such as <list[str]>.
+                title, name = "Arguments", name.partition(" <")[0]
+            sections.setdefault(title, []).append((name, text))
         for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)

@@ -22,10 +22,11 @@ SizeOption = Annotated[
 ]
 GoalOption = Annotated[
     str | None,
-    typer.Option("--goal", help="Goal: blank-last (the default), blank-first, snail, or a board."),
+    typer.Option("--goal", metavar="GOAL", help="Goal: blank-last (the default), blank-first, snail, or a board."),
 ]
 ThreadsOption = Annotated[
-    int | None, typer.Option("--threads", min=1, max=1024, help="Threads; all cores by default.", show_default=False)
+    int | None,
+    typer.Option("--threads", min=1, max=1024, metavar="N", help="Threads; all cores by default.", show_default=False),
 ]
 DatabaseOption = Annotated[
     list[Path] | None,
@@ -153,10 +154,13 @@ class LoadOptions:
 
 
 @dataclass(frozen=True)
-class TableOptions(LoadOptions):
+class TableOptions:
     """Table files, and ways to open them."""
 
+    title: ClassVar[str] = "Tables"
     db: DatabaseOption = None
+    load: LoadOption = "map"
+    verify: VerifyOption = False
 
     def open(self) -> OpenDatabases:
         """Return the databases, to be used as a context manager."""

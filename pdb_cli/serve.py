@@ -7,9 +7,9 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -22,72 +22,93 @@ if TYPE_CHECKING:
     from pdb_service.settings import ServiceSettings
 
 
-DatabaseOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--db", metavar="FILE", help="Table file of pdb build; repeat the option. The first for a size is its default."
-    ),
-]
-HostOption = Annotated[str, typer.Option("--host", help="Address to listen on.")]
-PortOption = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on; 0 for a free one.")]
-TokenFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--token-file", metavar="FILE", help="Require the token in this file from clients.", show_default=False
-    ),
-]
-OriginOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--cors-origin", metavar="ORIGIN", help="Allow requests of pages of this origin, such as https://example.org."
-    ),
-]
-AllowedHostOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allowed-host",
-        metavar="NAME",
-        help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
-    ),
-]
-SolvesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--solves",
-        min=1,
-        max=1024,
-        help="Long searches at a time, and as many short ones; by default the cores.",
-        show_default=False,
-    ),
-]
-WaitingOption = Annotated[
-    int, typer.Option("--waiting", min=0, max=100_000, help="Long searches that may wait, and as many short ones.")
-]
-WaitOption = Annotated[float, typer.Option("--wait", min=0, help="Seconds that a search may wait.")]
-SecondsOption = Annotated[float, typer.Option("--seconds", min=0.001, help="Time limit of a search in seconds.")]
-GraceOption = Annotated[
-    float, typer.Option("--grace", min=0, help="Seconds that running searches have when the server is stopped.")
-]
-AccessLogOption = Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")]
+@dataclass(frozen=True)
+class ServedTableOptions:
+    """Table files to serve."""
+
+    title: ClassVar[str] = "Tables"
+    db: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--db",
+            metavar="FILE",
+            help="Table file made by pdb build; repeat the option. The first for a size is its default.",
+        ),
+    ] = None
+    load: LoadOption = "map"
+    verify: VerifyOption = True
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Address of the service, and who may use it."""
+
+    title: ClassVar[str] = "Network"
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="N", help="Port to listen on; 0 for a free one.")
+    ] = 8015
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file", metavar="FILE", help="Require the token in this file from clients.", show_default=False
+        ),
+    ] = None
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--cors-origin",
+            metavar="ORIGIN",
+            help="Allow requests of pages of this origin, such as https://example.org.",
+        ),
+    ] = None
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
+        ),
+    ] = None
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False
+
+
+@dataclass(frozen=True)
+class SearchQueueOptions:
+    """Searches at a time, and their limits."""
+
+    title: ClassVar[str] = "Searches"
+    solves: Annotated[
+        int | None,
+        typer.Option(
+            "--solves",
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Long searches at a time, and as many short ones; by default the cores.",
+            show_default=False,
+        ),
+    ] = None
+    waiting: Annotated[
+        int,
+        typer.Option(
+            "--waiting", min=0, max=100_000, metavar="N", help="Long searches that may wait, and as many short ones."
+        ),
+    ] = 16
+    wait: Annotated[float, typer.Option("--wait", min=0, metavar="S", help="Seconds that a search may wait.")] = 30.0
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=0.001, metavar="S", help="Time limit of a search in seconds.")
+    ] = 60.0
+    grace: Annotated[
+        float,
+        typer.Option(
+            "--grace", min=0, metavar="S", help="Seconds that running searches have when the server is stopped."
+        ),
+    ] = 5.0
 
 
 @command
-def serve(
-    db: DatabaseOption = None,
-    host: HostOption = "127.0.0.1",
-    port: PortOption = 8015,
-    token_file: TokenFileOption = None,
-    cors_origin: OriginOption = None,
-    allowed_host: AllowedHostOption = None,
-    solves: SolvesOption = None,
-    waiting: WaitingOption = 16,
-    wait: WaitOption = 30.0,
-    seconds: SecondsOption = 60.0,
-    grace: GraceOption = 5.0,
-    load: LoadOption = "map",
-    verify: VerifyOption = True,
-    access_log: AccessLogOption = False,
-) -> None:
+def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
     """Answer lookups and solve boards over HTTP, with a page at /."""
     prepare()
     try:
@@ -101,20 +122,20 @@ def serve(
     from pdb_service.settings import ServiceSettings
 
     settings = ServiceSettings(
-        n_solves=solves or len(os.sched_getaffinity(0)),
-        n_waiting=waiting,
-        wait_s=wait,
-        solve_s=seconds,
-        grace_s=grace,
-        token=None if token_file is None else _read_token(token_file),
-        cors_origins=tuple(map(read_origin, cors_origin or ())),
-        allowed_hosts=tuple(map(read_host, allowed_host or ())),
+        n_solves=searches.solves or len(os.sched_getaffinity(0)),
+        n_waiting=searches.waiting,
+        wait_s=searches.wait,
+        solve_s=searches.seconds,
+        grace_s=searches.grace,
+        token=None if network.token_file is None else _read_token(network.token_file),
+        cors_origins=tuple(map(read_origin, network.cors_origin or ())),
+        allowed_hosts=tuple(map(read_host, network.allowed_host or ())),
     )
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with contextlib.ExitStack() as stack:
-        listener = stack.enter_context(open_socket(host, port))
-        databases = [stack.enter_context(database) for database in _open(db or [], load, verify=verify)]
-        _serve(databases, listener, host, settings, access_log=access_log)
+        listener = stack.enter_context(open_socket(network.host, network.port))
+        databases = [stack.enter_context(database) for database in _open(tables)]
+        _serve(databases, listener, network.host, settings, access_log=network.access_log)
 
 
 def _serve(
@@ -144,14 +165,13 @@ def _serve(
     message("pdb: stopped")
 
 
-def _open(paths: list[Path], load: str, *, verify: bool) -> "list[Database]":
+def _open(tables: ServedTableOptions) -> "list[Database]":
     """Open the databases of --db; by default the standard ones of 4x4 and 3x3, which are built the first time."""
     from pdb_cli.databases import open_file, standard_table
     from pdb_core.puzzle import BoardSize, blank_last
 
-    if not paths:
-        paths = [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]
-    return [open_file(path, load, verify=verify) for path in paths]
+    paths = tables.db or [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]
+    return [open_file(path, tables.load, verify=tables.verify) for path in paths]
 
 
 def _read_token(path: Path) -> str:

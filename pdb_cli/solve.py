@@ -3,13 +3,12 @@
 from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import ClassVar
 
 import typer
 
 from pdb_cli.answers import Outcome
 from pdb_cli.board_input import BoardInput
-from pdb_cli.cluster import LocalClusterOption, SchedulerOption, check_cluster_options, cluster_client
+from pdb_cli.cluster import ClusterOptions
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import IdaStarOptions, LimitOptions, LoggedAnswerOptions, SolveBoardOptions, TableOptions
 from pdb_cli.output import command
@@ -21,18 +20,10 @@ from pdb_core.errors import InputError
 
 
 @dataclass(frozen=True)
-class ClusterOptions:
+class SolveClusterOptions(ClusterOptions):
     """Dask cluster to solve on."""
 
-    title: ClassVar[str] = "Cluster"
-    scheduler: SchedulerOption = None
-    local_cluster: LocalClusterOption = None
     worker_db: WorkerDatabaseOption = None
-
-    @property
-    def is_given(self) -> bool:
-        """Return True if boards are solved on a cluster."""
-        return self.scheduler is not None or self.local_cluster is not None
 
 
 @command
@@ -41,7 +32,7 @@ def solve(
     tables: TableOptions,
     limits: LimitOptions,
     ida_star: IdaStarOptions,
-    cluster: ClusterOptions,
+    cluster: SolveClusterOptions,
     output: LoggedAnswerOptions,
 ) -> None:
     """Find an optimal solution of each board with pattern databases.
@@ -56,7 +47,7 @@ def solve(
     def on_cluster(
         stack: ExitStack, batch: Batch, given: BoardInput, databases: OpenDatabases
     ) -> "Generator[Outcome, None, None]":
-        client = stack.enter_context(cluster_client(cluster.scheduler, cluster.local_cluster))
+        client = stack.enter_context(cluster.connect())
         outcomes = cluster_outcomes(
             client,
             as_they_come(given.instances) if given.is_stdin else given.instances,
@@ -64,7 +55,6 @@ def solve(
             batch.goal_of,
             batch.log,
             limits=batch.limits,
-            plain=False,
             load=tables.load,
             worker_folder=cluster.worker_db,
         )
@@ -73,9 +63,9 @@ def solve(
     answer_boards(method, boards, tables, limits, output, ida_star, on_cluster if cluster.is_given else None)
 
 
-def _check_cluster(cluster: ClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
+def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
     """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
-    check_cluster_options(cluster.scheduler, cluster.local_cluster)
+    cluster.check()
     if cluster.worker_db is not None and cluster.scheduler is None:
         raise typer.BadParameter("needs --scheduler", param_hint="--worker-db")
     if not cluster.is_given:

@@ -43,7 +43,6 @@ def cluster_outcomes(
     log: SolveLog | None,
     *,
     limits: "Limits",
-    plain: bool,
     load: str,
     worker_folder: Path | None,
 ) -> "Iterator[Outcome]":
@@ -72,7 +71,6 @@ def cluster_outcomes(
     batch = ClusterBatch(
         client,
         limits=limits,
-        plain=plain,
         load=load,  # type: ignore[arg-type]
         worker_folder=worker_folder,
         each_once=log is not None,

@@ -99,7 +99,6 @@ class ClusterBatch:
         client: Any,
         *,
         limits: Limits | None = None,
-        plain: bool = False,
         load: Literal["map", "copy", "huge"] = "map",
         worker_folder: Path | None = None,
         sizes: PartSizes | None = None,
@@ -114,7 +113,7 @@ class ClusterBatch:
         """
         self._tasks = Tasks(client)
         self._limits, self._sizes = limits or Limits(), sizes or PartSizes()
-        self._plain, self._load, self._worker_folder = plain, load, worker_folder
+        self._load, self._worker_folder = load, worker_folder
         self._each_once, self._report, self._finished = each_once, report, finished
         self._tables_of: dict[tuple[Database, ...], WorkerTables] = {}
         self._to_send: deque[_Job] = deque()
@@ -280,7 +279,6 @@ class ClusterBatch:
             self._tables_of[databases] = WorkerTables(
                 paths=tuple(str(at.path.resolve() if folder is None else folder / at.path.name) for at in databases),
                 digests=tuple(database.header.digest() for database in databases),
-                plain=self._plain,
                 load=self._load,
                 version=program_version(),
             )

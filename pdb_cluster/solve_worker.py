@@ -36,7 +36,6 @@ class WorkerTables:
 
     paths: tuple[str, ...]
     digests: tuple[str, ...]
-    plain: bool
     load: Literal["map", "copy", "huge"]
     version: tuple[str, str]
 
@@ -88,7 +87,7 @@ def _open(tables: WorkerTables) -> Solver:
             )
         database.verify()
         databases.append(database)
-    return Solver(*databases, plain=tables.plain)
+    return Solver(*databases)
 
 
 def _own_address() -> str:

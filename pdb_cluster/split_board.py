@@ -92,7 +92,7 @@ class SplitBoard:
     ) -> None:
         self._tasks, self._databases, self._tables = tasks, databases, tables
         self._board, self._limits, self._sizes = board, limits, sizes
-        self._fsm = fsm_for(databases[0].size, plain=tables.plain)
+        self._fsm = fsm_for(databases[0].size)
         self._h = paused.h
         *self._finished, begun = paused.iterations
         self._start = time.perf_counter() - paused.seconds

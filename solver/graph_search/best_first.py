@@ -173,13 +173,7 @@ class BestFirst:
         clock = Clock(limits, report)
         order = _order_of(weights)
         open_list = _open_list(order.n_buckets(_FIRST_G))
-        table = node_table(
-            self._packing,
-            n_notes=1,
-            n_values=self._tables.n_units,
-            memory_limit_bytes=memory_limit_bytes,
-            other_bytes=open_list.heads.nbytes + open_list.filled.nbytes,
-        )
+        table = self._node_table(open_list, memory_limit_bytes)
         counters = np.zeros(N_COUNTERS, dtype=np.int64)
         scratch = _scratch(self._packing.n_cells, self._packing.n_words, self._tables.n_units)
         h = self._push_root(board, table, order, open_list, counters)
@@ -220,6 +214,15 @@ class BestFirst:
             n_nodes=int(counters[N_NODES]),
             n_bytes=table.n_bytes,
             seconds=clock.seconds,
+        )
+
+    def _node_table(self, open_list: OpenList, memory_limit_bytes: int | None) -> NodeTable:
+        return node_table(
+            self._packing,
+            n_notes=1,
+            n_values=self._tables.n_units,
+            memory_limit_bytes=memory_limit_bytes,
+            other_bytes=open_list.heads.nbytes + open_list.filled.nbytes,
         )
 
     def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:

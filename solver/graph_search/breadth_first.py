@@ -61,17 +61,8 @@ def search_breadth_first(
 ) -> Solution:
     """Search a solvable board as `BestFirst.search` does."""
     clock = Clock(limits, report)
-    packing = packing_of(size, goal)
-    table = node_table(packing, n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
-    table.add(pack(packing, board), 0)
-    counters = np.zeros(N_COUNTERS, dtype=np.int64)
-    counters[N_NODES] = counters[N_OPEN] = counters[PEAK_OPEN] = 1
-    if board != goal:
-        # Nodes 0 and 1 are the two ends.
-        table.add(pack(packing, goal), 1)
-        table.rows[packing.n_words] |= _FROM_GOAL << END_SHIFT
-        counters[N_NODES] = _N_ROOTS
-        counters[N_OPEN] = counters[PEAK_OPEN] = _N_ROOTS if from_both_ends else 1
+    table = node_table(packing_of(size, goal), n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
+    counters = _add_ends(table, board, goal, from_both_ends=from_both_ends)
     # Each end's last layer is a range of nodes.
     layers, depths = [range(1), range(1, 2)], [0, 0]
     tiles: tuple[int, ...] | None = () if board == goal else None
@@ -111,6 +102,20 @@ def search_breadth_first(
         n_bytes=table.n_bytes,
         seconds=clock.seconds,
     )
+
+
+def _add_ends(table: NodeTable, board: Board, goal: Board, *, from_both_ends: bool) -> Int64s:
+    """Add the nodes 0 and 1, the two ends, or one node if they are equal. Returns the counters of the search."""
+    packing = table.packing
+    table.add(pack(packing, board), 0)
+    counters = np.zeros(N_COUNTERS, dtype=np.int64)
+    counters[N_NODES] = counters[N_OPEN] = counters[PEAK_OPEN] = 1
+    if board != goal:
+        table.add(pack(packing, goal), 1)
+        table.rows[packing.n_words] |= _FROM_GOAL << END_SHIFT
+        counters[N_NODES] = _N_ROOTS
+        counters[N_OPEN] = counters[PEAK_OPEN] = _N_ROOTS if from_both_ends else 1
+    return counters
 
 
 def _expand(

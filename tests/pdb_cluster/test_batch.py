@@ -75,15 +75,14 @@ def requests(boards: Sequence[Board], database: Database) -> list[Request]:
     return [Request(board, database.goal, (database,)) for board in boards]
 
 
-@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("sizes", [PartSizes(), TINY, replace(TINY, part_nodes=1), replace(TINY, n_prefixes=(1, 1))])
-def test_answers_and_node_counts_are_those_of_one_machine(sizes: PartSizes, encoding: Encoding, plain: bool) -> None:
+def test_answers_and_node_counts_are_those_of_one_machine(sizes: PartSizes, encoding: Encoding) -> None:
     boards = solvable_boards(S3, blank_last(S3), 12, 7)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
-        solver = Solver(database, plain=plain)
+        solver = Solver(database)
         client = InlineClient(seed=len(encoding))
-        batch = ClusterBatch(client, plain=plain, sizes=sizes)
+        batch = ClusterBatch(client, sizes=sizes)
         for board, answer in zip(boards, batch.solutions(requests(boards, database)), strict=True):
             alone = solver.solve(board)
             assert isinstance(answer, Solution)
@@ -287,7 +286,6 @@ def tables_of(database: Database, **others: Any) -> WorkerTables:
     known: dict[str, Any] = {
         "paths": (str(database.path),),
         "digests": (database.header.digest(),),
-        "plain": False,
         "load": "map",
         "version": program_version(),
     }

@@ -13,7 +13,7 @@ import pytest
 import typer
 from distributed import Client, Security
 
-from pdb_cli.cluster import check_cluster_options, cluster_client
+from pdb_cli.cluster import ClusterOptions
 from pdb_cli.solve_cluster import ClusterDisplay
 from pdb_cluster import connect
 from pdb_cluster.connect import check_scheduler, check_workers, connected, local_cluster, wait_for_workers
@@ -66,7 +66,7 @@ def test_missing_cryptography_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "cryptography", None)
     with (
         pytest.raises(InputError, match=r"cryptography is not installed; run pip install 'tile-pdb\[dask\]'"),
-        cluster_client(None, 1),
+        ClusterOptions(None, 1).connect(),
     ):
         pass
 
@@ -149,11 +149,11 @@ def test_first_worker_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_scheduler_and_local_cluster_exclude_each_other() -> None:
     with pytest.raises(typer.BadParameter, match="goes without --scheduler"):
-        check_cluster_options("tcp://127.0.0.1:9", 2)
+        ClusterOptions("tcp://127.0.0.1:9", 2).check()
 
 
 def test_local_cluster_ends_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with cluster_client(None, 1) as own:
+    with ClusterOptions(None, 1).connect() as own:
         pids = worker_pids(own)
     assert "1 thread on a cluster of this command's own; dashboard http" in capsys.readouterr().err
     for pid in pids:

@@ -38,16 +38,6 @@ FILES_WITH_INPUT_AND_OUTPUT = {
 }  # fmt: skip
 INPUT_AND_OUTPUT = {"fcntl", "mmap", "os", "pathlib", "platformdirs", "shutil", "socket", "subprocess", "tempfile"}
 MAX_LINES = 60
-# Functions that are longer and are to be divided; no other may be added.
-LONG = {
-    "pdb_cli/serve.py: serve",
-    "pdb_cli/solve.py: solve", "pdb_cli/study_compare.py: compare", "pdb_cli/study_space.py: space",
-    "pdb_query/lookup.py: _with_blocks",
-    "pdb_service/solve_routes.py: solve_routes", "solver/engine/database_engine.py: database_engine",
-    "solver/engine/ida_star.py: search", "solver/engine/ida_star.py: _search_on",
-    "solver/engine/worker_pool.py: stream_in_parallel", "solver/graph_search/best_first.py: search",
-    "solver/graph_search/breadth_first.py: search_breadth_first",
-}  # fmt: skip
 
 
 def place(path: Path) -> str:
@@ -161,7 +151,7 @@ def test_functions_outside_kernels_are_short() -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (node.end_lineno or 0) - node.lineno >= MAX_LINES
     }
-    assert long - LONG == set()
+    assert long == set()
 
 
 def test_every_module_and_public_function_has_a_docstring() -> None:
