@@ -12,7 +12,6 @@ from typing import Any
 
 import pdb_core
 from pdb_query import instance_sets, read_instances
-from pdb_service.client import Client
 
 _FAR = "8 6 7/2 5 4/3 0 1"
 
@@ -45,6 +44,8 @@ def run_commands(version: str) -> None:
 
 def run_service() -> None:
     """Check the service and every file of its page."""
+    from tilepdb import Client  # needs the extra
+
     command = ["pdb", "serve", "--db", "663.h5", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None

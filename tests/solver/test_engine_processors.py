@@ -41,7 +41,9 @@ def figures(solution: Solution) -> list[int]:
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these are levels of x86-64")
-@pytest.mark.parametrize(("processor", "lanes"), [("x86-64-v3", 8), ("x86-64-v2", 4)])
+@pytest.mark.parametrize(
+    ("processor", "lanes"), [pytest.param("x86-64-v3", 8, marks=pytest.mark.slow), ("x86-64-v2", 4)]
+)
 def test_engine_for_other_processors_expands_the_same_nodes(processor: str, lanes: int) -> None:
     # Without features numba would compile for those of this machine.
     environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
