@@ -379,7 +379,7 @@ def _opened_by_worker(trial: Trial) -> str:
     """A worker of a cluster verifies the tables."""
     digest = trial.database.header.digest()
     try:
-        solver_for(WorkerTables((str(trial.damaged),), (digest,), True, "map", program_version()))
+        solver_for(WorkerTables((str(trial.damaged),), (digest,), "map", program_version()))
     except ClusterError:
         return ERROR
     if trial.is_changed:

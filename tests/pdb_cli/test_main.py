@@ -38,7 +38,7 @@ def test_help_of_a_command_has_groups_and_an_example() -> None:
             "Arguments", "Boards", "Tables", "Limits", "IDA*", "Cluster", "Output", "Options", "Example"
         ]  # fmt: skip
         assert max(map(len, shown.splitlines()[:-1])) < int(width)
-        assert re.search(r"Tables:\n  --load <map.copy.huge>", shown)
+        assert re.search(r"Tables:\n  --db FILE", shown)
 
 
 @pytest.mark.parametrize("example", [example for _, example in (*COMMANDS, *STUDIES)])

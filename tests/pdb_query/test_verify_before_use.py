@@ -107,6 +107,6 @@ def test_command_refuses_a_damaged_table(damaged: Path, command: tuple[str, ...]
 def test_commands_verify_sound_tables_and_open_damaged_ones_without_verify(damaged: Path, small_table: str) -> None:
     assert "maximum      31" in pdb("query", "--verify", "--db", str(table_file("8", "3x3")), BOARD).stdout
     assert pdb("query", "--db", str(damaged), BOARD).returncode == 0
-    serve._open([damaged], "map", verify=False)[0].close()
-    for database in serve._open([Path(small_table)], "huge", verify=True):
+    serve._open(serve.ServedTableOptions([damaged], verify=False))[0].close()
+    for database in serve._open(serve.ServedTableOptions([Path(small_table)], "huge")):
         database.close()

@@ -71,6 +71,6 @@ def test_worker_of_a_cluster_rejects_the_table(damaged: Path, monkeypatch: pytes
     monkeypatch.setattr(Database, "verify", lambda _: None)
     with open_database(damaged) as database:
         digest = database.header.digest()
-    tables = WorkerTables((str(damaged),), (digest,), plain=False, load="map", version=program_version())
+    tables = WorkerTables((str(damaged),), (digest,), load="map", version=program_version())
     with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged"):
         search_boards([blank_last(S4)], tables, limits=Limits(), seconds=1.0)
