@@ -118,7 +118,7 @@ enum { UP, LEFT_MOVE, RIGHT, DOWN };
 enum { BATCH = 64, SUM_COLUMNS = N_UNITS / 2 + N_UNITS };
 enum { FIRST_SUM_COLUMN = LEFT + 1 + (N_SUMS > 2 ? (N_SUMS - 2 + 3) / 4 : 0) };
 enum { N_COLUMNS = FIRST_SUM_COLUMN + N_SUMS * SUM_COLUMNS };
-enum { MACHINE_MASK = (1 << ALLOWED_SHIFT) - 1, ONE_MOVE = 1 << 16 };
+enum { FSM_MASK = (1 << ALLOWED_SHIFT) - 1, ONE_MOVE = 1 << 16 };
 enum { MOVE_SHIFT = 6, ROSE_SHIFT = 8, EXPECTED_SHIFT = 31 };
 enum { VALUE_SHIFT = 24, ONE_VALUE = 1 << VALUE_SHIFT, DIGITS_AND_VALUE = (1 << (VALUE_SHIFT + 2)) - 1 };
 enum { BLOCK_BITS = 16, JUMPS_UPWARD = 1 << 13, MAX_SLACK = 255 };
@@ -346,7 +346,7 @@ INLINE int push(const struct list *list, long n, long top, uint32_t first_link) 
         long to = top + i;
         mask is_horizontal = test(move ^ (move >> 1), splat(1));
         vec state = take64(at->batch[STATE], child);
-        vec index = ((state & MACHINE_MASK) << 2) | move;
+        vec index = ((state & FSM_MASK) << 2) | move;
         vec cell_now = (state >> BLANK_SHIFT) + take16(at->steps, move);
         store(at->stack[STATE] + to, gather_words(successors, index) | (cell_now << BLANK_SHIFT));
         store(at->stack[LINK] + to, (((child & (BATCH - 1)) + first_link) << 2) | move);
@@ -602,8 +602,8 @@ int main(int n_arguments, char **arguments) {
     read_into(file, at->steps, sizeof at->steps);
     read_into(file, at->sets, sizeof at->sets);
     read_into(file, at->jumps, 4 * JUMPS_UPWARD);
-    void *machine = read_array(file, &n_bytes);
-    successors = memcpy(private_memory((size_t)n_bytes), machine, (size_t)n_bytes);
+    void *fsm = read_array(file, &n_bytes);
+    successors = memcpy(private_memory((size_t)n_bytes), fsm, (size_t)n_bytes);
     uint8_t goal[N_CELLS];
     read_into(file, goal, sizeof goal);
     const uint8_t *boards = read_array(file, NULL);
