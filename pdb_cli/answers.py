@@ -184,7 +184,9 @@ def _quality(record: Record) -> str:
     if record["optimal"]:
         if "solutions" not in record:
             return "optimal"
-        return f"optimal, one of {count(record['solutions'])}" if record["all_solutions"] else "optimal, one of many"
+        if not record["all_solutions"]:
+            return "optimal, one of many"
+        return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {count(record['solutions'])}"
     least = f"the optimal length is at least {record['lower_bound']}"
     return least if record["bound"] is None else f"at most {record['bound']:g} times the optimal length; {least}"
 

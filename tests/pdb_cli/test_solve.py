@@ -123,6 +123,8 @@ def test_all_solutions_are_counted_and_listed() -> None:
     assert lines[-1]["solutions"] == len(solutions) == len(lines) - 1 == int(number[1])
     assert lines[-1]["all_solutions"] is True
     assert tuple(lines[-1]["moves"]) in solutions
+    near = pdb("solve", "--db", str(table_file("8", "3x3")), "--all", "1 2 3/4 5 6/7 0 8")
+    assert near.stdout.startswith("1: 1 move, optimal, the only one; ")
 
 
 def test_terminal_without_a_board_needs_4x4_tables() -> None:
