@@ -60,7 +60,7 @@ def build_database(
         checkpoints = BuildCheckpoints(folder, plan, checkpoint_every_s, say, fresh=fresh)
         try:
             found = {} if checkpoints.found is None else checkpoints.found.tables
-            writer = TableFileWriter(folder, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses, kept=found)
+            writer = TableFileWriter(folder, plan.spec, plan.uses, kept=found)
             patterns = _Patterns(plan, folder, writer, checkpoints, progress or (lambda _: None), say)
             searches = patterns.search_and_write()
             header = writer.close()

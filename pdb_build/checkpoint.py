@@ -132,12 +132,12 @@ def _read_manifest(path: Path, plan: BuildPlan) -> Checkpoint | None:
 def identity(plan: BuildPlan) -> dict[str, str]:
     """Return what two runs must have in common for one to continue the other. The keys appear in messages."""
     return {
-        "size": str(plan.size),
-        "partition": str(plan.partition),
-        "name of the partition": plan.partition.name,
-        "goal": " ".join(map(str, plan.goal)),
-        "encoding": plan.encoding,
-        "cost": plan.partition.cost,
+        "size": str(plan.spec.size),
+        "partition": str(plan.spec.partition),
+        "name of the partition": plan.spec.partition.name,
+        "goal": " ".join(map(str, plan.spec.goal)),
+        "encoding": plan.spec.encoding,
+        "cost": plan.spec.cost,
         "sharing of tables": " ".join(f"{use.index}:{','.join(map(str, use.cell_map))}" for use in plan.uses),
         "version of tile-pdb": f"{__version__} {_builder_digest()[:12]}",
         "version of HDF5": h5py.version.hdf5_version,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.encoding import DEFAULT_COST, Cost
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 

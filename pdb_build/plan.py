@@ -19,7 +19,7 @@ from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
 from pdb_core.shared_tables import TableUse, own_tables, shared_tables
-from pdb_core.table_spec import TableSpec, table_specs
+from pdb_core.table_spec import DatabaseSpec, TableSpec
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
@@ -82,9 +82,7 @@ class BuildPlan:
     overlaps_writing  each table is written while the next pattern is searched; otherwise before, to free its memory
     """
 
-    goal: Board
-    partition: Partition
-    encoding: Encoding
+    spec: DatabaseSpec
     out: Path
     n_threads: int
     patterns: tuple[PatternPlan, ...]
@@ -96,10 +94,6 @@ class BuildPlan:
     overlaps_writing: bool = True
 
     @property
-    def size(self) -> BoardSize:
-        return self.partition.size
-
-    @property
     def spilled_bytes(self) -> int:
         """Most disk that a search takes for bits, beside `disk_bytes`."""
         spilled = max(entry.spilled_bytes for entry in self.patterns)
@@ -108,7 +102,7 @@ class BuildPlan:
     @property
     def uses(self) -> tuple[TableUse, ...]:
         """The table that each pattern uses."""
-        own = own_tables(self.size, len(self.patterns))
+        own = own_tables(self.spec.size, len(self.patterns))
         return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
 
     @property
@@ -133,7 +127,8 @@ def plan_build(
 
     Raises `InputError` if `encoding` cannot store the partition.
     """
-    specs = table_specs(goal, partition, encoding)
+    database = DatabaseSpec(goal, partition, encoding)
+    specs = database.tables
     if isinstance(partition, Catalogue) and encoding != "bits":
         raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
     uses = shared_tables(size, goal, partition) if share_tables else own_tables(size, len(partition.patterns))
@@ -145,9 +140,7 @@ def plan_build(
     patterns, overlaps_writing = _fit(encoding, patterns, memory)
     searched = [entry for entry in patterns if entry.use is None]
     return BuildPlan(
-        goal,
-        partition,
-        encoding,
+        database,
         out,
         n_threads or available_cores(),
         patterns,
@@ -168,8 +161,8 @@ def check_plan(plan: BuildPlan) -> None:
         largest = _largest_pattern_that_fits(plan)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
         raise MemoryLimitError(
-            f"building {plan.partition.name} for {plan.size} needs {format_bytes(plan.memory_bytes)} of memory, "
-            f"{format_bytes(plan.available_memory)} are available; {fitting}"
+            f"building {plan.spec.partition.name} for {plan.spec.size} needs {format_bytes(plan.memory_bytes)} "
+            f"of memory, {format_bytes(plan.available_memory)} are available; {fitting}"
         )
     disk_bytes = plan.disk_bytes + plan.spilled_bytes
     if disk_bytes > plan.available_disk:
@@ -247,12 +240,11 @@ def _sampled_blocks(size: BoardSize, n_tiles: int) -> int:
 
 def _largest_pattern_that_fits(plan: BuildPlan) -> int:
     """Return the number of tiles of the largest pattern that the memory has room for, 0 if there is none."""
-    for n_tiles in range(min(MAX_PATTERN_TILES, plan.size.n_cells - 1), 0, -1):
-        pattern = Pattern(tuple(range(1, n_tiles + 1)))
-        spec = TableSpec(plan.size, plan.goal, pattern, plan.encoding, plan.partition.cost)
+    for n_tiles in range(min(MAX_PATTERN_TILES, plan.spec.size.n_cells - 1), 0, -1):
+        spec = plan.spec.table(Pattern(tuple(range(1, n_tiles + 1))))
         n_blocks = estimate_blocks(spec)[0]
         needed = _search_bytes(spec, n_blocks) + PROCESS_BYTES
-        if plan.encoding == "bits":
+        if plan.spec.encoding == "bits":
             needed -= n_blocks * row_bytes(n_tiles)
         if needed <= plan.available_memory:
             return n_tiles

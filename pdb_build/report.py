@@ -68,12 +68,12 @@ def _readable(content: dict[str, Any]) -> str:
 def _content(result: BuildResult, plan: BuildPlan) -> dict[str, Any]:
     return {
         "file": result.path.name,
-        "partition": plan.partition.name,
-        "patterns": str(plan.partition),
-        "size": str(plan.size),
-        "goal": list(plan.goal),
-        "encoding": result.header.encoding,
-        "cost": result.header.cost,
+        "partition": plan.spec.partition.name,
+        "patterns": str(plan.spec.partition),
+        "size": str(plan.spec.size),
+        "goal": list(plan.spec.goal),
+        "encoding": result.header.spec.encoding,
+        "cost": result.header.spec.cost,
         "format_version": FORMAT_VERSION,
         "header_sha256": result.header.digest(),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),

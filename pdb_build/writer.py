@@ -9,13 +9,10 @@ from pdb_build.hdf5_structures import table_offsets, write_header
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
 from pdb_core.durable_files import digest_of, sync, write_and_sync, writing_errors
-from pdb_core.encoding import Encoding
 from pdb_core.errors import OutputError
-from pdb_core.pattern import Partition
-from pdb_core.puzzle import Board, BoardSize
 from pdb_core.schema import Header, PatternHeader
-from pdb_core.shared_tables import TableUse, own_tables
-from pdb_core.table_spec import table_specs
+from pdb_core.shared_tables import TableUse
+from pdb_core.table_spec import DatabaseSpec
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class TableFileWriter:
     """Writer of the table file in the folder of a build. `close` gives the file its name.
 
     Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither. `uses`
-    names the table of each pattern; by default each has its own. `kept` are tables that an earlier run wrote into the
+    names the table of each pattern. `kept` are tables that an earlier run wrote into the
     file in the folder, by the index of their pattern.
 
     Raises `DiskFullError` and `OutputError`.
@@ -40,25 +37,16 @@ class TableFileWriter:
     def __init__(
         self,
         folder: PartialFolder,
-        size: BoardSize,
-        goal: Board,
-        partition: Partition,
-        encoding: Encoding,
-        uses: Sequence[TableUse] | None = None,
+        spec: DatabaseSpec,
+        uses: Sequence[TableUse],
         *,
         kept: Mapping[int, WrittenTable] | None = None,
     ) -> None:
         self.path = folder.out
         self._temporary = folder.table
-        self._size, self._goal, self._partition, self._encoding = size, goal, partition, encoding
-        self._uses = uses or own_tables(size, len(partition.patterns))
+        self._spec, self._uses = spec, uses
         self._offsets = table_offsets(
-            len(self._uses),
-            {
-                index: spec.n_bytes
-                for index, spec in enumerate(table_specs(goal, partition, encoding))
-                if self._uses[index].index == index
-            },
+            len(uses), {index: table.n_bytes for index, table in enumerate(spec.tables) if uses[index].index == index}
         )
         self._written: dict[int, WrittenTable] = dict(kept or {})
         self._cancelled = Event()
@@ -115,8 +103,8 @@ class TableFileWriter:
             if use.index == index:
                 entries.append(_pattern_header(self._written[index]))
             else:
-                entries.append(replace(entries[use.index], pattern=self._partition.patterns[index], use=use))
-        header = Header(self._size, self._goal, self._partition, self._encoding, tuple(entries), 0, "")
+                entries.append(replace(entries[use.index], spec=self._spec.tables[index], use=use))
+        header = Header(self._spec, tuple(entries), 0, "")
         with writing_errors(self.path):
             header = write_header(self._temporary, header)
             self._read_back()
@@ -137,12 +125,4 @@ class TableFileWriter:
 
 def _pattern_header(written: WrittenTable) -> PatternHeader:
     table = written.table
-    return PatternHeader(
-        table.pattern,
-        table.n_entries,
-        table.n_bytes,
-        written.offset,
-        table.histogram,
-        table.n_unreached,
-        written.sha256,
-    )
+    return PatternHeader(table.spec, written.offset, table.histogram, table.n_unreached, written.sha256)

@@ -79,7 +79,7 @@ def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
         return given
     from pdb_query import read_table_header
 
-    tables = read_table_header(db[0]).size
+    tables = read_table_header(db[0]).spec.size
     return None if tables.width == tables.height else tables
 
 
@@ -167,7 +167,7 @@ def _default_instances(db: "list[Path] | None") -> str:
     if db:
         from pdb_query import read_table_header
 
-        size = str(read_table_header(db[0]).size)
+        size = str(read_table_header(db[0]).spec.size)
         if size != "4x4":
             raise InputError(
                 f"give a board: the hardest boards are known for 4x4, the tables in {db[0]} are for {size}"

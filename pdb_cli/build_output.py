@@ -19,10 +19,10 @@ def plan_record(plan: "BuildPlan") -> dict[str, Any]:
     """Return the record of a plan."""
     return {
         "file": str(plan.out),
-        "partition": plan.partition.name,
-        "size": str(plan.size),
-        "encoding": plan.encoding,
-        "cost": plan.partition.cost,
+        "partition": plan.spec.partition.name,
+        "size": str(plan.spec.size),
+        "encoding": plan.spec.encoding,
+        "cost": plan.spec.cost,
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),
@@ -80,10 +80,10 @@ def result_record(result: "BuildResult") -> dict[str, Any]:
     """Return the record of a finished build."""
     return {
         "file": str(result.path),
-        "partition": result.header.partition.name,
-        "size": str(result.header.size),
-        "encoding": result.header.encoding,
-        "cost": result.header.cost,
+        "partition": result.header.spec.partition.name,
+        "size": str(result.header.spec.size),
+        "encoding": result.header.spec.encoding,
+        "cost": result.header.spec.cost,
         "patterns": [
             {
                 "tiles": list(entry.pattern.tiles),

@@ -118,7 +118,7 @@ def standard_table(size: "BoardSize", goal: "Board") -> Path:
 
     def is_there() -> bool:
         try:
-            return read_table_header(path).goal == goal or in_corner
+            return read_table_header(path).spec.goal == goal or in_corner
         except TableFileError:
             return False
 

@@ -53,7 +53,7 @@ def _record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
     sample = random_board_statistics(database, n_boards=n_boards, seed=seed)
     return {
         "file": str(database.path),
-        "partition": database.header.partition.name,
+        "partition": database.header.spec.partition.name,
         "cost": database.cost,
         "size": str(database.size),
         "patterns": [

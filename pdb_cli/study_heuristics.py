@@ -76,7 +76,7 @@ def heuristics(
             database.views(wanted)  # raises at once if it cannot serve the goal
         rows, distances = _boards(board_size, wanted, boards, seed, opened, threads)
         values = heuristic_values(rows, board_size, wanted, names, databases)
-    labels = (*names, *(f"db {database.header.partition.name} {database.encoding}" for database in databases))
+    labels = (*names, *(f"db {database.header.spec.partition.name} {database.encoding}" for database in databases))
     study = study_values(labels, values, distances, is_sample=len(rows) < math.factorial(board_size.n_cells) // 2)
     write_records(_records(study), output, columns=_COLUMNS, text=lambda _records: _text(study, board_size))
     if plot is not None:

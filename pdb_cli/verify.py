@@ -50,7 +50,7 @@ def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
         line.clear()
         return {
             "file": str(path),
-            "partition": database.header.partition.name,
+            "partition": database.header.spec.partition.name,
             "size": str(database.size),
             "deep": deep,
             "ok": True,
@@ -74,9 +74,8 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
     from pdb_core.errors import MemoryLimitError
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_memory
-    from pdb_core.table_spec import table_specs
 
-    specs = table_specs(database.goal, database.header.partition, database.encoding)
+    specs = database.header.spec.tables
     pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
     if use is not None:
         prove_use(pattern, specs[use.index], use.cell_map)

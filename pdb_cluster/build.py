@@ -75,7 +75,7 @@ def build_on_cluster(
     start = time.perf_counter()
     with PartialFolder(plan.out) as folder, while_reachable("start it again, and build again"):
         refuse_checkpoints(folder, fresh=fresh)
-        writer = TableFileWriter(folder, plan.size, plan.goal, plan.partition, plan.encoding, plan.uses)
+        writer = TableFileWriter(folder, plan.spec, plan.uses)
         build = _Build(plan, client, folder, writer, progress or (lambda _: None), say or (lambda _: None))
         for task in tasks:
             if task.n_shards:

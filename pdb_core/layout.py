@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.encoding import DEFAULT_COST, Cost
 from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions, find_block
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks, lexicographic_arrangements, lexicographic_cell_sets

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from pdb_core.cost import DEFAULT_COST, Cost
+from pdb_core.encoding import DEFAULT_COST, Cost
 from pdb_core.errors import GoalError, InputError, PartitionError
 from pdb_core.messages import as_typed, listed, shorten
 from pdb_core.puzzle import (

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from pdb_core.cost import COSTS, Cost
-from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding, block_bytes
+from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
 from pdb_core.errors import (
     MemoryLimitError,
     TableFileDamagedError,
@@ -22,11 +21,11 @@ from pdb_core.errors import (
 )
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Catalogue, Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+from pdb_core.puzzle import BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
 from pdb_core.shared_tables import TableUse, may_share, own_tables
-from pdb_core.table_spec import TableSpec
+from pdb_core.table_spec import DatabaseSpec, TableSpec
 
 Name = TypeVar("Name", bound=str)
 
@@ -52,20 +51,30 @@ _BYTES_OF_A_CELL_SET = 8 + 4 + 2 * 8
 
 @dataclass(frozen=True)
 class PatternHeader:
-    """Facts about the table of one pattern, which has `n_bytes` bytes from `offset` in the file.
+    """Facts about the table of one pattern, which begins at `offset` in the file.
 
     `histogram[d]` counts the entries of distance d. `sha256` is the digest of the table's bytes. `use` is None if the
-    pattern has a table of its own. Otherwise all other fields but `pattern` are those of the table that it uses.
+    pattern has a table of its own. Otherwise all other fields but `spec` are those of the table that it uses.
     """
 
-    pattern: Pattern
-    n_entries: int
-    n_bytes: int
+    spec: TableSpec
     offset: int
     histogram: tuple[int, ...]
     n_unreached: int
     sha256: str
     use: TableUse | None = None
+
+    @property
+    def pattern(self) -> Pattern:
+        return self.spec.pattern
+
+    @property
+    def n_entries(self) -> int:
+        return self.spec.n_entries
+
+    @property
+    def n_bytes(self) -> int:
+        return self.spec.n_bytes
 
     @property
     def maximum(self) -> int:
@@ -102,23 +111,15 @@ class Header:
     tables: those are the HDF5 structures.
     """
 
-    size: BoardSize
-    goal: Board
-    partition: Partition
-    encoding: Encoding
+    spec: DatabaseSpec
     patterns: tuple[PatternHeader, ...]
     file_bytes: int
     structure_sha256: str
 
     @property
-    def cost(self) -> Cost:
-        """Moves that the distances count."""
-        return self.partition.cost
-
-    @property
     def uses(self) -> tuple[TableUse, ...]:
         """Table of each pattern, and the symmetry that maps the pattern onto it."""
-        own = own_tables(self.size, len(self.patterns))
+        own = own_tables(self.spec.size, len(self.patterns))
         return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
 
     @property
@@ -147,17 +148,18 @@ class Header:
 
     def to_json(self) -> str:
         """Return the JSON text, one line. Equal headers have equal texts."""
+        spec = self.spec
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "width": self.size.width,
-            "height": self.size.height,
-            "goal": self.goal,
-            "partition": self.partition.name,
-            "partitions": self.partition.partitions if isinstance(self.partition, Catalogue) else None,
+            "width": spec.size.width,
+            "height": spec.size.height,
+            "goal": spec.goal,
+            "partition": spec.partition.name,
+            "partitions": spec.partition.partitions if isinstance(spec.partition, Catalogue) else None,
             "index_function": INDEX_FUNCTION,
-            "encoding": self.encoding,
-            "cost": self.cost,
+            "encoding": spec.encoding,
+            "cost": spec.cost,
             "patterns": [entry.to_record() for entry in self.patterns],
             "file_bytes": self.file_bytes,
             "structure_sha256": self.structure_sha256,
@@ -190,7 +192,7 @@ class Header:
         patterns = tuple(entry.pattern for entry in entries)
         partition = _parse_partition(content, patterns, size, cost)
         digest = _digest_text(content["structure_sha256"])
-        header = cls(size, goal, partition, encoding, tuple(entries), file_bytes, digest)
+        header = cls(DatabaseSpec(goal, partition, encoding), tuple(entries), file_bytes, digest)
         if sum(stop - start for start, stop in header.structure_extents()) > MAX_STRUCTURE_BYTES:
             raise ValueError(f"more than {format_bytes(MAX_STRUCTURE_BYTES)} of the file are in no table")
         if header.to_json() != text:
@@ -287,7 +289,7 @@ def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[Pattern
         raise ValueError(f"pattern {pattern} uses the table of pattern {first.pattern}, which has no table")
     if not may_share(spec.size, spec.goal, pattern, first.pattern, use.cell_map, spec.cost):
         raise ValueError(f"pattern {pattern} cannot use the table of pattern {first.pattern} by its cell map")
-    return replace(first, pattern=pattern, use=use)
+    return replace(first, spec=spec, use=use)
 
 
 def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> PatternHeader:
@@ -304,7 +306,7 @@ def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> Pa
     if sum(histogram) + n_unreached != spec.n_entries:
         raise ValueError(f"the histogram of pattern {spec.pattern} does not add up to {spec.n_entries} entries")
     digest = _digest_text(record["sha256"])
-    return PatternHeader(spec.pattern, spec.n_entries, n_bytes, offset, histogram, n_unreached, digest)
+    return PatternHeader(spec, offset, histogram, n_unreached, digest)
 
 
 def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
@@ -357,20 +359,21 @@ def pattern_group(index: int) -> str:
 
 def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
     """Return the HDF5 attributes of each group, by the name of the group."""
+    spec = header.spec
     root: dict[str, Any] = {
         "format": FORMAT,
         "format_version": np.int64(FORMAT_VERSION),
-        "width": np.int64(header.size.width),
-        "height": np.int64(header.size.height),
-        "goal": np.array(header.goal, dtype=np.uint8),
-        "partition": header.partition.name,
+        "width": np.int64(spec.size.width),
+        "height": np.int64(spec.size.height),
+        "goal": np.array(spec.goal, dtype=np.uint8),
+        "partition": spec.partition.name,
         "index_function": INDEX_FUNCTION,
-        "encoding": header.encoding,
-        "cost": header.cost,
+        "encoding": spec.encoding,
+        "cost": spec.cost,
     }
-    if isinstance(header.partition, Catalogue):
+    if isinstance(spec.partition, Catalogue):
         indices = np.arange(len(header.patterns))
-        is_in = [np.isin(indices, of) for of in header.partition.partitions]
+        is_in = [np.isin(indices, of) for of in spec.partition.partitions]
         root["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
     groups = {"/": root}
     for index, entry in enumerate(header.patterns):

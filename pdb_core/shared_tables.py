@@ -8,7 +8,7 @@ region is only the blank's cell, and s keeps it.
 
 from dataclasses import dataclass
 
-from pdb_core.cost import Cost
+from pdb_core.encoding import Cost
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.symmetry import symmetries

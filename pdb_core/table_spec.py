@@ -1,11 +1,10 @@
-"""Description of one table, and the sizes that follow from it. Used by the builder, the reader and the cluster."""
+"""Description of a table and of a database, and the sizes that follow. Used by the builder, readers and the cluster."""
 
 import math
 from dataclasses import dataclass
 
-from pdb_core.cost import DEFAULT_COST, Cost
-from pdb_core.encoding import Encoding, block_bytes, check_encoding
-from pdb_core.errors import PartitionError
+from pdb_core.encoding import DEFAULT_COST, Cost, Encoding, block_bytes
+from pdb_core.errors import InputError, PartitionError
 from pdb_core.layout import count_blocks
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
@@ -36,7 +35,10 @@ class TableSpec:
                 f"pattern {self.pattern} has tiles that are not on a {self.size} board; "
                 f"its tiles are 1 to {self.size.n_cells - 1}"
             )
-        check_encoding(self.encoding, self.cost)
+        if self.cost == "every-move" and self.encoding != "bits":
+            raise InputError(
+                f"tables in which every move counts are written in bits, not in {self.encoding}; leave --encoding out"
+            )
 
     @property
     def n_tiles(self) -> int:
@@ -86,6 +88,28 @@ class TableSpec:
         return self.n_entries if self.encoding == "bytes" else self.n_blocks * block_bytes(self.n_tiles)
 
 
-def table_specs(goal: Board, partition: Partition, encoding: Encoding) -> tuple[TableSpec, ...]:
-    """Return the tables of a partition, one for each pattern. Raises `InputError` as `TableSpec` does."""
-    return tuple(TableSpec(partition.size, goal, pattern, encoding, partition.cost) for pattern in partition.patterns)
+@dataclass(frozen=True)
+class DatabaseSpec:
+    """Description of a database: the distances of each pattern of a partition from one goal."""
+
+    goal: Board
+    partition: Partition
+    encoding: Encoding
+
+    @property
+    def size(self) -> BoardSize:
+        return self.partition.size
+
+    @property
+    def cost(self) -> Cost:
+        """Moves that the distances count."""
+        return self.partition.cost
+
+    @property
+    def tables(self) -> tuple[TableSpec, ...]:
+        """The table of each pattern. Raises as `TableSpec` does."""
+        return tuple(map(self.table, self.partition.patterns))
+
+    def table(self, pattern: Pattern) -> TableSpec:
+        """Return the table of a pattern, which need not be of the partition."""
+        return TableSpec(self.size, self.goal, pattern, self.encoding, self.cost)

@@ -11,8 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import UNREACHED, Encoding
+from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
 from pdb_core.ranking import PatternIndex
@@ -77,7 +76,7 @@ class Database:
         self._tables: LookupTables | None = lookup_tables(
             self.size,
             self.goal,
-            self.header.partition,
+            self.header.spec.partition,
             self.encoding,
             table_file.memory,
             table_file.table_start,
@@ -94,7 +93,7 @@ class Database:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Database {self.header.partition.name} {self.size} {self.path}>"
+        return f"<Database {self.header.spec.partition.name} {self.size} {self.path}>"
 
     def close(self) -> None:
         """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `ValueError`."""
@@ -103,21 +102,21 @@ class Database:
 
     @property
     def size(self) -> BoardSize:
-        return self.header.size
+        return self.header.spec.size
 
     @property
     def goal(self) -> Board:
-        return self.header.goal
+        return self.header.spec.goal
 
     @property
     def encoding(self) -> Encoding:
         """Encoding of the distances: `bytes` or `bits`, see `pdb_core.encoding`."""
-        return self.header.encoding
+        return self.header.spec.encoding
 
     @property
     def cost(self) -> Cost:
-        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
-        return self.header.cost
+        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.encoding`."""
+        return self.header.spec.cost
 
     @property
     def lookup_tables(self) -> LookupTables:
@@ -139,7 +138,7 @@ class Database:
 
     def _make_views(self, goal: Board, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
-        return sum_views(self.size, self.goal, self.header.partition, mappings, self.header.uses)
+        return sum_views(self.size, self.goal, self.header.spec.partition, mappings, self.header.uses)
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` if the tables are for boards of another size."""

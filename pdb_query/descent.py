@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.cost import Cost
+from pdb_core.encoding import Cost
 from pdb_core.puzzle import BoardSize
 
 Int64s = npt.NDArray[np.int64]

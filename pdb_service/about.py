@@ -99,7 +99,7 @@ def _databases(service: Service) -> dict[str, Any]:
         described.append(
             {
                 "id": name,
-                "partition": header.partition.name,
+                "partition": header.spec.partition.name,
                 "size": str(database.size),
                 "goal": database.goal,
                 "encoding": database.encoding,

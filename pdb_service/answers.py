@@ -5,8 +5,7 @@ Names are those of the Python library; an alias is the name in JSON if that diff
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.puzzle import Board
 
 

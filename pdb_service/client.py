@@ -10,8 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, parse_size
@@ -108,7 +107,7 @@ class Client:
 
     @property
     def cost(self) -> Cost:
-        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.cost`."""
+        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.encoding`."""
         return self.database.cost
 
     def databases(self) -> tuple[DatabaseInfo, ...]:

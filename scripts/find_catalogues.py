@@ -229,7 +229,7 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     with open_database(options.database, load="huge") as database:
         size, goal = database.size, database.goal
-        base = tuple(tuple(sorted(pattern.tiles)) for pattern in database.header.partition.patterns)
+        base = tuple(tuple(sorted(pattern.tiles)) for pattern in database.header.spec.partition.patterns)
         samples = [
             sample_nodes(database, at.board, at.optimal_length - 2, options.kept, options.nodes, rng)
             for at in read_instances(options.boards, size)

@@ -5,8 +5,7 @@ from typing import TypeVar
 
 from numba import config
 
-from pdb_core.cost import DEFAULT_COST, Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
 from pdb_core.puzzle import Board, BoardSize, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration

@@ -12,8 +12,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from pdb_build import build_database, plan_build
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_core.schema import user_block_bytes

@@ -258,7 +258,7 @@ def compare_table(
     else:
         sets = {name: boards_of_set(database, name) for name in arguments.set or SETS}
     for name, boards in sets.items():
-        label = f"{database.header.partition.name}, {name}"
+        label = f"{database.header.spec.partition.name}, {name}"
         if not boards:
             sys.exit(f"{label}: the set has no boards of the size of {path}; give --boards for random ones")
         numba = Numba(solver, boards)
@@ -266,7 +266,7 @@ def compare_table(
             c = C(numba, path, Path(folder), compiler, shlex.split(arguments.cflags))
             record = compare(label, [numba, c], arguments.rounds)
         compiled = shlex.join([*compiler, *shlex.split(arguments.cflags)])
-        yield label, {"table": database.header.partition.name, "set": name, "compiler": compiled, **record}
+        yield label, {"table": database.header.spec.partition.name, "set": name, "compiler": compiled, **record}
 
 
 def main() -> None:

@@ -35,8 +35,7 @@ import solver.engine.subtrees
 from pdb_build.deep_check import prove_table
 from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import lower_bounds_by
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, random_boards
@@ -182,7 +181,7 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     starts = [start - first for start in tables.table_start.tolist()]
     header = database.header
     database._tables = lookup_tables(
-        database.size, database.goal, header.partition, header.encoding, read_only, starts, header.uses
+        database.size, database.goal, header.spec.partition, header.spec.encoding, read_only, starts, header.uses
     )
     return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
 

@@ -1,6 +1,6 @@
 """Naive twin of the test that patterns may share a table: it compares all their distances."""
 
-from pdb_core.cost import Cost
+from pdb_core.encoding import Cost
 from pdb_core.puzzle import Board, BoardSize
 from tests.naive.boards_and_tables import naive_pattern_distances, naive_turned_and_flipped
 from tests.naive.standard_tables import naive_every_move_distances

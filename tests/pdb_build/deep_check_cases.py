@@ -5,8 +5,7 @@ from typing import Any
 from pdb_build.deep_check import Proof, prove_table
 from pdb_build.deep_check_kernels import UNREACHED
 from pdb_build.deep_check_space import Bytes
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.table_spec import TableSpec

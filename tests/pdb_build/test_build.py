@@ -196,7 +196,7 @@ def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
 )
 def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
     plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bytes")
-    n_cells = plan.size.n_cells
+    n_cells = plan.spec.size.n_cells
     assert plan.n_entries == sum(math.perm(n_cells, p.pattern.n_tiles) for p in plan.patterns if p.use is None)
     assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 20_000 * len(plan.patterns) + 100_000
     assert plan.memory_bytes > plan.n_entries // len(plan.patterns)
@@ -292,7 +292,7 @@ def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
         result = build_database(plan_for(tmp_path / f"{encoding}.h5", encoding=encoding))
         with open_database(result.path) as database:
             assert database.encoding == encoding
-            for index, pattern in enumerate(database.header.partition.patterns):
+            for index, pattern in enumerate(database.header.spec.partition.patterns):
                 table = database.table(index)
                 if encoding == "bytes":
                     assert table.tolist() == naive.naive_additive_min(SIZE, GOAL, pattern.tiles)

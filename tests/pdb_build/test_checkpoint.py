@@ -16,8 +16,7 @@ from pdb_build.checkpoint import BuildCheckpoints, Checkpoint, refuse_checkpoint
 from pdb_build.frontier import search_frontier, whole_pattern
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import SearchPosition
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
@@ -328,7 +327,7 @@ def test_number_of_threads_may_change(tmp_path: Path) -> None:
     expected = build_database(plan_for(tmp_path / "whole.h5")).path.read_bytes()
     plan = plan_for(tmp_path / "a.h5")
     stopped(plan)
-    one = plan_build(plan.size, plan.goal, plan.partition, plan.out, n_threads=1)
+    one = plan_build(plan.spec.size, plan.spec.goal, plan.spec.partition, plan.out, n_threads=1)
     assert build_database(one).n_runs == 2
     assert plan.out.read_bytes() == expected
 

@@ -115,7 +115,7 @@ def test_file_names_its_cost_and_opens_again() -> None:
     with h5py.File(path, "r") as file:
         assert file.attrs["cost"] == "every-move"
     header = read_table_header(path)
-    assert (header.cost, header.encoding, str(header.partition)) == ("every-move", "bits", "1,2,5/3,4")
+    assert (header.spec.cost, header.spec.encoding, str(header.spec.partition)) == ("every-move", "bits", "1,2,5/3,4")
     with open_database(path) as database:
         database.verify()
         assert database.table(1).tobytes() == naive_every_move_bits(SIZE, GOAL, (3, 4))

@@ -106,7 +106,7 @@ def test_patterns_as_tasks_make_the_file_of_a_local_build(
     with replaced_on_workers(client, "_is_seen", None if shared else see_nothing):
         result = build_on_cluster(plan, client)
     check_same_as_local(out, SMALL, "3x3", encoding)
-    assert [search.pattern for search in result.searches] == list(plan.partition.patterns)
+    assert [search.pattern for search in result.searches] == list(plan.spec.partition.patterns)
     for table in json.loads(result.report.read_text())["tables"]:
         assert table["built_by"]["worker"]["address"] in client.nthreads()
     wait_until(lambda: is_idle(client), "the workers to hold nothing")

@@ -12,8 +12,7 @@ from pdb_cluster.build_plan import divide
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_cluster.failures import LostError
 from pdb_cluster.shard import Shard, ShardedPattern
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import parse_goal, parse_size
 from pdb_core.table_spec import TableSpec

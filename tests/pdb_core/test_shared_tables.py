@@ -12,8 +12,7 @@ import pytest
 
 from pdb_build import build_database, plan_build
 from pdb_build.deep_check import prove_use
-from pdb_core.cost import COSTS, Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards

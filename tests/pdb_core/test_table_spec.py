@@ -4,13 +4,12 @@ import math
 
 import pytest
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import BoardError, InputError, PartitionError
 from pdb_core.layout import pattern_layout
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last
-from pdb_core.table_spec import TableSpec, table_specs
+from pdb_core.table_spec import DatabaseSpec, TableSpec
 from tests.naive import boards_and_tables as naive
 from tests.naive.standard_tables import naive_every_move_distances
 
@@ -66,6 +65,6 @@ def test_goal_of_another_size_is_rejected() -> None:
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_partition_has_a_table_for_each_pattern(encoding: Encoding) -> None:
     partition = parse_partition("1,2,5/3,4,6/7,8", SIZE)
-    specs = table_specs(GOAL, partition, encoding)
+    specs = DatabaseSpec(GOAL, partition, encoding).tables
     assert [spec.pattern for spec in specs] == list(partition.patterns)
     assert {(spec.size, spec.goal, spec.encoding, spec.cost) for spec in specs} == {(SIZE, GOAL, encoding, "additive")}

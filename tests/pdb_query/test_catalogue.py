@@ -183,7 +183,7 @@ def test_invalid_partitions_of_a_catalogue_are_refused(tmp_path: Path, partition
 @pytest.mark.tiny
 def test_header_of_a_catalogue_names_its_partitions() -> None:
     with open_bits("+".join(PARTS_3X3), "3x3") as database:
-        assert database.header.partition == parse_partition("+".join(PARTS_3X3), S3)
+        assert database.header.spec.partition == parse_partition("+".join(PARTS_3X3), S3)
 
 
 def test_commands_build_describe_and_use_a_catalogue(tmp_path: Path) -> None:

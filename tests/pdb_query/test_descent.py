@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import UNREACHED
+from pdb_core.encoding import UNREACHED, Cost
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size, random_boards
 from pdb_core.symmetry import mappings_between

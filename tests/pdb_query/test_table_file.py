@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database, plan_build
-from pdb_core.cost import Cost
-from pdb_core.encoding import Encoding
+from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import (
     MemoryLimitError,
     PdbError,
@@ -120,7 +119,7 @@ def test_folders_and_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
 @pytest.mark.tiny
 def test_link_to_a_table_file_is_followed(tmp_path: Path) -> None:
     (tmp_path / "link.h5").symlink_to(table_file(PARTITION, "3x3"))
-    assert read_table_header(tmp_path / "link.h5").partition.name == PARTITION
+    assert read_table_header(tmp_path / "link.h5").spec.partition.name == PARTITION
 
 
 @pytest.mark.tiny
@@ -445,7 +444,7 @@ def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_pat
         assert before.probe(BOARD) == old
         before.verify()
         with open_database(path, load=load) as after:
-            assert after.header.partition.name == "8"
+            assert after.header.spec.partition.name == "8"
             assert after.probe(BOARD).maximum == 31 > old.maximum
         path.unlink()
         assert before.probe(BOARD) == old
@@ -471,7 +470,7 @@ def test_file_replaced_or_cut_behind_its_header_is_not_mixed_up(
 
     monkeypatch.setattr("pdb_query.table_file.read_header", replace_and_read)
     with open_database(copy_of_table, load=load) as database:
-        assert database.header.partition.name == PARTITION
+        assert database.header.spec.partition.name == PARTITION
         database.verify()
     monkeypatch.setattr("pdb_query.table_file.read_header", cut_and_read)
     with pytest.raises(TableFileDamagedError, match="became shorter"):

@@ -23,7 +23,7 @@ from pdb_cli.options import AlgorithmOptions, parse_bytes
 from pdb_cli.solve_log import SolveLog, _checksum
 from pdb_cli.solvers import parse_method
 from pdb_cli.tile_names import TileNames
-from pdb_core.cost import COSTS
+from pdb_core.encoding import COSTS
 from pdb_core.errors import PdbError
 from pdb_core.pattern import named_partitions, parse_partition
 from pdb_core.puzzle import (

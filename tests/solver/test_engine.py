@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pdb_core.cost import Cost
-from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import Database
 from solver import Solver, replay
