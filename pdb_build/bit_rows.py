@@ -10,9 +10,9 @@ import os
 import tempfile
 import weakref
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from threading import local
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,22 +22,20 @@ from pdb_core.durable_files import read_all, write_all, writing_errors
 Rows = npt.NDArray[np.uint64]
 Slab = npt.NDArray[np.int64]
 
-# Rows are divided into pieces of at most this size, each in memory or in the file. A checkpoint has a file per piece.
-PIECE_BYTES = 256 * 1024 * 1024
-# The system reads the rows of a slab from the disk while the slabs before it are searched.
-_SLABS_AHEAD = 8
+# The system reads the rows of a slab from the disk while the slabs before it are searched. Every second slab counts.
+_SLABS_AHEAD = 16
 
 
 @dataclass(frozen=True)
 class Spill:
-    """Request to keep rows in a file in `folder`: at least `n_bytes` of them, or all, and less than a piece more."""
+    """Request to keep rows in a file in `folder`: at most `n_bytes` of them, and less than a slab fewer."""
 
     folder: Path
     n_bytes: int
 
 
 class BitRows:
-    """Rows of `n_row` 64-bit integers for all blocks, initially 0.
+    """Rows of `n_row` 64-bit integers for all blocks, initially 0; those of the last slabs may be in a file.
 
     `slabs` are lists of slabs, those of a level in one list; each block is in one slab. Threads may use the rows of
     different slabs at the same time. The file of `spill` has no name: it ends with this object or with the process.
@@ -46,76 +44,40 @@ class BitRows:
     """
 
     def __init__(self, slabs: list[list[Slab]], n_row: int, spill: Spill | None = None) -> None:
-        self.slabs = [slab for of_level in slabs for slab in of_level]
-        groups = [group for of_level in slabs for group in _groups(of_level, n_row)]
-        n_rows = [sum(map(len, group)) for group in groups]
-        spilled = () if spill is None else _choose(n_rows, n_row * 8, spill.n_bytes)
-        file = None
-        if spill is not None and spilled:
-            file = _RowFile(spill.folder, sum(n_rows[number] for number in spilled), n_row)
-        self._pieces: list[_MemoryPiece | _FilePiece] = []
-        self._places: dict[int, tuple[_MemoryPiece | _FilePiece, int]] = {}
-        for number, group in enumerate(groups):
-            piece: _MemoryPiece | _FilePiece
-            if file is not None and number in spilled:
-                piece = _FilePiece(file, sum(n_rows[other] for other in spilled if other < number), n_rows[number])
-            else:
-                piece = _MemoryPiece(n_rows[number], n_row)
-            self._pieces.append(piece)
-            for slab, start in zip(group, np.cumsum([0, *map(len, group)]).tolist(), strict=False):
-                self._places[int(slab[0])] = piece, start
+        # In turns, so that all levels use the disk alike.
+        self.slabs = [slab for in_turn in zip_longest(*slabs) for slab in in_turn if slab is not None]
+        *starts, n_rows = np.cumsum([0, *map(len, self.slabs)]).tolist()
+        self._starts = {int(slab[0]): start for slab, start in zip(self.slabs, starts, strict=True)}
+        self._n_held = n_rows
+        if spill is not None:
+            least = n_rows - spill.n_bytes // (n_row * 8)
+            self._n_held = next(start for start in (*starts, n_rows) if start >= least)
+        self._held = np.zeros((self._n_held, n_row), dtype=np.uint64)
+        if spill is not None and self._n_held < n_rows:
+            self._file = _RowFile(spill.folder, n_rows - self._n_held, n_row)
 
     def read(self, slab: Slab) -> Rows:
         """Return the rows of a slab, uint64[len(slab), n_row]. They are valid until this thread reads another slab.
 
         Raises `OutputError`.
         """
-        piece, start = self._places[int(slab[0])]
-        return piece.read(start, start + len(slab))
+        start = self._starts[int(slab[0])]
+        if start < self._n_held:
+            return self._held[start : start + len(slab)]
+        return self._file.read(start - self._n_held, len(slab))
 
     def write(self, slab: Slab, rows: Rows) -> None:
         """Store the rows that `read` returned for this slab, after a change.
 
         Raises `DiskFullError` and `OutputError`.
         """
-        piece, start = self._places[int(slab[0])]
-        piece.write(start, rows)
+        start = self._starts[int(slab[0])]
+        if start >= self._n_held:
+            self._file.write(start - self._n_held, rows)
 
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all rows as views, by name. Names and shapes do not depend on where the rows are."""
-        return {f"bits-{number}": piece.array() for number, piece in enumerate(self._pieces)}
-
-
-class _MemoryPiece:
-    """Rows of consecutive slabs of one parity, in memory. `read` returns views."""
-
-    def __init__(self, n_rows: int, n_row: int) -> None:
-        self._rows = np.zeros((n_rows, n_row), dtype=np.uint64)
-
-    def read(self, start: int, stop: int) -> Rows:
-        return self._rows[start:stop]
-
-    def write(self, start: int, rows: Rows) -> None:
-        pass
-
-    def array(self) -> Rows:
-        return self._rows
-
-
-class _FilePiece:
-    """Rows of consecutive slabs of one parity, in a file from row `first` on. `read` returns copies."""
-
-    def __init__(self, file: "_RowFile", first: int, n_rows: int) -> None:
-        self._file, self._first, self._n_rows = file, first, n_rows
-
-    def read(self, start: int, stop: int) -> Rows:
-        return self._file.read(self._first + start, self._first + stop)
-
-    def write(self, start: int, rows: Rows) -> None:
-        self._file.write(self._first + start, rows)
-
-    def array(self) -> Rows:
-        return self._file.view(self._first, self._first + self._n_rows)
+    def arrays(self) -> tuple[Rows, ...]:
+        """Return all rows as views, in an order that does not depend on where they are."""
+        return (self._held, self._file.view()) if hasattr(self, "_file") else (self._held,)
 
 
 class _RowFile:
@@ -126,23 +88,19 @@ class _RowFile:
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
             weakref.finalize(self, self._file.close)
             # Reserve the disk now, so that it cannot be full in the middle of the search.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(self._file.fileno(), 0, n_rows * n_row * 8)
-            else:
-                self._file.truncate(n_rows * n_row * 8)
+            os.posix_fallocate(self._file.fileno(), 0, n_rows * n_row * 8)
         self._folder, self._n_row = folder, n_row
         self._buffers = local()
 
-    def read(self, start: int, stop: int) -> Rows:
+    def read(self, start: int, n_rows: int) -> Rows:
         """Read rows into the buffer of this thread."""
-        size = (stop - start) * self._n_row
+        size = n_rows * self._n_row
         if not hasattr(self._buffers, "rows") or self._buffers.rows.size < size:
             self._buffers.rows = np.empty(size, dtype=np.uint64)
         rows: Rows = self._buffers.rows[:size].reshape(-1, self._n_row)
         offset = start * self._n_row * 8
-        if hasattr(os, "posix_fadvise"):
-            ahead = offset + _SLABS_AHEAD * rows.nbytes
-            os.posix_fadvise(self._file.fileno(), ahead, rows.nbytes, os.POSIX_FADV_WILLNEED)
+        ahead = offset + _SLABS_AHEAD * rows.nbytes
+        os.posix_fadvise(self._file.fileno(), ahead, rows.nbytes, os.POSIX_FADV_WILLNEED)
         with writing_errors(self._folder):
             read_all(self._file.fileno(), _bytes_of(rows), offset)
         return rows
@@ -152,33 +110,10 @@ class _RowFile:
         with writing_errors(self._folder):
             write_all(self._file.fileno(), _bytes_of(rows), start * self._n_row * 8)
 
-    def view(self, start: int, stop: int) -> Rows:
-        """Map rows: a checkpoint reads them like arrays in memory."""
-        offset = start * self._n_row * 8
-        before = offset % mmap.ALLOCATIONGRANULARITY
-        n_bytes = (stop - start) * self._n_row * 8
-        memory = mmap.mmap(self._file.fileno(), before + n_bytes, offset=offset - before)
-        return np.frombuffer(memory, dtype=np.uint64, offset=before).reshape(-1, self._n_row)
+    def view(self) -> Rows:
+        """Map all rows: a checkpoint reads them like arrays in memory."""
+        return np.frombuffer(mmap.mmap(self._file.fileno(), 0), dtype=np.uint64).reshape(-1, self._n_row)
 
 
 def _bytes_of(rows: Rows) -> memoryview:
     return rows.reshape(-1).view(np.uint8).data
-
-
-def _groups(slabs: list[Slab], n_row: int) -> list[list[Slab]]:
-    """Group consecutive slabs of one parity into pieces."""
-    if not slabs:
-        return []
-    n_slabs = max(1, PIECE_BYTES // (len(slabs[0]) * n_row * 8))
-    return [slabs[start : start + n_slabs] for start in range(0, len(slabs), n_slabs)]
-
-
-def _choose(n_rows: list[int], row_bytes: int, n_bytes: int) -> tuple[int, ...]:
-    """Choose the pieces that are kept in a file: as many of each parity, so that all levels use the disk alike."""
-    half = max(1, len(n_rows) // 2)
-    chosen, to_spill = [], n_bytes
-    for number in sorted(range(len(n_rows)), key=lambda number: number % half):
-        if to_spill > 0:
-            chosen.append(number)
-            to_spill -= n_rows[number] * row_bytes
-    return tuple(sorted(chosen))

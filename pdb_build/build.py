@@ -9,15 +9,17 @@ report      JSON file beside the table file                  report.py
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 from pdb_build.bit_rows import Spill
-from pdb_build.checkpoint import BuildCheckpoints, PatternCheckpoints, Say
+from pdb_build.checkpoint import BuildCheckpoints, Say
+from pdb_build.frontier import Arrays
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan, check_plan
 from pdb_build.report import BuildResult, report_path, write_report
-from pdb_build.search import PatternTable, search_pattern
-from pdb_build.writer import TableFileWriter, WrittenTable
+from pdb_build.search import PatternTable, SearchPosition, search_pattern
+from pdb_build.writer import TableFileWriter
 from pdb_core.pattern import Pattern
 from pdb_core.resources import peak_memory
 
@@ -59,17 +61,17 @@ def build_database(
     with PartialFolder(plan.out) as folder:
         checkpoints = BuildCheckpoints(folder, plan, checkpoint_every_s, say, fresh=fresh)
         try:
-            found = {} if checkpoints.found is None else checkpoints.found.tables
-            writer = TableFileWriter(folder, plan.spec, plan.uses, kept=found)
-            patterns = _Patterns(plan, folder, writer, checkpoints, progress or (lambda _: None), say)
-            searches = patterns.search_and_write()
+            kept = {} if checkpoints.found is None else checkpoints.found.tables
+            writer = TableFileWriter(folder, plan.spec, plan.uses, kept=kept)
+            _Patterns(plan, folder, writer, checkpoints, progress or (lambda _: None)).search_and_write()
             header = writer.close()
         except BaseException:
             checkpoints.say_what_is_kept()
             raise
     result = BuildResult(
-        plan.out, report_path(plan.out), header, searches, checkpoints.seconds(), peak_memory(), checkpoints.n_runs
-    )
+        plan.out, report_path(plan.out), header, writer.searches, checkpoints.seconds(), peak_memory(),
+        checkpoints.n_runs,
+    )  # fmt: skip
     write_report(result, plan)
     return result
 
@@ -81,55 +83,51 @@ class _Patterns:
 
     def __init__(
         self, plan: BuildPlan, folder: PartialFolder, writer: TableFileWriter, checkpoints: BuildCheckpoints,
-        show: Callable[[BuildProgress], None], say: Say,
+        show: Callable[[BuildProgress], None],
     ) -> None:  # fmt: skip
         self._plan, self._folder, self._writer, self._checkpoints = plan, folder, writer, checkpoints
-        self._show, self._say = show, say
+        self._show = show
         self._writing: Future[None] | None = None
 
-    def search_and_write(self) -> tuple[PatternTable, ...]:
-        """Search and write the patterns whose tables are not in the file. Return the searches of all patterns."""
-        searches: list[PatternTable] = []
+    def search_and_write(self) -> None:
+        """Search and write the patterns whose tables are not in the file."""
         written = self._writer.written
         with ThreadPoolExecutor(1) as background:
             try:
                 for index, entry in enumerate(self._plan.patterns):
-                    use = entry.use
-                    if use is not None:
-                        searches.append(replace(searches[use.index], spec=entry.spec, seconds=0.0))
-                    elif index in written:
-                        searches.append(written[index].table)
-                    else:
+                    if entry.use is None and index not in written:
                         table = self._search(index)
-                        self._written_tables()
+                        self._wait_for_writing()
                         self._writing = background.submit(self._writer.write, index, table)
-                        searches.append(table.without_entries())
                         del table
                         if not self._plan.overlaps_writing:
-                            self._written_tables()
-                self._checkpoints.keep_tables(self._written_tables())
+                            self._wait_for_writing()
+                self._wait_for_writing()
             except BaseException:
                 self._writer.cancel()
                 raise
-        return tuple(searches)
 
     def _search(self, index: int) -> PatternTable:
-        plan, pattern = self._plan, self._plan.patterns[index].pattern
-        spilled = plan.patterns[index].spilled_bytes
+        plan, entry, checkpoints = self._plan, self._plan.patterns[index], self._checkpoints
+
+        def keep(position: SearchPosition, arrays: Arrays) -> None:
+            if checkpoints.is_due():
+                self._wait_for_writing()
+                checkpoints.keep(self._writer.written, index, position, arrays)
 
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
-            self._show(BuildProgress(index, pattern, depth, n_reached, n_states))
+            self._show(BuildProgress(index, entry.pattern, depth, n_reached, n_states))
 
         return search_pattern(
-            plan.patterns[index].spec,
+            entry.spec,
             n_threads=plan.n_threads,
             progress=report_depth,
-            keeper=PatternCheckpoints(self._checkpoints, index, self._say, self._written_tables),
-            spill=Spill(self._folder.path, spilled) if spilled else None,
+            restore=partial(checkpoints.restore, index),
+            keep=keep,
+            spill=Spill(self._folder.path, entry.spilled_bytes) if entry.spilled_bytes else None,
         )
 
-    def _written_tables(self) -> dict[int, WrittenTable]:
-        """Wait for the table that is being written. Return all tables in the file. Raises what the writer raises."""
+    def _wait_for_writing(self) -> None:
+        """Wait for the table that is being written. Raises what the writer raises."""
         if self._writing is not None:
             self._writing.result()
-        return self._writer.written

@@ -1,9 +1,11 @@
-"""Checkpoints of a build: their content, when they are written, and how a later run finds them.
+"""Checkpoint of a build: its content, when it is written, and how a later run finds it.
 
-A checkpoint has a file for each array of the search, and a manifest with the digests of these files. It is written
-between two levels of a search, or after the last pattern. The manifest gets its name when all files are synced; files
-without a manifest are ignored. Two checkpoints are kept: if the newest is damaged, the other one serves. The older one
-is removed before a new one is written, which bounds the disk space.
+It is written between two levels of a search, as one file that replaces the checkpoint before when it is synced:
+
+    manifest     a line of JSON: options and builder, finished tables, position of the search
+    digest       a line: SHA-256 of the manifest
+    arrays       of the search, one after another
+    digest       SHA-256 of the arrays
 """
 
 import errno
@@ -12,35 +14,34 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from threading import Event
-from typing import Any
+from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
-import numpy.typing as npt
 
 from pdb_build.frontier import Arrays
 from pdb_build.partial_folder import PartialFolder, held_table_bytes
 from pdb_build.plan import BuildPlan
-from pdb_build.search import PatternTable, SearchPosition
-from pdb_build.writer import WrittenTable
+from pdb_build.search import NO_ENTRIES, PatternTable, SearchPosition
 from pdb_core import __version__
-from pdb_core.durable_files import digest_of, sync, write_and_sync, writing_errors
-from pdb_core.errors import CheckpointMismatchError, OutputError, PdbError
+from pdb_core.durable_files import digest_of, sync, writing_errors
+from pdb_core.errors import CheckpointMismatchError, OutputError
 from pdb_core.messages import format_bytes, shorten
 from pdb_core.resources import available_disk
 
 Say = Callable[[str], None]
-Tables = dict[int, WrittenTable]
+Tables = dict[int, PatternTable]
 
-_FORMAT = "tile-pdb checkpoint 2"
-_PIECE_BYTES = 16 * 1024 * 1024
+_FORMAT = "tile-pdb checkpoint 3"
+_DIGEST_DIGITS = 64
+_MAX_MANIFEST_BYTES = 1 << 24
+# Written and synced at a time.
+_PIECE_BYTES = 64 * 1024 * 1024
 # Checkpoints are at least 20 times as far apart as one takes, so that they cost a twentieth of the time. They are at
 # most 10 times as far apart as requested: on very slow disks they cost more.
 _TIMES_COST = 20
@@ -50,83 +51,60 @@ _DISK_BYTES_PER_S = 500_000_000
 
 
 @dataclass(frozen=True)
-class KeptSearch:
-    """Search of the pattern at `index` between two levels. `files` has the SHA-256 of the file of each array."""
-
-    index: int
-    position: SearchPosition
-    files: dict[str, str]
-
-
-@dataclass(frozen=True)
 class Checkpoint:
     """State of a build that another run can continue from.
 
-    number   the newest checkpoint has the largest
-    build    what must be the same in the run that continues, see `identity`
-    tables   tables in the table file, by the index of their pattern
-    search   the search under way, if any
-    seconds  time of the build so far, in `n_runs` runs
+    tables    tables in the table file, by the index of their pattern
+    index     of the pattern whose search is under way, None if there is none
+    position  of that search
+    seconds   time of the build so far, in `n_runs` runs
     """
 
-    number: int
-    build: dict[str, str]
     tables: Tables
-    search: KeptSearch | None
+    index: int | None
+    position: SearchPosition
     seconds: float
     n_runs: int
 
     def describe(self, n_patterns: int) -> str:
         """Return the progress in words."""
-        if self.search is not None:
-            return f"level {self.search.position.level} of pattern {self.search.index + 1} of {n_patterns}"
-        return f"the end of pattern {max(self.tables, default=-1) + 1} of {n_patterns}"
+        if self.index is None:
+            return f"the end of pattern {max(self.tables) + 1} of {n_patterns}"
+        return f"level {self.position.level} of pattern {self.index + 1} of {n_patterns}"
 
-    def to_manifest(self) -> bytes:
-        """Return the manifest: a line of JSON, and a line with its SHA-256."""
-        content = asdict(replace(self, tables={})) | {
-            "format": _FORMAT,
-            "tables": {index: _table_record(table) for index, table in self.tables.items()},
-        }
+    def to_manifest(self, build: dict[str, str]) -> bytes:
+        """Return the manifest and its digest, a line each. `build` is the identity of the build."""
+        names = ("histogram", "states_per_depth", "seconds", "offset", "sha256")
+        tables = {index: {name: getattr(table, name) for name in names} for index, table in self.tables.items()}
+        content = asdict(replace(self, tables={})) | {"format": _FORMAT, "build": build, "tables": tables}
         text = json.dumps(content).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
 
-def _table_record(written: WrittenTable) -> dict[str, Any]:
-    table = written.table
-    return {
-        "offset": written.offset,
-        "sha256": written.sha256,
-        "histogram": table.histogram,
-        "states_per_depth": table.states_per_depth,
-        "seconds": table.seconds,
-    }
-
-
-def _read_manifest(path: Path, plan: BuildPlan) -> Checkpoint | None:
+def _read_manifest(file: BinaryIO, plan: BuildPlan, folder: Path) -> Checkpoint | None:
     """Return the checkpoint of a manifest, None if it is damaged. Raises `OSError`, `CheckpointMismatchError`."""
-    lines = path.read_bytes().split(b"\n")
-    if len(lines) != 3 or hashlib.sha256(lines[0]).hexdigest().encode() != lines[1]:
+    text, digest = file.readline(_MAX_MANIFEST_BYTES).removesuffix(b"\n"), file.readline(_DIGEST_DIGITS + 1)
+    if digest != f"{hashlib.sha256(text).hexdigest()}\n".encode():
         return None
     # A builder wrote the rest, maybe of another version.
-    content = json.loads(lines[0])
-    _check_identity(content, plan, path.parent)
-    tables = {}
-    for index, record in content["tables"].items():
-        table = PatternTable(
+    content = json.loads(text)
+    _check_identity(content, plan, folder)
+    tables = {
+        int(index): PatternTable(
             plan.patterns[int(index)].spec,
-            np.empty(0, dtype=np.uint8),
-            tuple(record["histogram"]),
-            tuple(record["states_per_depth"]),
-            record["seconds"],
+            NO_ENTRIES,
+            tuple(table["histogram"]),
+            tuple(table["states_per_depth"]),
+            table["seconds"],
+            table["offset"],
+            table["sha256"],
         )
-        tables[int(index)] = WrittenTable(table, record["offset"], record["sha256"])
-    search = content["search"]
-    if search is not None:
-        position = search["position"]
-        entries, states = (tuple(position[name]) for name in ("entries_per_depth", "states_per_depth"))
-        search = KeptSearch(search["index"], SearchPosition(entries, states, position["seconds"]), search["files"])
-    return Checkpoint(content["number"], content["build"], tables, search, content["seconds"], content["n_runs"])
+        for index, table in content["tables"].items()
+    }
+    position = content["position"]
+    entries, states = (tuple(position[name]) for name in ("entries_per_depth", "states_per_depth"))
+    at = SearchPosition(entries, states, position["seconds"])
+    return Checkpoint(tables, content["index"], at, content["seconds"], content["n_runs"])
 
 
 def identity(plan: BuildPlan) -> dict[str, str]:
@@ -171,13 +149,13 @@ def _check_identity(content: dict[str, Any], plan: BuildPlan, folder: Path) -> N
         )
 
 
-def refuse_checkpoints(folder: PartialFolder, *, fresh: bool) -> None:
+def refuse_checkpoint(folder: PartialFolder, *, fresh: bool) -> None:
     """Raise `CheckpointMismatchError` if there is a checkpoint, for builds that cannot use one; remove it if `fresh`.
 
     Raises `OutputError`.
     """
     with writing_errors(folder.out):
-        has_checkpoint = bool(folder.manifests())
+        has_checkpoint = folder.checkpoint.exists()
     if has_checkpoint and not fresh:
         raise CheckpointMismatchError(
             f"{folder.path} has a checkpoint of a build on one machine, which a cluster cannot continue: "
@@ -186,73 +164,45 @@ def refuse_checkpoints(folder: PartialFolder, *, fresh: bool) -> None:
     folder.clear()
 
 
-def _find_checkpoint(folder: PartialFolder, plan: BuildPlan, say: Say) -> Checkpoint | None:
-    """Return the newest checkpoint whose files are whole, else one of whole tables only, else None.
-
-    Raises `CheckpointMismatchError`, `OSError`.
-    """
-    if not folder.table.exists():
-        folder.clear()  # the table file had got its name; only this folder was left to be removed
-        return None
-    best = None
-    for path in folder.manifests().values():
-        checkpoint = _read_manifest(path, plan)
-        if checkpoint is None:
-            say(f"{path} is damaged")
-            continue
-        tables = {index: table for index, table in checkpoint.tables.items() if _is_whole_table(folder.table, table)}
-        files = {} if checkpoint.search is None else checkpoint.search.files
-        is_whole = len(tables) == len(checkpoint.tables)
-        if is_whole and all(
-            _is_whole(folder.checkpoint_file(checkpoint.number, name), sha256) for name, sha256 in files.items()
-        ):
-            return checkpoint
-        say(f"{path} or a file it names is damaged")
-        if tables and (best is None or len(tables) > len(best.tables)):
-            best = replace(checkpoint, tables=tables, search=None)
-    return best
-
-
-def _is_whole(path: Path, sha256: str) -> bool:
-    if not path.exists():
-        return False
+def _are_whole(path: Path, tables: Tables) -> dict[int, bool]:
+    """Return whether each table is in the file as it was written. Raises `OSError`."""
     with path.open("rb") as file:
-        return digest_of(file.fileno(), 0, path.stat().st_size) == sha256
+        return {
+            index: digest_of(file.fileno(), table.offset, table.n_bytes) == table.sha256
+            for index, table in tables.items()
+        }
 
 
-def _is_whole_table(path: Path, written: WrittenTable) -> bool:
-    with path.open("rb") as file:
-        return digest_of(file.fileno(), written.offset, written.table.n_bytes) == written.sha256
+def _has_whole_arrays(file: BinaryIO) -> bool:
+    """Return whether the arrays that begin at the position of the file are as they were written. Raises `OSError`."""
+    start, stop = file.tell(), file.seek(0, os.SEEK_END) - _DIGEST_DIGITS
+    file.seek(max(start, stop))
+    return digest_of(file.fileno(), start, stop - start).encode() == file.read()
 
 
-def _write_arrays(folder: PartialFolder, number: int, arrays: Arrays) -> dict[str, str]:
-    """Write and sync the arrays of a search, two at a time. Return their digests. Raises `OSError`."""
-    cancelled = Event()
-
-    def write(name: str) -> str:
-        descriptor = os.open(folder.checkpoint_file(number, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        try:
-            return write_and_sync(descriptor, arrays[name], cancelled=cancelled.is_set) or ""
-        finally:
-            os.close(descriptor)
-
-    with ThreadPoolExecutor(2) as pool:
-        try:
-            return dict(zip(arrays, pool.map(write, arrays), strict=True))
-        except BaseException:
-            cancelled.set()
-            raise
+def _pieces(arrays: Arrays) -> Iterator[memoryview]:
+    """Yield the bytes of all arrays, in pieces."""
+    for array in arrays:
+        view = array.reshape(-1).view(np.uint8).data
+        for start in range(0, len(view), _PIECE_BYTES):
+            yield view[start : start + _PIECE_BYTES]
 
 
-def _write_manifest(folder: PartialFolder, checkpoint: Checkpoint) -> None:
-    """Give a checkpoint its manifest. When this returns, it will survive a crash. Raises `OSError`."""
-    new = folder.checkpoint_file(checkpoint.number, "new")
-    with new.open("xb") as file:
-        file.write(checkpoint.to_manifest())
+def _write(folder: PartialFolder, manifest: bytes, arrays: Arrays) -> None:
+    """Write a checkpoint in place of the one before. When this returns, it will survive a crash. Raises `OSError`."""
+    new = folder.checkpoint.with_suffix(".new")
+    digest = hashlib.sha256()
+    with new.open("wb") as file:
+        file.write(manifest)
+        for piece in _pieces(arrays):
+            file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+            digest.update(piece)
+        file.write(digest.hexdigest().encode())
         file.flush()
         os.fsync(file.fileno())
-    sync(folder.path)
-    new.rename(folder.checkpoint_file(checkpoint.number))
+    new.replace(folder.checkpoint)
     sync(folder.path)
     sync(folder.path.parent)
 
@@ -272,12 +222,7 @@ class BuildCheckpoints:
         if fresh:
             folder.clear()
         try:
-            self.found = _find_checkpoint(folder, plan, say)
-            if self.found is not None:
-                folder.remove_checkpoints(but=self.found.number)
-                say(f"{plan.out} continues from {self.found.describe(len(plan.patterns))}")
-            elif folder.manifests():
-                say(f"{plan.out} starts over: nothing in {folder.path} is whole")
+            self.found = self._find()
         except OSError as error:
             # The fault may be over soon: nothing is removed.
             raise OutputError(
@@ -305,62 +250,46 @@ class BuildCheckpoints:
         """Return whether it is time for a checkpoint."""
         return time.monotonic() >= self._due
 
-    def is_long(self) -> bool:
-        """Return whether this run is so long that an interrupt should write a checkpoint."""
-        return time.monotonic() - self._start >= max(self._every_s, self._cost)
-
-    def _interval(self) -> float:
-        """Return the seconds to the next checkpoint."""
-        return max(self._every_s, min(_TIMES_COST * self._cost, _TIMES_INTERVAL * self._every_s))
-
-    def keep(self, tables: Tables, search: tuple[int, SearchPosition, Arrays] | None = None) -> None:
-        """Write a checkpoint: the tables in the file, and the search of a pattern.
+    def keep(self, tables: Tables, index: int, position: SearchPosition, arrays: Arrays) -> None:
+        """Write a checkpoint: the tables in the file, and the search of the pattern at `index`.
 
         If it cannot be written, the build continues without; this is reported once.
         """
-        begin, number = time.monotonic(), 1 if self._newest is None else self._newest.number + 1
+        begin = time.monotonic()
+        checkpoint = Checkpoint(tables, index, position, self.seconds(), self.n_runs)
         try:
-            self._folder.remove_checkpoints(but=None if self._newest is None else self._newest.number)
-            kept = None
-            if search is not None:
-                index, position, arrays = search
-                self._check_disk(arrays)
-                kept = KeptSearch(index, position, _write_arrays(self._folder, number, arrays))
-            checkpoint = Checkpoint(number, self._identity, tables, kept, self.seconds(), self.n_runs)
-            _write_manifest(self._folder, checkpoint)
+            self._check_disk(arrays)
+            _write(self._folder, checkpoint.to_manifest(self._identity), arrays)
             self._newest, self._has_failed = checkpoint, False
         except OSError as error:
-            self._folder.remove_checkpoints(
-                but=None if self._newest is None else self._newest.number, suppresses_errors=True
-            )
+            with suppress(OSError):
+                self._folder.checkpoint.with_suffix(".new").unlink(missing_ok=True)
             if not self._has_failed:
                 self._say(f"no checkpoint of {self._plan.out}: {error.strerror}; the build continues without")
             self._has_failed = True
         self._cost = time.monotonic() - begin
         self._due = begin + self._cost + self._interval()
 
-    def keep_tables(self, tables: Tables) -> None:
-        """Write a checkpoint of all tables before the file is closed, if the build is so long that it writes any."""
-        if self._newest is not None or self.is_due():
-            self.keep(tables)
-
     def restore(self, index: int, arrays: Arrays) -> SearchPosition:
         """Fill the arrays of the search of a pattern from the checkpoint that was found. Return the position.
 
-        Return the start, with the arrays unchanged, if the checkpoint is of another pattern. Raises `OutputError` if a
-        file is no longer what it was when the checkpoint was found.
+        Return the start, with the arrays unchanged, if the checkpoint is of another pattern. Raises `OutputError` if
+        the file is no longer what it was when the checkpoint was found.
         """
-        search = None if self.found is None else self.found.search
-        if self.found is None or search is None or search.index != index:
+        if self.found is None or self.found.index != index:
             return SearchPosition()
-        for name, array in arrays.items():
-            path = self._folder.checkpoint_file(self.found.number, name)
-            if not _fill(path, array, search.files.get(name, "")):
-                raise OutputError(
-                    f"the checkpoint in {self._folder.path} cannot be read as it was written: the disk or the memory "
-                    "is faulty; start over with --fresh, best at another place"
-                )
-        return search.position
+        digest = hashlib.sha256()
+        with suppress(OSError), self._folder.checkpoint.open("rb") as file:
+            _lines = file.readline(), file.readline()
+            for piece in _pieces(arrays):
+                file.readinto(piece)
+                digest.update(piece)
+            if file.read() == digest.hexdigest().encode():
+                return self.found.position
+        raise OutputError(
+            f"the checkpoint in {self._folder.path} cannot be read as it was written: the disk or the memory "
+            "is faulty; start over with --fresh, best at another place"
+        )
 
     def say_what_is_kept(self) -> None:
         """Report how to continue a build that ends too early."""
@@ -370,56 +299,39 @@ class BuildCheckpoints:
                 f"{self._folder.path.name}; the same command continues it, or starts over with --fresh"
             )
 
+    def _find(self) -> Checkpoint | None:
+        """Return the checkpoint in the folder, only its whole tables if the rest is damaged, or None.
+
+        Raises `CheckpointMismatchError`, `OSError`.
+        """
+        folder, out = self._folder, self._plan.out
+        # Without a table file, that got its name, and only the folder was left to be removed.
+        if not folder.checkpoint.exists() or not folder.table.exists():
+            return None
+        with folder.checkpoint.open("rb") as file:
+            found = _read_manifest(file, self._plan, folder.path)
+            is_whole = _has_whole_arrays(file)
+        if found is not None:
+            whole = _are_whole(folder.table, found.tables)
+            if not is_whole or not all(whole.values()):
+                self._say(f"{folder.checkpoint} or a table is damaged")
+                tables = {index: table for index, table in found.tables.items() if whole[index]}
+                found = replace(found, tables=tables, index=None) if tables else None
+        if found is None:
+            self._say(f"{out} starts over: nothing in {folder.path} is whole")
+        else:
+            self._say(f"{out} continues from {found.describe(len(self._plan.patterns))}")
+        return found
+
+    def _interval(self) -> float:
+        """Return the seconds to the next checkpoint."""
+        return max(self._every_s, min(_TIMES_COST * self._cost, _TIMES_INTERVAL * self._every_s))
+
     def _check_disk(self, arrays: Arrays) -> None:
         """Raise `OSError` if a checkpoint would take the disk space that the table file still needs."""
-        n_bytes = sum(array.nbytes for array in arrays.values())
+        n_bytes = sum(array.nbytes for array in arrays)
         to_write = max(0, self._plan.disk_bytes - held_table_bytes(self._plan.out))
         free = available_disk(self._folder.path)
         if n_bytes + to_write > free:
             needed = f"it needs {format_bytes(n_bytes)}, the file {format_bytes(to_write)} more"
             raise OSError(errno.ENOSPC, f"{needed}, and {format_bytes(free)} are free")
-
-
-def _fill(path: Path, array: npt.NDArray[Any], sha256: str) -> bool:
-    """Fill an array from a file. Return whether the bytes have that digest."""
-    view = array.reshape(-1).view(np.uint8).data
-    digest, done = hashlib.sha256(), 0
-    with suppress(OSError), path.open("rb", buffering=0) as file:
-        while done < len(view) and (n_read := file.readinto(view[done : done + _PIECE_BYTES])):
-            digest.update(view[done : done + n_read])
-            done += n_read
-    return done == len(view) and digest.hexdigest() == sha256
-
-
-class PatternCheckpoints:
-    """Checkpoints of the search of the pattern at `index`.
-
-    `written_tables` waits for the table that is being written and returns all that are in the file; it raises what the
-    writer raises.
-    """
-
-    def __init__(self, build: BuildCheckpoints, index: int, say: Say, written_tables: Callable[[], Tables]) -> None:
-        self._build, self._index, self._say, self._written_tables = build, index, say, written_tables
-
-    def restore(self, arrays: Arrays) -> SearchPosition:
-        """Fill the arrays from the checkpoint of an earlier run, as `BuildCheckpoints.restore` does."""
-        return self._build.restore(self._index, arrays)
-
-    def keep_if_due(self, position: SearchPosition, arrays: Arrays) -> None:
-        """Write a checkpoint if it is time for one. Raises `DiskFullError` and `OutputError` of the table file."""
-        if self._build.is_due():
-            self._build.keep(self._written_tables(), (self._index, position, arrays))
-
-    def finishes_level(self, level: int) -> bool:
-        """Return whether an interrupted search should finish its level, because a checkpoint is worth the time."""
-        if self._build.is_long():
-            self._say(f"interrupted: level {level} is finished for a last checkpoint; Ctrl-C again ends without it")
-        return self._build.is_long()
-
-    def keep_at_interrupt(self, position: SearchPosition, arrays: Arrays) -> None:
-        """Write a last checkpoint if the run is long."""
-        if self._build.is_long():
-            n_bytes = sum(array.nbytes for array in arrays.values())
-            self._say(f"interrupted: writing a last checkpoint, {format_bytes(n_bytes)}; Ctrl-C again ends without it")
-            with suppress(PdbError):  # of the table file; errors of the checkpoint are reported
-                self._build.keep(self._written_tables(), (self._index, position, arrays))

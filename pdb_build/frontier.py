@@ -1,6 +1,7 @@
 """Arrays of a search, and one step of it, in each encoding. Shared by the local search and the shards of a cluster."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from threading import local
@@ -17,7 +18,7 @@ from pdb_core.layout import pattern_layout
 from pdb_core.table_spec import TableSpec
 
 Table = npt.NDArray[np.uint8]
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = Sequence[npt.NDArray[Any]]
 
 # States of a slab, the blocks or cell sets that a thread takes at a time. It takes a fraction of a second.
 _SLAB_STATES = 5_000_000
@@ -96,9 +97,8 @@ class Frontier(ABC):
         """Advance a slab from level-1 to `level`. Return int64[2]: states reached, and entries written."""
 
     def arrays(self) -> Arrays:
-        """Return all arrays by name. Filled with their content after some level, the search continues from there."""
-        shared: Arrays = {"frontier": self.rows, "active": self.n_active}
-        return shared | self._own_arrays()
+        """Return all arrays. Filled with their content after some level, the search continues from there."""
+        return (self.rows, self.n_active, *self._own_arrays())
 
     @abstractmethod
     def _own_arrays(self) -> Arrays:
@@ -140,7 +140,7 @@ class BytesFrontier(Frontier):
             self._table[goal_set, rank] = 0
 
     def _own_arrays(self) -> Arrays:
-        return {"seen": self._seen, "table": self._table}
+        return (self._seen, self._table)
 
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
         if not is_complete:
@@ -173,7 +173,7 @@ class BitsFrontier(Frontier):
         self._bits = BitRows(self._slabs, self.rows.shape[1], spill)
 
     def _own_arrays(self) -> Arrays:
-        return dict(self._bits.arrays())
+        return self._bits.arrays()
 
     def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
         n_bytes = -(-self._part.n_orders // 8)

@@ -5,12 +5,11 @@ HDF5 makes them in memory, and Python writes them. A write that fails inside the
 """
 
 import hashlib
-import io
 import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
 
 import h5py
 import numpy as np
@@ -26,55 +25,10 @@ from pdb_core.schema import (
 )
 
 
-class SparseFile(io.RawIOBase):
-    """File in memory that holds only the pages that were written; all other bytes are 0."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pages: dict[int, bytes] = {}
-        self._position = 0
-        self.n_bytes = 0
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._position = offset + (self.n_bytes if whence == os.SEEK_END else 0)
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def truncate(self, size: int | None = None) -> int:
-        self.n_bytes = self._position if size is None else size
-        return self.n_bytes
-
-    def readinto(self, buffer: Any) -> int:
-        buffer[:] = self.read_at(self._position, self._position + len(buffer))
-        return len(buffer)
-
-    def write(self, data: Any) -> int:
-        start, stop = self._position, self._position + len(data)
-        first, end = _pages_of(start, stop)
-        content = bytearray(self.read_at(first * PAGE_BYTES, end * PAGE_BYTES))
-        content[start - first * PAGE_BYTES : stop - first * PAGE_BYTES] = data
-        for page in range(first, end):
-            self._pages[page] = bytes(content[(page - first) * PAGE_BYTES :][:PAGE_BYTES])
-        self.n_bytes = max(self.n_bytes, stop)
-        return len(data)
-
-    def read_at(self, start: int, stop: int) -> bytes:
-        """Return the bytes from `start` to `stop`; zeros beyond the end."""
-        first, end = _pages_of(start, stop)
-        content = b"".join(self._pages.get(page, bytes(PAGE_BYTES)) for page in range(first, end))
-        return content[start - first * PAGE_BYTES : stop - first * PAGE_BYTES]
-
-
-def _pages_of(start: int, stop: int) -> tuple[int, int]:
-    """Return the first page of an extent and the page after its last one."""
-    return start // PAGE_BYTES, -(-stop // PAGE_BYTES)
-
-
 def table_offsets(n_patterns: int, table_bytes: Mapping[int, int]) -> dict[int, int]:
     """Return where each table begins in the file; `table_bytes` has the bytes of each, by the index of its pattern."""
-    return _made_by_hdf5(n_patterns, table_bytes, None)[0]
+    with _file_in_memory() as content:
+        return _write_structures(content, n_patterns, table_bytes, None)
 
 
 def write_header(path: Path, header: Header) -> Header:
@@ -82,13 +36,14 @@ def write_header(path: Path, header: Header) -> Header:
     `structure_sha256`. Raises `OSError`.
     """
     tables = {index: entry.n_bytes for index, entry in header.tables.items()}
-    offsets, content = _made_by_hdf5(len(header.patterns), tables, header)
-    assert all(entry.offset == offsets[index] for index, entry in header.tables.items())
-    header = replace(header, file_bytes=content.n_bytes)
     digest = hashlib.sha256()
-    with path.open("r+b") as file:
+    with path.open("r+b") as file, _file_in_memory() as content:
+        offsets = _write_structures(content, len(header.patterns), tables, header)
+        assert all(entry.offset == offsets[index] for index, entry in header.tables.items())
+        header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
         for start, stop in header.structure_extents():
-            structures = content.read_at(start, stop)
+            content.seek(start)
+            structures = content.read(stop - start)
             digest.update(structures)
             file.seek(start)
             file.write(structures)
@@ -99,14 +54,19 @@ def write_header(path: Path, header: Header) -> Header:
     return header
 
 
-def _made_by_hdf5(
-    n_patterns: int, table_bytes: Mapping[int, int], header: Header | None
-) -> tuple[dict[int, int], SparseFile]:
-    """Return the offsets of the tables, and the file with what HDF5 writes for `header`, tables left out.
+def _file_in_memory() -> BinaryIO:
+    """Return a file without a name. Only the pages that are written take memory."""
+    return open(os.memfd_create("structures"), "w+b")  # noqa: PTH123
+
+
+def _write_structures(
+    content: BinaryIO, n_patterns: int, table_bytes: Mapping[int, int], header: Header | None
+) -> dict[int, int]:
+    """Write what HDF5 writes for `header`, tables left out. Return the offsets of the tables.
 
     Tables are the first objects, so their offsets do not depend on the header.
     """
-    content, offsets = SparseFile(), {}
+    offsets = {}
     with h5py.File(
         content,
         "w",
@@ -125,7 +85,7 @@ def _made_by_hdf5(
                 file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
             for group, attributes in hdf5_attributes(header).items():
                 file[group].attrs.update(attributes)
-    return offsets, content
+    return offsets
 
 
 def _create_table(group: h5py.Group, n_bytes: int) -> int:

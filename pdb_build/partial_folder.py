@@ -1,10 +1,10 @@
 """The folder `OUT.partial`: all files of a build until the table file has its name, and the lock of the builder.
 
-table.h5          the unfinished table file
-checkpoint-N...   checkpoints, see `checkpoint`
-lock              held by the builder; names its process and host
-token             random text by which workers of a cluster recognise the folder
-without a name    bits of a search that do not fit into the memory, see `bit_rows`
+table.h5        the unfinished table file
+checkpoint      see `checkpoint`; `checkpoint.new` until it is complete
+lock            held by the builder; names its process and host
+token           random text by which workers of a cluster recognise the folder
+without a name  bits of a search that do not fit into the memory, see `bit_rows`
 """
 
 import json
@@ -17,8 +17,7 @@ from types import TracebackType
 from pdb_core.durable_files import lock_file, writing_errors
 from pdb_core.errors import BuildRunningError, OutputError
 
-_TABLE, _LOCK, _TOKEN = "table.h5", "lock", "token"
-_CHECKPOINT, _MANIFEST = "checkpoint-", ".json"
+_TABLE = "table.h5"
 
 
 class PartialFolder:
@@ -32,7 +31,9 @@ class PartialFolder:
         self.out = out
         self.path = partial_path(out)
         self.table = self.path / _TABLE
-        self.token = self.path / _TOKEN
+        self.checkpoint = self.path / "checkpoint"
+        self.token = self.path / "token"
+        self._lock_path = self.path / "lock"
         self._lock: int | None = None
 
     def __enter__(self) -> "PartialFolder":
@@ -46,7 +47,7 @@ class PartialFolder:
             try:
                 while self._lock is None:
                     self.path.mkdir(exist_ok=True)
-                    self._lock = lock_file(self.path / _LOCK)
+                    self._lock = lock_file(self._lock_path)
                 # Without room for the note, another builder reports "another process".
                 with suppress(OSError):
                     os.ftruncate(self._lock, 0)
@@ -67,10 +68,10 @@ class PartialFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or not self._has_checkpoint():
+        if error is None or not self._may_have_checkpoint():
             self.clear()
             with suppress(OSError):  # a failure here must not hide `error`
-                (self.path / _LOCK).unlink(missing_ok=True)
+                self._lock_path.unlink(missing_ok=True)
                 self.path.rmdir()
         if self._lock is not None:
             with suppress(OSError):
@@ -79,51 +80,20 @@ class PartialFolder:
 
     def clear(self) -> None:
         """Remove all files of builds, checkpoints too. Files that cannot be removed stay."""
-        self.remove_checkpoints(suppresses_errors=True)
-        for path in (self.table, self.token):
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-
-    def checkpoint_file(self, number: int, name: str = "") -> Path:
-        """Return the path of an array of a checkpoint, or of its manifest."""
-        return self.path / f"{_CHECKPOINT}{number}{f'.{name}' if name else _MANIFEST}"
-
-    def manifests(self) -> dict[int, Path]:
-        """Return the manifests of checkpoints by their numbers, the newest first. Raises `OSError`."""
-        found = {}
-        for path in self.path.glob(f"{_CHECKPOINT}*{_MANIFEST}"):
-            number = path.name.removeprefix(_CHECKPOINT).removesuffix(_MANIFEST)
-            if number.isdecimal():
-                found[int(number)] = path
-        return dict(sorted(found.items(), reverse=True))
-
-    def remove_checkpoints(self, *, but: int | None = None, suppresses_errors: bool = False) -> None:
-        """Remove all files of checkpoints but those of number `but`. Raises `OSError` unless it `suppresses_errors`."""
-        try:
-            paths = list(self.path.glob(f"{_CHECKPOINT}*"))
-        except OSError:
-            if suppresses_errors:
-                return
-            raise
-        # Manifests first: files without a manifest are ignored.
-        for path in sorted(paths, key=lambda path: path.suffix != _MANIFEST):
-            if but is None or not path.name.startswith(f"{_CHECKPOINT}{but}."):
-                try:
+        with suppress(OSError):
+            for path in (*self.path.glob("checkpoint*"), self.table, self.token):
+                with suppress(OSError):
                     path.unlink(missing_ok=True)
-                except OSError:
-                    if not suppresses_errors:
-                        raise
 
-    def _has_checkpoint(self) -> bool:
-        """Return whether there is a checkpoint, or may be: a disk that fails cannot be read."""
+    def _may_have_checkpoint(self) -> bool:
         try:
-            return bool(self.manifests())
-        except OSError:
+            return self.checkpoint.exists()
+        except OSError:  # a disk that fails cannot be read
             return True
 
     def _owner(self) -> str:
         try:
-            owner = json.loads((self.path / _LOCK).read_text(encoding="utf-8"))
+            owner = json.loads(self._lock_path.read_text(encoding="utf-8"))
             return f"process {int(owner['pid'])} on {owner['host']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from pdb_build.bit_rows import PIECE_BYTES
 from pdb_build.partial_folder import held_table_bytes
 from pdb_build.word_layout import row_bytes
 from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
@@ -35,7 +34,7 @@ _MEMORY_SHARE = 0.7
 class PatternPlan:
     """One pattern of a build.
 
-    memory_bytes   of its search, with its table; at least `spilled_bytes` of these are in a temporary file
+    memory_bytes   of its search, with its table; `spilled_bytes` of these are in a temporary file
     use            the table of another pattern that this one uses, without bytes of its own; None if it is searched
     """
 
@@ -96,8 +95,7 @@ class BuildPlan:
     @property
     def spilled_bytes(self) -> int:
         """Most disk that a search takes for bits, beside `disk_bytes`."""
-        spilled = max(entry.spilled_bytes for entry in self.patterns)
-        return spilled and spilled + PIECE_BYTES
+        return max(entry.spilled_bytes for entry in self.patterns)
 
     @property
     def uses(self) -> tuple[TableUse, ...]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 
 from pdb_build.hdf5_structures import table_offsets, write_header
@@ -15,21 +15,12 @@ from pdb_core.shared_tables import TableUse
 from pdb_core.table_spec import DatabaseSpec
 
 
-@dataclass(frozen=True)
-class WrittenTable:
-    """Table that is in the file, at `offset`, and synced; `table` has no entries."""
-
-    table: PatternTable
-    offset: int
-    sha256: str
-
-
 class TableFileWriter:
     """Writer of the table file in the folder of a build. `close` gives the file its name.
 
     Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither. `uses`
-    names the table of each pattern. `kept` are tables that an earlier run wrote into the
-    file in the folder, by the index of their pattern.
+    names the table of each pattern. `kept` are tables that an earlier run wrote into the file in the folder, by the
+    index of their pattern.
 
     Raises `DiskFullError` and `OutputError`.
     """
@@ -40,7 +31,7 @@ class TableFileWriter:
         spec: DatabaseSpec,
         uses: Sequence[TableUse],
         *,
-        kept: Mapping[int, WrittenTable] | None = None,
+        kept: Mapping[int, PatternTable] | None = None,
     ) -> None:
         self.path = folder.out
         self._temporary = folder.table
@@ -48,7 +39,7 @@ class TableFileWriter:
         self._offsets = table_offsets(
             len(uses), {index: table.n_bytes for index, table in enumerate(spec.tables) if uses[index].index == index}
         )
-        self._written: dict[int, WrittenTable] = dict(kept or {})
+        self._written = dict(kept or {})
         self._cancelled = Event()
         if any(self._offsets[index] != table.offset for index, table in self._written.items()):
             raise OutputError(
@@ -61,33 +52,39 @@ class TableFileWriter:
                 self._temporary.touch(exist_ok=False)
 
     @property
-    def written(self) -> dict[int, WrittenTable]:
-        """Tables that are in the file, by the index of their pattern."""
+    def written(self) -> dict[int, PatternTable]:
+        """Tables that are in the file, without entries, by the index of their pattern."""
         return dict(self._written)
+
+    @property
+    def searches(self) -> tuple[PatternTable, ...]:
+        """Search of each pattern, without entries. Patterns that use the table of another took 0 seconds."""
+        return tuple(
+            self._written[index] if use.index == index else replace(self._written[use.index], spec=spec, seconds=0.0)
+            for index, (use, spec) in enumerate(zip(self._uses, self._spec.tables, strict=True))
+        )
 
     def write(self, index: int, table: PatternTable) -> None:
         """Write and sync the table of the pattern at `index`, or a part of it if `cancel` is called meanwhile.
 
         Raises `DiskFullError` and `OutputError`.
         """
-        offset = self._offsets[index]
         with writing_errors(self.path):
             descriptor = os.open(self._temporary, os.O_WRONLY)
             try:
-                sha256 = write_and_sync(descriptor, table.table, offset, cancelled=self._cancelled.is_set)
+                sha256 = write_and_sync(descriptor, table.table, self._offsets[index], cancelled=self._cancelled.is_set)
             finally:
                 os.close(descriptor)
         if sha256 is not None:
-            # The table itself is not kept: the next search needs its memory.
-            self._written[index] = WrittenTable(table.without_entries(), offset, sha256)
+            self.add(index, table, sha256)
 
     def offset(self, index: int) -> int:
         """Return the offset of a table in the file, for processes that write it there themselves."""
         return self._offsets[index]
 
     def add(self, index: int, table: PatternTable, sha256: str) -> None:
-        """Record a table that other processes wrote and synced at its offset. `table` is without entries."""
-        self._written[index] = WrittenTable(table, self._offsets[index], sha256)
+        """Record a table that was written and synced at its offset. Its entries are not kept: they take the memory."""
+        self._written[index] = replace(table.without_entries(), offset=self._offsets[index], sha256=sha256)
 
     def cancel(self) -> None:
         """Let a `write` in another thread end soon, because the file is not wanted any more."""
@@ -98,15 +95,15 @@ class TableFileWriter:
 
         Raises `DiskFullError`, and `OutputError`, also if the file reads back different bytes than were written.
         """
-        entries: list[PatternHeader] = []
-        for index, use in enumerate(self._uses):
-            if use.index == index:
-                entries.append(_pattern_header(self._written[index]))
-            else:
-                entries.append(replace(entries[use.index], spec=self._spec.tables[index], use=use))
-        header = Header(self._spec, tuple(entries), 0, "")
+        entries = tuple(
+            PatternHeader(
+                table.spec, table.offset, table.histogram, table.n_unreached, table.sha256,
+                None if use.index == index else use,
+            )
+            for index, (table, use) in enumerate(zip(self.searches, self._uses, strict=True))
+        )  # fmt: skip
         with writing_errors(self.path):
-            header = write_header(self._temporary, header)
+            header = write_header(self._temporary, Header(self._spec, entries, 0, ""))
             self._read_back()
             sync(self._temporary)
             self._temporary.replace(self.path)
@@ -115,14 +112,9 @@ class TableFileWriter:
 
     def _read_back(self) -> None:
         with self._temporary.open("rb") as file:
-            for written in self._written.values():
-                if digest_of(file.fileno(), written.offset, written.table.n_bytes) != written.sha256:
+            for table in self._written.values():
+                if digest_of(file.fileno(), table.offset, table.n_bytes) != table.sha256:
                     raise OutputError(
                         f"{self.path} reads back different bytes than were written: the disk or the memory is faulty; "
                         "build it in another place"
                     )
-
-
-def _pattern_header(written: WrittenTable) -> PatternHeader:
-    table = written.table
-    return PatternHeader(table.spec, written.offset, table.histogram, table.n_unreached, written.sha256)

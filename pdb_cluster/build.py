@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from queue import SimpleQueue
 from typing import Any
 
 from distributed import Client, Future
 
 from pdb_build.build import BuildProgress
-from pdb_build.checkpoint import refuse_checkpoints
+from pdb_build.checkpoint import refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.report import BuildResult, report_path, write_report
@@ -74,7 +74,7 @@ def build_on_cluster(
     tasks = check_cluster_plan(plan, client, n_shards=n_shards)
     start = time.perf_counter()
     with PartialFolder(plan.out) as folder, while_reachable("start it again, and build again"):
-        refuse_checkpoints(folder, fresh=fresh)
+        refuse_checkpoint(folder, fresh=fresh)
         writer = TableFileWriter(folder, plan.spec, plan.uses)
         build = _Build(plan, client, folder, writer, progress or (lambda _: None), say or (lambda _: None))
         for task in tasks:
@@ -82,8 +82,8 @@ def build_on_cluster(
                 build.search_in_shards(task, n_shards, halo_bytes)
         build.search_whole([task for task in tasks if not task.n_shards])
         header = writer.close()
-    searches = tuple(build.search_of(index) for index in range(len(plan.patterns)))
-    result = BuildResult(plan.out, report_path(plan.out), header, searches, time.perf_counter() - start, peak_memory())
+    seconds = time.perf_counter() - start
+    result = BuildResult(plan.out, report_path(plan.out), header, writer.searches, seconds, peak_memory())
     write_report(result, plan, built_by=[build.built_by[use.index] for use in plan.uses])
     return result
 
@@ -97,15 +97,7 @@ class _Build:
         self._plan, self._client, self._folder, self._writer = plan, client, folder, writer
         self._show, self._say = show, say
         self._token = write_token(folder)
-        self._searches: dict[int, PatternTable] = {}
         self.built_by: dict[int, dict[str, Any]] = {}
-
-    def search_of(self, index: int) -> PatternTable:
-        """Return the search of a pattern; if it uses the table of another pattern, that search, with 0 seconds."""
-        use = self._plan.patterns[index].use
-        if use is None:
-            return self._searches[index]
-        return replace(self._searches[use.index], spec=self._plan.patterns[index].spec, seconds=0.0)
 
     def search_in_shards(self, task: PatternTask, n_shards: int | None, halo_bytes: int) -> None:
         """Search a pattern on all workers."""
@@ -189,7 +181,6 @@ class _Build:
 
     def _add(self, index: int, table: PatternTable, parts: tuple[Part, ...]) -> None:
         self._writer.add(index, table, digest_of_parts(parts))
-        self._searches[index] = table
 
     def _show_events(self, events: "SimpleQueue[tuple[int, int, int, int]]") -> None:
         while not events.empty():

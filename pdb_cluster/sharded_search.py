@@ -14,10 +14,9 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from distributed import Client, Future, KilledWorker
 
-from pdb_build.search import PatternTable, Progress
+from pdb_build.search import NO_ENTRIES, PatternTable, Progress
 from pdb_cluster import build_tasks as tasks
 from pdb_cluster.build_plan import layout_bytes
 from pdb_cluster.build_workers import Worker
@@ -121,8 +120,8 @@ class _Attempt:
         while entries[-1] == 0:  # as in `search_pattern`
             entries.pop()
         parts, builders = zip(*found, strict=True)
-        no_entries, seconds = np.empty(0, dtype=np.uint8), time.perf_counter() - begun
-        table = PatternTable(spec, no_entries, tuple(entries), tuple(states), seconds)
+        seconds = time.perf_counter() - begun
+        table = PatternTable(spec, NO_ENTRIES, tuple(entries), tuple(states), seconds)
         return ShardedTable(table, parts, tuple(sent[1:]), len(sizes[0].n_given), builders)
 
     def _search(self, sizes: list[ShardSize]) -> list[Advance]:

@@ -11,7 +11,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from pdb_build import build_database, plan_build
+import pytest
+
+from pdb_build import BuildPlan, BuildProgress, build_database, plan_build
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
@@ -47,6 +49,45 @@ def table_file(
                 plan_build(size, goal, parse_partition(partition, size, goal, cost), path, encoding=encoding)
             )
     return path
+
+
+SMALL = "1,2,5/3,4,6/7,8"
+
+
+def small_plan(
+    out: Path,
+    partition: str = SMALL,
+    size_text: str = "3x3",
+    encoding: Encoding = "bits",
+    cost: Cost = "additive",
+    goal_text: str | None = None,
+    *,
+    n_threads: int = 2,
+) -> BuildPlan:
+    """Return a plan, by default of a build of some milliseconds."""
+    size = parse_size(size_text)
+    goal = blank_last(size) if goal_text is None else parse_goal(goal_text, size)
+    parsed = parse_partition(partition, size, goal, cost)
+    return plan_build(size, goal, parsed, out, encoding=encoding, n_threads=n_threads)
+
+
+def interrupt_at(n_calls: int) -> Callable[[BuildProgress], None]:
+    """Return a callback that raises KeyboardInterrupt at the n-th report of progress."""
+    left = [n_calls]
+
+    def show(_progress: BuildProgress) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+
+    return show
+
+
+def stopped(plan: BuildPlan, n_calls: int = 6) -> Path:
+    """Return the folder of a build that was stopped, with a checkpoint."""
+    with pytest.raises(KeyboardInterrupt):
+        build_database(plan, progress=interrupt_at(n_calls), checkpoint_every_s=0)
+    return plan.out.with_name(f"{plan.out.name}.partial")
 
 
 def rewrite_header(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
