@@ -8,12 +8,11 @@ import os
 import re
 from pathlib import Path, PurePosixPath
 
-from api_pages import PACKAGES, package_page
-from command_page import command_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+from references import PACKAGES, command_page, package_page
 
 ROOT = Path(__file__).parent.parent.parent
 # Page of the site -> file of the repository.

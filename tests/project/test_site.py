@@ -1,4 +1,4 @@
-"""Parts of the site of docs/ that are made from the code: drawings, references, links."""
+"""Parts of the site of docs/ that are made from the code: references and links."""
 
 import importlib
 import re
@@ -15,19 +15,13 @@ IMAGES = ROOT / "docs" / "images"
 
 
 @pytest.fixture(scope="module")
-def made() -> Iterator[dict[str, ModuleType]]:
-    """Import the modules of scripts/docs_site from their folder, as mkdocs does."""
+def hooks() -> Iterator[ModuleType]:
+    """Import scripts/docs_site/hooks.py from its folder, as mkdocs does."""
     sys.path.insert(0, str(ROOT / "scripts" / "docs_site"))
     try:
-        yield {name: importlib.import_module(name) for name in ("drawings", "command_page", "api_pages", "hooks")}
+        yield importlib.import_module("hooks")
     finally:
         sys.path.pop(0)
-
-
-def test_drawings_are_up_to_date(made: dict[str, ModuleType]) -> None:
-    for name, draw in made["drawings"].DRAWINGS.items():
-        drawn = draw()
-        assert drawn == (IMAGES / name).read_text(encoding="utf-8"), f"run scripts/docs_site/drawings.py: {name}"
 
 
 def test_pictures_are_small_and_used() -> None:
@@ -37,29 +31,26 @@ def test_pictures_are_small_and_used() -> None:
         assert f"/{path.name})" in pages or path.name == "icon.svg", path
 
 
-def test_command_page_has_every_command_and_option(made: dict[str, ModuleType]) -> None:
-    page = made["command_page"].command_page()
+def test_command_page_has_commands_and_options(hooks: ModuleType) -> None:
+    page = hooks.command_page()
     assert len(re.findall(r"^## pdb ", page, re.MULTILINE)) >= 12
     for words in ("## pdb study space", "`--dry-run`", "`--encoding <bits|bytes>`", "`--plot FILE`"):
         assert words in page
 
 
 @pytest.mark.parametrize("package", ["pdb_query", "solver", "pdb_build"])
-def test_library_pages_have_every_exported_name(made: dict[str, ModuleType], package: str) -> None:
-    page = made["api_pages"].package_page(package)
+def test_library_pages_have_every_exported_name(hooks: ModuleType, package: str) -> None:
+    page = hooks.package_page(package)
     assert set(re.findall(r"^## (\w+)$", page, re.MULTILINE)) == set(importlib.import_module(package).__all__)
 
 
-def test_methods_of_base_classes_are_listed(made: dict[str, ModuleType]) -> None:
-    page = made["api_pages"].package_page("solver")
-    assert {"### Solver.solve", "### Solver.solve_many", "### HeuristicSolver.solve_all"} <= set(page.splitlines())
-
-
-def test_signatures_are_as_written(made: dict[str, ModuleType]) -> None:
-    page = made["api_pages"].package_page("pdb_query")
-    assert "open_database(\n    path: str | Path,\n    *,\n    load: LoadMode = 'map',\n" in page
+def test_library_pages_have_signatures_and_inherited_methods(hooks: ModuleType) -> None:
+    solver = hooks.package_page("solver")
+    assert {"### Solver.solve", "### Solver.solve_many", "### HeuristicSolver.solve_all"} <= set(solver.splitlines())
+    page = hooks.package_page("pdb_query")
+    assert "def open_database(\n    path: str | Path,\n    *,\n" in page
     assert "maximum: npt.NDArray[np.int16]" in page
-    assert "\nneighbours: tuple[" in made["api_pages"].package_page("pdb_core")
+    assert "@cached_property\ndef neighbours(self) -> tuple[" in hooks.package_page("pdb_core")
 
 
 @pytest.mark.parametrize(
@@ -74,5 +65,5 @@ def test_signatures_are_as_written(made: dict[str, ModuleType]) -> None:
         ("index.md", "https://example.org/a.md", "https://example.org/a.md"),
     ],
 )
-def test_links_lead_to_pages_of_the_site(made: dict[str, ModuleType], page: str, link: str, expected: str) -> None:
-    assert made["hooks"].links_of_site(f"see [this]({link}).", page) == f"see [this]({expected})."
+def test_links_lead_to_pages_of_the_site(hooks: ModuleType, page: str, link: str, expected: str) -> None:
+    assert hooks.links_of_site(f"see [this]({link}).", page) == f"see [this]({expected})."

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pdb_core import __version__
-from scripts.docs_site.imports import PACKAGES, ROOT, source_files
+from tests import ROOT
+from tests.project.imports import PACKAGES, source_files
 
 _SETS = "pdb_query/instance_sets"  # data/instances, in a wheel
 _RELEASE = re.compile(r"## (\d+)\.(\d+)\.(\d+) \((unreleased|\d{4}-\d{2}-\d{2})\)")
