@@ -108,18 +108,6 @@ def naive_reflect(board: Board, goal: Board, side: int) -> Board:
     return tuple(names[board[column * side + row]] for row in range(side) for column in range(side))
 
 
-def naive_dual(board: Board, goal: Board) -> tuple[Board, Board]:
-    """Return the dual state of a board, with cells and tiles exchanged, and its goal. The goal cell of each tile holds
-    the tile that belongs where that tile is.
-    """
-    wanted = list(goal)
-    wanted[goal.index(0)], wanted[board.index(0)] = wanted[board.index(0)], 0
-    dual = [-1] * len(board)
-    for cell, tile in enumerate(board):
-        dual[goal.index(tile)] = wanted[cell]
-    return tuple(dual), tuple(wanted)
-
-
 def naive_images(board: Board, goal: Board, other_goal: Board, size: BoardSize) -> list[Board]:
     """Return the images of the board by the symmetries that take the goal's blank to the other goal's, renamed."""
     result = []

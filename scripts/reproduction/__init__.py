@@ -1,1 +1,0 @@
-"""Published figures compared with those of this project; scripts/reproduce runs it."""
