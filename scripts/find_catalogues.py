@@ -1,11 +1,13 @@
-"""Find catalogues of the 24-puzzle whose sums leave few nodes for the tables that they look up, by sampling.
+"""Find sets of partitions whose sums leave few nodes for the tables that they look up, by sampling.
 
     python scripts/find_catalogues.py 6666.h5 --boards korf50-24puzzle --tiles 6,6,6,6 --tiles 7,7,7,3 --patterns 100
+    python scripts/find_catalogues.py 78.h5 --boards korf100 --tiles 8,7 --patterns 20
 
 Samples the nodes that IDA* expands with the tables of a file; a set of partitions that is used together with them
 leaves those where no sum exceeds the moves left. Patterns are those of partitions with large lifts of pairs and triples
-of tiles over Manhattan distance, and all partitions that can be made of them are tried. Prints sets, the nodes they
-leave, and the tables they look up. docs/decisions/0034-sets-found-by-sampling.md has the method and what came out.
+of tiles over Manhattan distance, and all partitions that can be made of them are tried. Prints the set with the least
+estimated time, the nodes it leaves, and the tables it looks up. docs/decisions/0034-sets-found-by-sampling.md has the
+method and the results.
 """
 
 import argparse
@@ -13,23 +15,27 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_build import build_database, plan_build
 from pdb_build.search import search_pattern
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.symmetry import goal_symmetries
 from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, read_instances
-from pdb_query.lookup import lookup_tables, probe_boards, sum_views
 
 Boards = npt.NDArray[np.uint8]
 Tiles = tuple[int, ...]
 Parts = tuple[Tiles, ...]
 # The time of a node was measured as proportional to the number of tables looked up plus this.
 _OTHER_WORK = 3.0
+# Annealings, each from a random partition, for the patterns of each --tiles.
+_ANNEALINGS = 20
 
 
 def sample_nodes(
@@ -64,41 +70,33 @@ def sample_nodes(
 
 
 class Patterns:
-    """The distances of patterns and of their reflections on sampled nodes."""
+    """The distances of patterns and of their reflections on sampled nodes, and the lifts of tiles."""
 
     def __init__(self, size: BoardSize, goal: Board, boards: Boards) -> None:
         self.size, self.goal, self.boards = size, goal, boards
         cells = goal_symmetries(goal, size)[1].cell_map
         self._image = {goal[cell]: goal[cells[cell]] for cell in range(size.n_cells)}
-        self._known: dict[Tiles, npt.NDArray[np.uint8]] = {}
+        self.distances = cache(self._distances)
+        self.lift = cache(self._lift)
+        self._mean = cache(self._mean_distance)
 
     def reflected(self, tiles: Tiles) -> Tiles:
         """Return the tiles of the reflected pattern, ascending."""
         return tuple(sorted(self._image[tile] for tile in tiles))
 
-    def distances(self, tiles: Tiles) -> npt.NDArray[np.uint8]:
+    def _distances(self, tiles: Tiles) -> npt.NDArray[np.uint8]:
         """Return uint8[2, n]: the distances of a pattern in each board, and in its reflection."""
-        one = min(tiles, self.reflected(tiles))
-        if one not in self._known:
-            self._known[one] = self._look_up(one)
-        return self._known[one] if tiles == one else self._known[one][::-1]
-
-    def _look_up(self, tiles: Tiles) -> npt.NDArray[np.uint8]:
+        if self.reflected(tiles) < tiles:
+            return np.asarray(self.distances(self.reflected(tiles))[::-1])
         others = [(tile,) for tile in range(1, self.size.n_cells) if tile not in tiles]
         text = "/".join(",".join(map(str, part)) for part in (tiles, *others))
         partition = parse_partition(text, self.size, self.goal)
-        tables = [search_pattern(TableSpec(self.size, self.goal, Pattern(at.tiles), "bits"), n_threads=2).table
-                  for at in partition.patterns]  # fmt: skip
-        memory = np.concatenate(tables)
-        memory.flags.writeable = False
-        starts = np.cumsum([0, *map(len, tables)])[:-1].tolist()
-        lookup = lookup_tables(self.size, self.goal, partition, "bits", memory, starts)
-        views = sum_views(self.size, self.goal, partition, goal_symmetries(self.goal, self.size)[:2])
-        values = np.empty((len(self.boards), *views.view_of_unit.shape), dtype=np.uint8)
-        masks, labels = np.empty((2, *values.shape), dtype=np.int64)
-        probe_boards(np.ascontiguousarray(self.boards), lookup, views, masks, labels, values)
-        index = next(i for i, pattern in enumerate(partition.patterns) if tuple(sorted(pattern.tiles)) == tiles)
-        return values[:, :, index].T.copy()
+        index = [tuple(sorted(pattern.tiles)) for pattern in partition.patterns].index(tiles)
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "table.h5"
+            build_database(plan_build(self.size, self.goal, partition, path, encoding="bits"))
+            with open_database(path) as database:
+                return database.probe_batch(self.boards).values[:, :2, index].T.copy()
 
     def leaves(self, parts: Parts, moves_left: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return which of the nodes neither the sum of a partition nor the reflected one prunes."""
@@ -109,43 +107,42 @@ class Patterns:
         """Return the tables that a node looks up for a partition, each reflection counted."""
         return {tiles for part in parts for tiles in (part, self.reflected(part))}
 
-
-class Lifts:
-    """Lifts of pairs and triples of tiles: the mean distance of a pattern less those of its parts."""
-
-    def __init__(self, size: BoardSize, goal: Board) -> None:
-        self._size, self._goal = size, goal
-        self._mean = cache(self._mean_distance)
-        self.of = cache(self._lift)
-
     def _mean_distance(self, tiles: Tiles) -> float:
-        histogram = np.array(
-            search_pattern(TableSpec(self._size, self._goal, Pattern(tiles), "bytes"), n_threads=1).histogram
-        )
-        return float((np.arange(len(histogram)) * histogram).sum() / histogram.sum())
+        found = search_pattern(TableSpec(self.size, self.goal, Pattern(tiles), "bytes"), n_threads=1)
+        return float(np.average(np.arange(len(found.histogram)), weights=found.histogram))
 
     def _lift(self, tiles: Tiles) -> float:
+        """Return the mean distance of a pattern less the lifts of its parts."""
         parts = (part for n in range(1, len(tiles)) for part in itertools.combinations(tiles, n))
-        return self._mean(tiles) - sum(self.of(part) for part in parts)
+        return self._mean(tiles) - sum(map(self.lift, parts))
 
     def score(self, tiles: Sequence[int]) -> float:
         """Return the lifts of all pairs and triples of a pattern."""
         ordered = sorted(tiles)
-        return sum(self.of(part) for n in (2, 3) for part in itertools.combinations(ordered, n))
+        return sum(self.lift(part) for n in (2, 3) for part in itertools.combinations(ordered, n))
+
+    def pool(self, sizes: Sequence[int], n_wanted: int, seed: int) -> set[Tiles]:
+        """Return the patterns of the partitions with the largest lifts, and their reflections."""
+        found = {parts for i in range(_ANNEALINGS) for parts in annealed(self, sizes, seed + i)}
+        pool: set[Tiles] = set()
+        for parts in sorted(found, key=lambda parts: (-sum(map(self.score, parts)), parts)):
+            if len(pool) < 2 * n_wanted:
+                pool |= self.units(parts)
+        return pool
 
 
-def annealed(lifts: Lifts, n_tiles: int, sizes: Sequence[int], seed: int, n_steps: int = 4000) -> Iterator[Parts]:
+def annealed(patterns: Patterns, sizes: Sequence[int], seed: int, n_steps: int = 4000) -> Iterator[Parts]:
     """Yield the partitions with patterns of these sizes that a simulated annealing of their lifts comes by."""
     rng = np.random.default_rng(seed)
-    tiles = rng.permutation(np.arange(1, n_tiles + 1)).tolist()
+    tiles = rng.permutation(np.arange(1, patterns.size.n_cells)).tolist()
     ends = np.cumsum(sizes).tolist()
     parts = [tiles[end - n : end] for end, n in zip(ends, sizes, strict=True)]
-    scores = [lifts.score(part) for part in parts]
+    scores = [patterns.score(part) for part in parts]
     for step in range(n_steps):
         a, b = rng.choice(len(parts), 2, replace=False)
         x, y = rng.integers(len(parts[a])), rng.integers(len(parts[b]))
         parts[a][x], parts[b][y] = parts[b][y], parts[a][x]
-        found = lifts.score(parts[a]), lifts.score(parts[b])
+        found = patterns.score(parts[a]), patterns.score(parts[b])
         gain = sum(found) - scores[a] - scores[b]
         if rng.random() < math.exp(min(0.0, gain / (0.4 * (1 - step / n_steps) + 0.02))):
             scores[a], scores[b] = found
@@ -204,17 +201,6 @@ def mean_left(left: Boards) -> npt.NDArray[np.float64]:
     return np.asarray(np.exp(np.log(np.maximum(parts, 1e-6)).mean(axis=-1)))
 
 
-def pool_of(lifts: Lifts, patterns: Patterns, sizes: Sequence[int], n_wanted: int, seed: int) -> set[Tiles]:
-    """Return the patterns of the partitions with the largest lifts, and their reflections."""
-    n_tiles = patterns.size.n_cells - 1
-    found = {parts for i in range(20) for parts in annealed(lifts, n_tiles, sizes, seed + i)}
-    pool: set[Tiles] = set()
-    for parts in sorted(found, key=lambda parts: (-sum(map(lifts.score, parts)), parts)):
-        if len(pool) < 2 * n_wanted:
-            pool |= {tiles for part in parts for tiles in (part, patterns.reflected(part))}
-    return pool
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("database", help="the table file whose nodes are sampled")
@@ -237,10 +223,9 @@ def main() -> None:
         ]
     patterns = Patterns(size, goal, np.concatenate([boards for boards, _, _ in samples]))
     moves_left = np.concatenate([left for _, left, _ in samples])
-    lifts, pool = Lifts(size, goal), set[Tiles]()
-    for text in options.tiles:
-        pool |= pool_of(lifts, patterns, [int(n) for n in text.split(",")], options.patterns, options.seed)
-    pool = {tiles for tiles in pool if len(tiles) > options.rest}
+    sizes = [[int(n) for n in text.split(",")] for text in options.tiles]
+    pools = [patterns.pool(each, options.patterns, options.seed) for each in sizes]
+    pool = {tiles for tiles in set().union(*pools) if len(tiles) > options.rest}
     partitions = sorted(set(covers(pool, size.n_cells - 1, options.rest)))
     print(f"{len(pool)} patterns, {len(partitions)} partitions", flush=True)
     left = np.array(

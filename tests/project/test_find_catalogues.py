@@ -90,6 +90,7 @@ def test_sets_are_found_for_a_small_board(
     table = str(table_file(NAME, "3x3", "blank-last", "bits"))
     arguments = ["--boards", str(file), "--tiles", "3,3,2", "--patterns", "10", "--rest", "2", "--nodes", "400"]
     monkeypatch.setattr(sys, "argv", ["find_catalogues.py", table, *arguments])
+    monkeypatch.setattr(find_catalogues, "_ANNEALINGS", 2)
     find_catalogues.main()
     lines = capsys.readouterr().out.splitlines()
     assert "of the nodes are left" in lines[1]
