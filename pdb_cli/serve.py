@@ -157,11 +157,11 @@ def _serve(
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
-    def on_ready() -> None:
-        message(f"pdb: ready: {url}")
-        notify_systemd()
-
-    run(create_app(databases, settings, on_ready=on_ready), listener, access_log=access_log)
+    app = create_app(databases, settings)
+    app.state.service.load()
+    message(f"pdb: ready: {url}")
+    notify_systemd()
+    run(app, listener, access_log=access_log)
     message("pdb: stopped")
 
 

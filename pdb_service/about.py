@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 from fastapi import APIRouter, Request
 from prometheus_client import generate_latest
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
@@ -55,21 +54,14 @@ def about_routes(service: Service) -> APIRouter:
         """Answer while the process lives."""
         return PlainTextResponse("ok\n")
 
-    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problem_responses(503))
+    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse)
     async def readyz() -> Response:
-        """Answer with 200 when tables and kernels are loaded, and with 503 before."""
-        if service.start_up.failure is not None:
-            raise HTTPException(503, "the tables could not be loaded; see the log of the server")
-        if not service.start_up.is_ready:
-            raise HTTPException(503, "the tables are being loaded")
+        """Answer when tables and kernels are loaded; before, connections wait."""
         return PlainTextResponse("ready\n")
 
     @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problem_responses())
     async def metrics() -> Response:
         """Return the metrics for Prometheus."""
-        service.metrics.running.set(service.searches.n_running)
-        service.metrics.waiting.set(service.searches.n_waiting)
-        service.metrics.cached.set(service.searches.n_cached_bytes)
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
 
     @router.get("/", include_in_schema=False)

@@ -1,17 +1,18 @@
 """The service as an ASGI app: its routes and its middleware. Read this first.
 
 /v1/lookup                        lookups, batches
-/v1/moves, /v1/solve              solves, moves, both through searches
+/v1/moves, /v1/solve              solves, questions, searches
 /v1/databases, /metrics, the page about, page/
+parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
-state of the server, its start    service
+state of the server               service
 errors                            problems
 token, sizes, hosts, headers      middleware
 slow, large, idle connections     connection_limits
 sockets, signals, systemd         server
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 
@@ -26,31 +27,25 @@ from pdb_core.errors import PdbError
 from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
-from pdb_service.middleware import DefaultHeaders, Gate, HeadAsGet, TrustedHosts
+from pdb_service.middleware import Gate
 from pdb_service.problems import problem_body, problem_response, reported_problem
+from pdb_service.requests import first_error
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from pdb_service.solves import solve_routes
 
 
-def create_app(
-    databases: Iterable[Database],
-    settings: ServiceSettings | None = None,
-    *,
-    on_ready: Callable[[], None] | None = None,
-) -> FastAPI:
+def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> FastAPI:
     """Return the app that serves `databases`, which must stay open; its `state.service` is a `Service`.
 
-    `on_ready` is called, in another thread, when tables and kernels are loaded. If that fails, the error is logged,
-    `state.service.start_up.failure` is the error, and `serve` ends; under another server, /readyz stays 503.
+    Call `state.service.load()` before the first request: otherwise requests wait for the compilation of kernels.
     """
     service = Service(databases, settings or ServiceSettings())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        service.start_up.begin(service.load, on_ready)
         yield
-        service.searches.stopping.begin()
+        service.searches.stop()
         await service.searches.close()
 
     app = FastAPI(
@@ -70,25 +65,17 @@ def create_app(
     app.add_exception_handler(PdbError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_bad_request)
     app.add_exception_handler(HTTPException, _answer_http_error)
-    _add_middleware(app, service)
-    return app
-
-
-def _add_middleware(app: FastAPI, service: Service) -> None:
-    """Wrap the routes. The last one is the outermost: its headers are on every answer, errors included."""
-    settings = service.settings
-    app.add_middleware(TrustedHosts, allowed_hosts=settings.allowed_hosts)
-    app.add_middleware(Gate, settings=settings, memory=service.memory, metrics=service.metrics)
-    app.add_middleware(HeadAsGet)
-    if settings.cors_origins:
+    app.add_middleware(Gate, service=service)
+    # Added last, so outermost: errors of the gate have the headers of CORS too.
+    if service.settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=list(settings.cors_origins),
+            allow_origins=list(service.settings.cors_origins),
             allow_methods=["GET", "HEAD", "POST"],
             allow_headers=["Authorization", "Content-Type"],
             expose_headers=["Retry-After", "X-Request-Id"],
         )
-    app.add_middleware(DefaultHeaders)
+    return app
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
@@ -98,9 +85,8 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 async def _answer_bad_request(_: Request, error: Exception) -> Response:
     """Answer a request with a missing or invalid parameter."""
     assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"][1:]) or "the request"
-    return problem_response(problem_body(422, f"{where}: {first['msg']}", "RequestError"))
+    errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
+    return problem_response(problem_body(422, first_error(errors), "RequestError"))
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:

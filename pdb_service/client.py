@@ -10,7 +10,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, check_board, format_board, parse_size
@@ -80,7 +79,8 @@ class Client:
         self.url = self._service.url
         try:
             self.database = self._choose(db, size)
-            self.size, self.goal = self._size_and_goal(self.database)
+            self.size = parse_size(self.database.size)
+            self.goal = check_board(self.database.goal, self.size)
         except BaseException:
             self.close()
             raise
@@ -99,16 +99,6 @@ class Client:
     def close(self) -> None:
         """Close the connections. Later requests raise `ValueError`."""
         self._service.close()
-
-    @property
-    def encoding(self) -> Encoding:
-        """Encoding of the distances: `bytes` or `bits`, see `pdb_core.encoding`."""
-        return self.database.encoding
-
-    @property
-    def cost(self) -> Cost:
-        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.encoding`."""
-        return self.database.cost
 
     def databases(self) -> tuple[DatabaseInfo, ...]:
         """Return all databases of the service, in the order in which it looks for one that serves a board."""
@@ -149,8 +139,12 @@ class Client:
             if len(answer) != 2 * len(part):
                 raise self._service.unexpected(f"{len(answer)} bytes for {len(part)} boards, not two for each")
             maximum[start : start + len(part)] = np.frombuffer(answer, dtype="<i2")
-            if strict:
-                self._check_rows(part, start, maximum)
+        bad = np.flatnonzero(maximum == -2)
+        if strict and len(bad):
+            try:
+                check_board(rows[bad[0]].tolist(), self.size)
+            except BoardError as error:
+                raise BoardError(f"row {bad[0]}: {error}") from None
         return BatchMaximum(maximum)
 
     def moves(
@@ -205,13 +199,6 @@ class Client:
         listed = ", ".join(f"{database.id} ({database.size})" for database in present)
         raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
-    def _size_and_goal(self, database: DatabaseInfo) -> tuple[BoardSize, Board]:
-        try:
-            size = parse_size(database.size)
-            return size, check_board(database.goal, size)
-        except ValueError as error:
-            raise self._service.unexpected(str(error)) from None
-
     def _names(self, goal: Board | None) -> dict[str, str | None]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
         return {"db": self.database.id, "goal": " ".join(map(str, self.goal if goal is None else goal))}
@@ -223,13 +210,11 @@ class Client:
         goal: Board | None,
         answer: type[SomeAnswer],
         *,
-        seconds: float | None = None,
-        nodes: int | None = None,
         patience_s: float = 0.0,
+        **limits: float | None,
     ) -> SomeAnswer:
         """Return the answer about a board. Raises `BoardError`, `UnsolvableError`."""
         checked = check_board(board, self.size)
-        limits = {"seconds": seconds, "nodes": nodes}
         query = {name: None if value is None else str(value) for name, value in limits.items()}
         query = {"board": format_board(checked), **self._names(goal), **query}
         return self._solvable(self._service.get(path, query, answer, patience_s=patience_s), checked)
@@ -241,11 +226,3 @@ class Client:
         if answer.h is None:
             raise self._service.unexpected("a solvable board without h")
         return answer
-
-    def _check_rows(self, rows: npt.NDArray[np.uint8], start: int, maximum: npt.NDArray[np.int16]) -> None:
-        """Raise `BoardError` for the first row that is not a board according to the service."""
-        for at in np.flatnonzero(maximum[start : start + len(rows)] == -2)[:1].tolist():
-            try:
-                check_board(rows[at].tolist(), self.size)
-            except BoardError as error:
-                raise BoardError(f"row {start + at}: {error}") from None

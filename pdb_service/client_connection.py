@@ -5,18 +5,13 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlencode
 
 import urllib3
 from pydantic import ValidationError
-from urllib3.exceptions import (
-    ClosedPoolError,
-    HTTPError,
-    NewConnectionError,
-    ProtocolError,
-    SSLError,
-)
+from urllib3.exceptions import ClosedPoolError, HTTPError, NewConnectionError
 from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
+from urllib3.util import parse_url
 
 from pdb_core import errors
 from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError
@@ -28,8 +23,6 @@ JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/eve
 _KEPT_CONNECTIONS = 64
 # Answers of `pdb serve` have a few megabytes at most.
 _MAX_ANSWER_BYTES = 64_000_000
-_MAX_LINE_BYTES = 1_000_000
-_PIECE_BYTES = 65_536
 _MAX_SENTENCE = 800
 
 Model = TypeVar("Model", bound=Answer)
@@ -74,13 +67,13 @@ class Connections:
         headers = {"Content-Type": JSON, "Accept": EVENTS}
         with self._response("POST", path, {}, body, headers, 0.0) as response:
             name, data = "", b""
-            for line in self._lines(response):
-                field, _, value = line.partition(b":")
+            for line in response:
+                field, _, value = line.rstrip(b"\r\n").partition(b":")
                 if field == b"event":
                     name = value.strip().decode("utf-8", "replace")
                 elif field == b"data":
                     data += value.strip()
-                elif not line and data:
+                elif not field and data:
                     yield name, data
                     name, data = "", b""
 
@@ -128,55 +121,24 @@ class Connections:
         """Send a request; read its answer inside. The connection is kept only if the whole answer was read."""
         given = {name: value for name, value in query.items() if value is not None}
         target = f"{self._path}{path}" + (f"?{urlencode(given)}" if given else "")
-        response = self._send(method, target, body, {**self._headers, **headers}, self._timeout_s + patience_s)
-        try:
-            if response.status != 200:
-                raise self._refusal(response)
-            yield response
-        finally:
-            response.close()
-
-    def _send(
-        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str], timeout_s: float
-    ) -> urllib3.BaseHTTPResponse:
-        """Send a request, twice if the connection closes: a kept one may be closed by the server at any time.
-
-        A repeated request does no harm: no request changes anything in the service.
-        """
-        for is_last in (False, True):
-            with self._translated(timeout_s):
-                try:
-                    return self._pool.urlopen(
-                        method, target, body, headers, retries=False, redirect=False, timeout=timeout_s,
-                        preload_content=False, decode_content=False,
-                    )  # fmt: skip
-                except ProtocolError:
-                    if is_last:
-                        raise
-        raise AssertionError("the last request neither returned nor raised")
+        timeout_s = self._timeout_s + patience_s
+        with self._translated(timeout_s):
+            response = self._pool.urlopen(
+                method, target, body, {**self._headers, **headers}, retries=False, redirect=False, timeout=timeout_s,
+                preload_content=False, decode_content=False,
+            )  # fmt: skip
+            try:
+                if response.status != 200:
+                    raise self._refusal(response)
+                yield response
+            finally:
+                response.close()
 
     def _read(self, response: urllib3.BaseHTTPResponse) -> bytes:
-        content = bytearray()
-        for piece in self._pieces(response):
-            content += piece
-            if len(content) > _MAX_ANSWER_BYTES:
-                raise self.unexpected(f"more than {_MAX_ANSWER_BYTES} bytes")
-        return bytes(content)
-
-    def _lines(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        """Yield the lines of an answer as they arrive, without line ends."""
-        rest = b""
-        for piece in self._pieces(response):
-            *lines, rest = (rest + piece).split(b"\n")
-            if len(rest) > _MAX_LINE_BYTES:
-                raise self.unexpected(f"a line of more than {_MAX_LINE_BYTES} bytes")
-            for line in lines:
-                yield line.rstrip(b"\r")
-
-    def _pieces(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        with self._translated(self._timeout_s):
-            while piece := response.read1(_PIECE_BYTES):
-                yield piece
+        content = response.read(_MAX_ANSWER_BYTES)
+        if response.read(1):  # raises if the answer is incomplete
+            raise self.unexpected(f"more than {_MAX_ANSWER_BYTES} bytes")
+        return content
 
     def _refusal(self, response: urllib3.BaseHTTPResponse) -> PdbError:
         """Return the error for an answer with a status other than 200."""
@@ -190,51 +152,31 @@ class Connections:
         """Raise the errors of urllib3 as `ServiceError`."""
         try:
             yield
+        except PdbError:
+            raise
         except ClosedPoolError:
             raise ValueError(f"the client of {self.url} is closed") from None
-        except NewConnectionError as error:
-            if isinstance(error.__cause__, ConnectionRefusedError):
-                raise ServiceError(
-                    f"nothing listens at {self.url}; start it with pdb serve, or check the address"
-                ) from None
-            raise self._unreachable(error.__cause__ or error) from None
-        except Urllib3TimeoutError:
-            raise ServiceError(
-                f"{self.url} sent nothing for {timeout_s:g} s; try again later, or give a larger timeout_s"
-            ) from None
-        except SSLError as error:
-            raise self._unreachable(error) from None
-        except ProtocolError as error:
-            cause = error.args[-1]
-            if isinstance(cause, http.client.HTTPException) and not isinstance(
-                cause, http.client.RemoteDisconnected | http.client.IncompleteRead
-            ):
-                raise ServiceError(
-                    f"{self.url} does not speak HTTP ({type(cause).__name__}); check the address, and http or https"
-                ) from None
-            raise ServiceError(
-                f"{self.url} closed the connection before its answer was complete; it may have been stopped: try again"
-            ) from None
         except (HTTPError, OSError, UnicodeError) as error:
-            raise self._unreachable(error) from None
-
-    def _unreachable(self, error: BaseException) -> ServiceError:
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        return ServiceError(f"cannot reach {self.url}: {as_typed(reason)}; check the address and the network")
+            if isinstance(error, Urllib3TimeoutError) and not isinstance(error, NewConnectionError):
+                raise ServiceError(
+                    f"{self.url} sent nothing for {timeout_s:g} s; try again later, or give a larger timeout_s"
+                ) from None
+            cause = error.__cause__ or (error.args[-1] if error.args else error)
+            reason = as_typed(getattr(cause, "strerror", None) or str(cause), _MAX_SENTENCE)
+            raise ServiceError(
+                f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
+            ) from None
 
 
 def _open_pool(url: str) -> tuple[urllib3.HTTPConnectionPool, str]:
     """Return the connection pool of an address and the path that requests begin with. Raises `InputError`."""
     try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme in ("http", "https") and re.fullmatch(r"[!-~]+", parts.hostname or "") is not None
-        if not is_valid:
-            raise ValueError("it has no scheme or no host")
-        if parts.query or parts.fragment or parts.username is not None:
-            raise ValueError("it has more than a host and a path; a token belongs in token=")
-        pool = urllib3.connection_from_url(f"{parts.scheme}://{parts.netloc}", maxsize=_KEPT_CONNECTIONS)
+        parts = parse_url(url)
+        if parts.scheme not in ("http", "https") or not parts.host or parts.auth or parts.query or parts.fragment:
+            raise ValueError("it is not a scheme, a host and a path; a token belongs in token=")
+        pool = urllib3.connection_from_url(url, maxsize=_KEPT_CONNECTIONS)
     except (ValueError, HTTPError) as error:
         raise InputError(
             f"{shorten(url)!r} is not the address of a service: {as_typed(str(error))}; write http://HOST:PORT"
         ) from None
-    return pool, quote(parts.path.rstrip("/"), safe="/%~")
+    return pool, (parts.path or "").rstrip("/")

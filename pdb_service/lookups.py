@@ -4,42 +4,31 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import orjson
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from pdb_core.errors import MediaTypeError
 from pdb_core.puzzle import Board, is_solvable, why_unsolvable
 from pdb_service.answers import BatchAnswer, LookupAnswer
-from pdb_service.batches import BINARY, JSON, NDJSON, BatchNames
-from pdb_service.parameters import BoardParameter, DatabaseParameter, GoalParameter, SizeParameter
+from pdb_service.batches import BINARY, JSON, NDJSON
 from pdb_service.problems import problem_responses
+from pdb_service.requests import BatchBody, BatchQuery, BoardQuery
 from pdb_service.served_databases import Served
 from pdb_service.service import Service
 
 _CONCURRENT_BATCHES = 2
-_NAME = {"type": ["string", "null"]}
-_BOARD = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]}
 _BATCH_BODY = {
     "required": True,
     "content": {
-        JSON: {
-            "schema": {
-                "type": "object",
-                "required": ["boards"],
-                "properties": {
-                    "boards": {"type": "array", "items": _BOARD}, "goal": _NAME, "db": _NAME, "size": _NAME,
-                },
-            },
-            "example": {"boards": ["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]},
-        },
+        JSON: {"schema": BatchBody.model_json_schema()},
         NDJSON: {"schema": {"type": "string"}, "example": "[1,2,3,4,5,6,7,8,0]\n[1,2,3,4,5,6,7,0,8]\n"},
         BINARY: {"schema": {"type": "string", "format": "binary"}},
     },
-}  # fmt: skip
+}
 
 
 def lookup_routes(service: Service) -> APIRouter:
@@ -50,9 +39,9 @@ def lookup_routes(service: Service) -> APIRouter:
     slots = asyncio.Semaphore(_CONCURRENT_BATCHES)
 
     @router.get("/lookup", response_model=LookupAnswer, responses=problem_responses(404, 422))
-    async def lookup(board: BoardParameter, goal: GoalParameter = None, database: DatabaseParameter = None) -> Response:
+    async def lookup(query: Annotated[BoardQuery, Query()]) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
-        tiles, served = service.databases.place(board, goal, database)
+        tiles, served = service.databases.place(query.board, query.goal, query.db)
         service.metrics.boards.inc()
         return Response(orjson.dumps(look_up(tiles, served)), media_type=JSON)
 
@@ -65,20 +54,15 @@ def lookup_routes(service: Service) -> APIRouter:
         },
         openapi_extra={"requestBody": _BATCH_BODY},
     )
-    async def lookup_batch(
-        request: Request,
-        goal: GoalParameter = None,
-        database: DatabaseParameter = None,
-        size: SizeParameter = None,
-    ) -> Response:
+    async def lookup_batch(request: Request, query: Annotated[BatchQuery, Query()]) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         if media_type not in (JSON, NDJSON, BINARY):
             raise MediaTypeError(f"a batch is {JSON}, {NDJSON} or {BINARY}; name one of these in Content-Type")
         body = await request.body()
-        answer = partial(service.batches.answer, media_type, body, BatchNames(goal, database, size))
+        answer = partial(service.batches.answer, media_type, body, query)
         async with slots:
-            service.memory.check()
+            service.check_memory()
             content, n_boards = await asyncio.get_running_loop().run_in_executor(threads, answer)
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)

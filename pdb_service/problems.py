@@ -27,6 +27,7 @@ _MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
+_TITLES = {int(status): status.phrase for status in HTTPStatus}
 # The first class that fits counts.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
@@ -65,10 +66,9 @@ def reported_problem(error: Exception, request_id: str) -> dict[str, Any]:
 
 def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str, Any]:
     """Return the body for a status; without `kind` it is an error of HTTP itself."""
-    title = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Error"
     return {
         "type": "about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
-        "title": title,
+        "title": _TITLES.get(status, "Error"),
         "status": int(status),
         "detail": detail,
     }

@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from pdb_core.errors import InputError, PdbError, ServiceError
+from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from pdb_service.connection_limits import Connection
 from pdb_service.service import Service
@@ -44,8 +44,7 @@ def open_socket(host: str, port: int) -> socket.socket:
 def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) -> None:
     """Answer requests until SIGTERM or SIGINT; then answer running requests, within the time of grace, and return.
 
-    Raises `KeyboardInterrupt` if it was SIGINT. Raises `ServiceError`, or the `PdbError` that was the cause, if the
-    service cannot be made ready.
+    Raises `KeyboardInterrupt` if it was SIGINT.
     """
     service: Service = app.state.service
     _raise_file_limit()
@@ -69,22 +68,10 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
         # Searches end by themselves after the time of grace; this bounds all other requests.
         timeout_graceful_shutdown=int(service.settings.grace_s) + 5,
     )
-    server = _Server(config, service.searches.stopping.begin)
-    service.start_up.on_failure = server.stop
+    server = _Server(config, service.searches.stop)
     server.run(sockets=[listener])
     if server.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt
-    _check_start(service.start_up.failure)
-
-
-def _check_start(failure: BaseException | None) -> None:
-    """Raise the failure of a start as an error that the command line can print."""
-    if isinstance(failure, PdbError):
-        raise failure
-    if failure is not None:
-        raise ServiceError(
-            f"the service could not be made ready: {type(failure).__name__}: {failure}; its log has the traceback"
-        ) from failure
 
 
 class _Server(uvicorn.Server):
@@ -99,10 +86,6 @@ class _Server(uvicorn.Server):
         # uvicorn's own raises the signal again in the end: a clean stop would look like a crash.
         self.force_exit = self.should_exit and sig == signal.SIGINT
         self.stopped_by = sig
-        self.stop()
-
-    def stop(self) -> None:
-        """Stop as after a signal. Thread-safe."""
         self._on_stop()
         self.should_exit = True
 

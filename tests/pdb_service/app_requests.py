@@ -163,19 +163,14 @@ def ask_moves(app: FastAPI, board: Board, **named: Any) -> AppRequest:
     return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 
 
-def app_with(solvers: Any, database: Database, settings: ServiceSettings | None = None, **named: Any) -> FastAPI:
-    """Return an app with these solvers."""
-    with mock.patch("pdb_service.service.Solvers", return_value=solvers):
-        return create_app([database], settings, **named)
-
-
 @asynccontextmanager
 async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[FastAPI]:
     """Run an app with these solvers; at its end no search and no task may be left."""
-    app = app_with(solvers, database, ServiceSettings(**settings))
+    with mock.patch("pdb_service.service.Solvers", return_value=solvers):
+        app = create_app([database], ServiceSettings(**settings))
     service = app.state.service
+    service.load()
     async with app.router.lifespan_context(app):
-        await until(lambda: service.start_up.is_ready)
         yield app
     assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
     left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -14,24 +14,21 @@ import pytest
 from starlette.requests import ClientDisconnect
 
 from pdb_core import errors
-from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, PdbError, ServiceError, TableFileDamagedError
+from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, TableFileDamagedError
 from pdb_query import Database, open_database
-from pdb_service import server
 from pdb_service.app import create_app
-from pdb_service.metrics import Metrics
-from pdb_service.middleware import Gate, MemoryBudget
+from pdb_service.middleware import Gate
 from pdb_service.problems import problem, problem_body, problem_response, status_of
-from pdb_service.server import open_socket, serve
+from pdb_service.server import open_socket
+from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.app_requests import (
     BOARDS,
     AppRequest,
     HeldSolvers,
-    app_with,
     ask_moves,
     ask_solve,
     running_app,
-    until,
 )
 from tests.pdb_service.server import Reply
 from tests.tables import table_file
@@ -166,9 +163,8 @@ def test_error_is_answered_unless_the_answer_has_begun(error: Exception, status:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    metrics = Metrics()
-    gate = Gate(app, ServiceSettings(), MemoryBudget(1_000_000), metrics)
-    scope = {"type": "http", "method": "GET", "path": "/v1/lookup", "headers": []}
+    gate = Gate(app, Service([], ServiceSettings()))
+    scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": []}
     if has_begun and status != 499:
         with pytest.raises(type(error)):
             asyncio.run(gate(scope, receive, send))
@@ -179,73 +175,7 @@ def test_error_is_answered_unless_the_answer_has_begun(error: Exception, status:
     assert b"a bug" not in b"".join(message.get("body", b"") for message in sent)
 
 
-def test_memory_budget_is_free_after_a_failed_request() -> None:
-    memory = MemoryBudget(100)
-
-    def request() -> None:
-        with memory.request() as take:
-            take(60)
-            memory.check()
-            take(60)
-            memory.check()
-
-    with pytest.raises(BusyError):
-        request()
-    assert memory.n_bytes == 0
-    memory.check()
-
-
 # The start
-
-
-class FailingSolvers(HeldSolvers):
-    """Solvers that cannot be made."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self._error = error
-
-    def solver(self, _: Database) -> None:
-        raise self._error
-
-
-@pytest.mark.parametrize(
-    ("error", "raised"),
-    [
-        (TableFileDamagedError("8.h5 is damaged"), TableFileDamagedError),
-        (RuntimeError("no memory for 8.h5"), ServiceError),
-        (SystemExit(0), ServiceError),
-    ],
-)
-def test_failed_start_ends_the_server_with_the_cause(
-    database: Database,
-    error: BaseException,
-    raised: type[PdbError],
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for name in ("_give_back_memory", "_raise_file_limit"):  # they are for the whole process
-        monkeypatch.setattr(server, name, lambda: None)
-    ready: list[bool] = []
-    app = app_with(FailingSolvers(error), database, on_ready=lambda: ready.append(True))
-    with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
-        serve(app, listener)
-    assert not ready
-    assert not app.state.service.start_up.is_ready
-    assert "Traceback" in caplog.text
-
-
-def test_readyz_reports_a_failed_start(database: Database) -> None:
-    async def work() -> None:
-        app = app_with(FailingSolvers(RuntimeError("secret")), database)
-        async with app.router.lifespan_context(app):
-            await until(lambda: app.state.service.start_up.failure is not None)
-            reply = await AppRequest(app, "/readyz").reply()
-            assert (reply.status, "could not be loaded" in reply.json["detail"]) == (503, True)
-            assert b"secret" not in reply.body
-
-    asyncio.run(work())
-
 
 _FAILING = """
 import solver
@@ -268,8 +198,7 @@ def test_failed_start_sends_systemd_only_the_exit_code(tmp_path: Path) -> None:
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode == 1
         assert "pdb: ready" not in ended.stderr
-        assert "Traceback" in ended.stderr
-        assert "pdb: the service could not be made ready: RuntimeError: no kernels today" in ended.stderr
+        assert "RuntimeError: no kernels today" in ended.stderr
         with pytest.raises(BlockingIOError):
             notified.recv(100)
 

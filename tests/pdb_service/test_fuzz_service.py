@@ -19,8 +19,9 @@ from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
 from pdb_query import Database, open_database
 from pdb_service import answers
 from pdb_service.app import create_app
-from pdb_service.batches import BINARY, JSON, NDJSON, Batches, BatchNames
+from pdb_service.batches import BINARY, JSON, NDJSON, Batches
 from pdb_service.client_connection import Connections
+from pdb_service.requests import BatchQuery
 from pdb_service.served_databases import ServedDatabases
 from tests.fuzzing import JSON_VALUES, ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
 from tests.pdb_service.app_requests import AppRequest
@@ -39,15 +40,7 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def batches(database: Database) -> Batches:
-    made = Batches(ServedDatabases([database]), MAX_BOARDS)
-    # Compile the kernels before the first example: those of valid and of invalid boards.
-    both = bytes(BOARDS[0]) + bytes(9)
-    for body in (b"", both[:9], both):
-        made.answer(BINARY, body, BatchNames(None, None, "3x3"))
-    for board in (b"[]", b"[1,2,3,4,5,6,7,8,0]"):
-        made.answer(NDJSON, b"[]\n" + board, BatchNames(None, None, "3x3"))
-        made.answer(JSON, b'{"boards":[' + board + b"]}", BatchNames(None, None, "3x3"))
-    return made
+    return Batches(ServedDatabases([database]), MAX_BOARDS)
 
 
 # Batches
@@ -57,7 +50,9 @@ NAMES = (
     | st.sampled_from(["3x3", "4x4", "blank-last", "snail", "1 2 3/4 0 5/6 7 8"])
     | st.sampled_from(ODD_PIECES)
 )
-NAMES_OF_BATCH = st.builds(BatchNames, st.none() | NAMES, st.none() | NAMES, st.sampled_from(["3x3", None]) | NAMES)
+NAMES_OF_BATCH = st.builds(
+    BatchQuery.model_construct, goal=NAMES, db=NAMES, size=st.sampled_from(["3x3", None]) | NAMES
+)
 BATCH = {"boards": [*BOARDS, format_board(BOARDS[0], S3), "x"], "goal": "blank-last", "size": "3x3"}
 
 
@@ -69,11 +64,11 @@ def json_bodies(draw: st.DrawFn) -> bytes:
 
 @fuzz
 @given(json_bodies() | st.binary(max_size=200), NAMES_OF_BATCH)
-@example(b"[" * 100_000, BatchNames(None, None, None))
-@example(b'{"boards":' * 30, BatchNames(None, None, None))
-@example(b'{"boards":["\\ud800"]}', BatchNames(None, None, "3x3"))
-@example(b'{"boards":[[1e999]]}', BatchNames(None, None, "3x3"))
-def test_any_json_body_is_answered_or_refused(batches: Batches, body: bytes, names: BatchNames) -> None:
+@example(b"[" * 100_000, BatchQuery())
+@example(b'{"boards":' * 30, BatchQuery())
+@example(b'{"boards":["\\ud800"]}', BatchQuery(size="3x3"))
+@example(b'{"boards":[[1e999]]}', BatchQuery(size="3x3"))
+def test_any_json_body_is_answered_or_refused(batches: Batches, body: bytes, names: BatchQuery) -> None:
     answered = outcome(lambda: batches.answer(JSON, body, names))
     if answered is not None:
         answers = json.loads(answered[0])["answers"]
@@ -90,7 +85,7 @@ def line_bodies(draw: st.DrawFn) -> bytes:
 
 @fuzz
 @given(line_bodies() | st.binary(max_size=200), NAMES_OF_BATCH)
-def test_any_body_of_lines_is_answered_or_refused(batches: Batches, body: bytes, names: BatchNames) -> None:
+def test_any_body_of_lines_is_answered_or_refused(batches: Batches, body: bytes, names: BatchQuery) -> None:
     answered = outcome(lambda: batches.answer(NDJSON, body, names))
     if answered is not None:
         answers = [json.loads(line) for line in answered[0].splitlines()]
@@ -115,7 +110,7 @@ def check_answers(answers: list[dict[str, Any]]) -> None:
     ),
     NAMES_OF_BATCH,
 )
-def test_any_body_of_bytes_is_answered_or_refused(batches: Batches, body: bytes, names: BatchNames) -> None:
+def test_any_body_of_bytes_is_answered_or_refused(batches: Batches, body: bytes, names: BatchQuery) -> None:
     answered = outcome(lambda: batches.answer(BINARY, body, names))
     if answered is not None:
         found = np.frombuffer(answered[0], dtype="<i2").tolist()

@@ -173,7 +173,7 @@ def test_connection_with_an_unread_answer_is_closed(strict: Server) -> None:
                 connection.send(asked)
         except (BlockingIOError, ConnectionError):
             pass
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 40
     while open_files(strict.process.pid) > before:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -1,0 +1,81 @@
+"""Pydantic models of requests, query parameters and JSON bodies: the source of the OpenAPI document."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
+
+from pdb_core.errors import RequestError
+from pdb_service.served_databases import MAX_CHARACTERS, MAX_NUMBERS
+
+Model = TypeVar("Model", bound=BaseModel)
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+# Batches check their boards one by one.
+_AnyBoard = Annotated[
+    Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]})
+]
+
+
+class Names(BaseModel):
+    """The goal and the database of a request."""
+
+    goal: Annotated[Text | None, Field(description="blank-last, blank-first, snail, or a board.")] = None
+    db: Annotated[str | None, Field(max_length=200, description="The id of a database, see /v1/databases.")] = None
+
+
+class BoardQuery(Names):
+    """The query of a lookup."""
+
+    board: Annotated[
+        Text,
+        Field(
+            description="Numbers separated by whitespace, commas or /, 0 for the blank.",
+            examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
+        ),
+    ]
+
+
+class Limited(BaseModel):
+    """The limits of a search."""
+
+    seconds: Annotated[
+        float | None,
+        Field(ge=0, le=1e6, allow_inf_nan=False, description="The time limit of the search in seconds."),
+    ] = None
+    nodes: Annotated[int | None, Field(ge=1, le=10**15, description="The limit of generated nodes.")] = None
+
+
+class SearchQuery(Limited, BoardQuery):
+    """The query of a search."""
+
+
+class SolveBody(Limited, Names):
+    """The body of a solve: the names of the query."""
+
+    board: Text | Annotated[list[int], Field(max_length=MAX_NUMBERS)]
+
+
+class BatchQuery(Names):
+    """The query of a batch."""
+
+    size: Annotated[str | None, Field(max_length=20, description="Such as 4x4.")] = None
+
+
+class BatchBody(BatchQuery):
+    """The body of a batch in JSON."""
+
+    boards: Annotated[list[_AnyBoard], Field(examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])]
+
+
+def read_body(model: type[Model], body: bytes) -> Model:
+    """Return a body of JSON as a model, without conversions such as "1" to 1. Raises `RequestError`."""
+    try:
+        return model.model_validate_json(body, strict=True)
+    except ValidationError as error:
+        raise RequestError(first_error(error.errors(include_input=False))) from None
+
+
+def first_error(errors: Sequence[Any]) -> str:
+    """Return the first error of pydantic: the name of the field, and what is wrong."""
+    where = ".".join(map(str, errors[0]["loc"])) or "the request"
+    return f"{where}: {errors[0]['msg']}"
