@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -86,7 +85,7 @@ def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] 
         # Without a reader, a full pipe would block the server.
         reader.start()
         server = Server(url, process, log)
-        _wait_until_ready(server)
+        assert server.ask("/readyz", timeout=_START_S).status == 200
         yield server
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -114,10 +113,3 @@ def _url(process: subprocess.Popen[str]) -> str:
         if "listening on " in line:
             return line.split("listening on ")[1].strip().rstrip("/")
     raise AssertionError("the server did not start: " + "".join(lines))
-
-
-def _wait_until_ready(server: Server) -> None:
-    deadline = time.monotonic() + _START_S
-    while server.ask("/readyz").status != 200:
-        assert time.monotonic() < deadline, "the server is not ready"
-        time.sleep(0.05)

@@ -19,6 +19,7 @@ from pdb_core.puzzle import blank_first, blank_last, parse_size, random_boards, 
 from pdb_query import Database, open_database, read_instances
 from pdb_service.answers import SolveProgress
 from pdb_service.client import Client
+from solver.solution import check_solution
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
@@ -157,16 +158,11 @@ def test_moves_come_best_first(client: Client) -> None:
     assert {at.distance for at in client.moves(HARDEST_3X3, seconds=0).moves} == {None}
 
 
-def test_solution_leads_to_the_goal(client: Client) -> None:
+def test_solution_is_optimal(client: Client) -> None:
     solution = client.solve(HARDEST_3X3)
     assert (solution.length, solution.is_optimal, solution.h, solution.lower_bound) == (31, True, 31, 31)
     assert solution.tiles is not None
-    cells = list(HARDEST_3X3)
-    for tile in solution.tiles:
-        blank, cell = cells.index(0), cells.index(tile)
-        assert cell in S3.neighbours[blank]
-        cells[blank], cells[cell] = tile, 0
-    assert tuple(cells) == solution.goal
+    check_solution(HARDEST_3X3, solution.tiles, solution.goal, S3)
     assert sum(at.generated for at in solution.iterations) == solution.generated
 
 
@@ -312,10 +308,8 @@ def problem(kind: str, told_as: str = "detail") -> bytes:
         (b"220 mail.example.org ESMTP\r\n", errors.ServiceError, "cannot reach .*220 mail"),
         (http("200 OK", b"{}", length=10), errors.ServiceError, "cannot reach .*IncompleteRead"),
         (http("200 OK", b"<html>"), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
-        (http("200 OK", b""), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
         (http("200 OK", b"[" * 100_000), errors.ServiceError, "not as docs/http.md says .Invalid JSON"),
         (http("200 OK", b"", "Content-Encoding: gzip"), errors.ServiceError, "not as docs/http.md says"),
-        (http("200 OK", b"{}"), errors.ServiceError, "not as docs/http.md says"),
         (http("200 OK", b'{"databases": [{"size": "0x0"}]}'), errors.ServiceError, "not as docs/http.md says"),
         (
             http("200 OK", b'{"databases": [], "default_goals": {}, "limits": %s}' % LIMITS),
@@ -326,7 +320,6 @@ def problem(kind: str, told_as: str = "detail") -> bytes:
         (http("301 Moved", b"", "Location: https://example.org/"), errors.ServiceError, "redirects to https://example"),
         (problem("urn:tile-pdb:BusyError"), errors.BusyError, "^much to do$"),
         (problem("urn:tile-pdb:PROBLEM_TYPE"), errors.ServiceError, "503: much to do"),
-        (problem("urn:tile-pdb:Exception"), errors.ServiceError, "503: much to do"),
         (problem("about:blank"), errors.ServiceError, "503: much to do"),
         (
             problem("urn:tile-pdb:BusyError", "Detail"),
@@ -404,11 +397,10 @@ def test_client_imports_nothing_of_the_extra_serve() -> None:
     assert run_python(code) == "[]\n"
 
 
-@pytest.mark.parametrize("missing", ["urllib3", "pydantic"])
-def test_missing_extra_is_named(missing: str) -> None:
-    code = f"import sys; sys.modules[{missing!r}] = None\ntry:\n    from tilepdb import Client\n"
+def test_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['urllib3'] = None\ntry:\n    from tilepdb import Client\n"
     code += "except ImportError as error:\n    print(error)\n"
-    assert run_python(code) == f"Client needs {missing}: pip install 'tile-pdb[client]'\n"
+    assert run_python(code) == "Client needs urllib3: pip install 'tile-pdb[client]'\n"
 
 
 def test_unknown_host_raises_service_error() -> None:

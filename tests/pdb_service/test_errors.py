@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from starlette.requests import ClientDisconnect
 
 from pdb_core import errors
 from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, TableFileDamagedError
 from pdb_query import Database, open_database
 from pdb_service.app import create_app
-from pdb_service.middleware import Gate
-from pdb_service.problems import problem, problem_body, problem_response, status_of
+from pdb_service.problems import problem, status_of
 from pdb_service.server import open_socket
-from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.app_requests import (
     BOARDS,
@@ -136,43 +133,6 @@ def test_every_error_has_a_status_and_hides_internal_details() -> None:
             assert body["status"] == status_of(kind("")) >= 400
             assert body["type"] == f"{PROBLEM_TYPE}{kind.__name__}"
             assert body["status"] < 500 or body["status"] == 503 or "secret" not in body["detail"]
-
-
-def test_problems_have_the_headers_of_their_status() -> None:
-    assert problem_response(problem(BusyError("x"))).headers["retry-after"] == "5"
-    assert problem_response(problem(errors.TokenError("x"))).headers["www-authenticate"] == "Bearer"
-    assert problem_body(404, "x")["type"] == "about:blank"
-    assert problem_body(499, "x")["title"] == "Error"
-
-
-@pytest.mark.parametrize("has_begun", [False, True])
-@pytest.mark.parametrize(
-    ("error", "status"), [(BusyError("later"), 503), (KeyError("a bug"), 500), (ClientDisconnect(), 499)]
-)
-def test_error_is_answered_unless_the_answer_has_begun(error: Exception, status: int, has_begun: bool) -> None:
-    sent: list[Any] = []
-
-    async def app(_scope: Any, _receive: Any, send: Any) -> None:
-        if has_begun:
-            await send({"type": "http.response.start", "status": 200, "headers": []})
-        raise error
-
-    async def receive() -> Any:
-        return {"type": "http.request", "body": b""}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    gate = Gate(app, Service([], ServiceSettings()))
-    scope = {"type": "http", "method": "GET", "path": "/healthz", "headers": []}
-    if has_begun and status != 499:
-        with pytest.raises(type(error)):
-            asyncio.run(gate(scope, receive, send))
-    else:
-        asyncio.run(gate(scope, receive, send))
-    started = [message["status"] for message in sent if message["type"] == "http.response.start"]
-    assert started == ([200] if has_begun else [] if status == 499 else [status])
-    assert b"a bug" not in b"".join(message.get("body", b"") for message in sent)
 
 
 # The start

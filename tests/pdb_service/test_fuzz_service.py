@@ -23,7 +23,7 @@ from pdb_service.batches import BINARY, JSON, NDJSON, Batches
 from pdb_service.client_connection import Connections
 from pdb_service.requests import BatchQuery
 from pdb_service.served_databases import ServedDatabases
-from tests.fuzzing import JSON_VALUES, ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
+from tests.fuzzing import ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
 from tests.pdb_service.app_requests import AppRequest
 from tests.tables import table_file
 
@@ -274,11 +274,3 @@ def test_any_text_is_an_address_or_refused(url: str, token: str | None) -> None:
     service = outcome(lambda: Connections(url, token=token, timeout_s=1.0), patience_s=3.0)
     if service is not None:
         service.close()
-
-
-@fuzz
-@given(JSON_VALUES, JSON_VALUES)
-def test_any_json_board_is_placed_or_refused(database: Database, board: Any, goal: Any) -> None:
-    served = ServedDatabases([database])
-    if isinstance(board, str) or (isinstance(board, list) and all(type(tile) is int for tile in board)):
-        outcome(lambda: served.place(board, goal if isinstance(goal, str) else None, None))

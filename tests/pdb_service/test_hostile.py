@@ -6,7 +6,6 @@ import pytest
 
 from tests.pdb_service.hostile_requests import (
     EASY,
-    KINDS,
     Hostile,
     hostile_requests,
     open_files,
@@ -17,9 +16,6 @@ from tests.pdb_service.hostile_requests import (
 from tests.pdb_service.server import Server, serving
 from tests.tables import table_file
 
-N_REQUESTS = 3000
-SEED = 5
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
@@ -27,27 +23,18 @@ def server() -> Iterator[Server]:
         yield running
 
 
-def test_hostile_requests_cause_no_error_and_no_leak(server: Server) -> None:
-    requests = list(hostile_requests(N_REQUESTS, SEED))
-    # The first requests compile kernels and fill caches; growth is measured after them.
-    send_all(server.port, iter(requests[: N_REQUESTS // 10]))
+@pytest.mark.parametrize("n_requests", [3000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_hostile_requests_cause_no_error_and_no_leak(server: Server, n_requests: int) -> None:
+    # The first requests fill caches; growth is measured after them.
+    send_all(server.port, hostile_requests(300, 4))
     n_files, n_bytes = open_files(server.process.pid), resident_bytes(server.process.pid)
-    outcomes = send_all(server.port, iter(requests))
-    assert outcomes.n_sent == N_REQUESTS
-    assert not outcomes.failed
-    assert not outcomes.unanswered
-    assert {200, 400, 404, 405, 413, 415, 422} <= set(outcomes.statuses)
+    statuses, failed = send_all(server.port, hostile_requests(n_requests, 5))
+    assert not failed
+    assert {200, 400, 404, 413, 422} <= set(statuses)
     assert server.ask("/v1/lookup?board=" + EASY.replace(" ", "+")).json["h"] == 1
     assert open_files(server.process.pid) <= n_files + 2
     assert resident_bytes(server.process.pid) - n_bytes < 100e6
     assert not [line for line in server.log if "ERROR" in line]
-
-
-def test_requests_of_a_seed_are_equal_and_of_all_kinds() -> None:
-    requests = list(hostile_requests(N_REQUESTS, SEED))
-    assert requests == list(hostile_requests(N_REQUESTS, SEED))
-    rare = {kind for kind, (weight, _) in KINDS.items() if weight < 0.1}
-    assert {hostile.kind for hostile in requests} | rare == set(KINDS)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +52,8 @@ def test_requests_of_a_seed_are_equal_and_of_all_kinds() -> None:
     ids=["lists", "objects", "numbers", "one list", "one string", "many problems", "goal", "nothing"],
 )
 def test_memory_of_large_bodies_is_released(server: Server, body: bytes, status: int) -> None:
-    sent = Hostile("heavy", (request("/v1/lookup?size=4x4", body, "Content-Type: application/json"),))
+    sent = Hostile(request("/v1/lookup?size=4x4", body, "Content-Type: application/json"), 20.0)
     before = resident_bytes(server.process.pid)
-    outcomes = send_all(server.port, iter([sent] * 4), n_threads=2)
-    assert dict(outcomes.statuses) == {status: 4}
+    statuses, _ = send_all(server.port, [sent] * 4, n_threads=2)
+    assert dict(statuses) == {status: 4}
     assert resident_bytes(server.process.pid) - before < 60e6
