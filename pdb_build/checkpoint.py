@@ -116,7 +116,6 @@ def identity(plan: BuildPlan) -> dict[str, str]:
         "goal": " ".join(map(str, plan.spec.goal)),
         "encoding": plan.spec.encoding,
         "cost": plan.spec.cost,
-        "sharing of tables": " ".join(f"{use.index}:{','.join(map(str, use.cell_map))}" for use in plan.uses),
         "version of tile-pdb": f"{__version__} {_builder_digest()[:12]}",
         "version of HDF5": h5py.version.hdf5_version,
         "byte order": sys.byteorder,
@@ -164,15 +163,6 @@ def refuse_checkpoint(folder: PartialFolder, *, fresh: bool) -> None:
     folder.clear()
 
 
-def _are_whole(path: Path, tables: Tables) -> dict[int, bool]:
-    """Return whether each table is in the file as it was written. Raises `OSError`."""
-    with path.open("rb") as file:
-        return {
-            index: digest_of(file.fileno(), table.offset, table.n_bytes) == table.sha256
-            for index, table in tables.items()
-        }
-
-
 def _has_whole_arrays(file: BinaryIO) -> bool:
     """Return whether the arrays that begin at the position of the file are as they were written. Raises `OSError`."""
     start, stop = file.tell(), file.seek(0, os.SEEK_END) - _DIGEST_DIGITS
@@ -188,11 +178,10 @@ def _pieces(arrays: Arrays) -> Iterator[memoryview]:
             yield view[start : start + _PIECE_BYTES]
 
 
-def _write(folder: PartialFolder, manifest: bytes, arrays: Arrays) -> None:
-    """Write a checkpoint in place of the one before. When this returns, it will survive a crash. Raises `OSError`."""
-    new = folder.checkpoint.with_suffix(".new")
+def _write(path: Path, manifest: bytes, arrays: Arrays) -> None:
+    """Write and sync a checkpoint. Raises `OSError`."""
     digest = hashlib.sha256()
-    with new.open("wb") as file:
+    with path.open("wb") as file:
         file.write(manifest)
         for piece in _pieces(arrays):
             file.write(piece)
@@ -202,9 +191,6 @@ def _write(folder: PartialFolder, manifest: bytes, arrays: Arrays) -> None:
         file.write(digest.hexdigest().encode())
         file.flush()
         os.fsync(file.fileno())
-    new.replace(folder.checkpoint)
-    sync(folder.path)
-    sync(folder.path.parent)
 
 
 class BuildCheckpoints:
@@ -255,15 +241,18 @@ class BuildCheckpoints:
 
         If it cannot be written, the build continues without; this is reported once.
         """
-        begin = time.monotonic()
+        begin, new = time.monotonic(), self._folder.checkpoint.with_suffix(".new")
         checkpoint = Checkpoint(tables, index, position, self.seconds(), self.n_runs)
         try:
             self._check_disk(arrays)
-            _write(self._folder, checkpoint.to_manifest(self._identity), arrays)
+            _write(new, checkpoint.to_manifest(self._identity), arrays)
+            new.replace(self._folder.checkpoint)
             self._newest, self._has_failed = checkpoint, False
+            sync(self._folder.path)
+            sync(self._folder.path.parent)
         except OSError as error:
             with suppress(OSError):
-                self._folder.checkpoint.with_suffix(".new").unlink(missing_ok=True)
+                new.unlink(missing_ok=True)
             if not self._has_failed:
                 self._say(f"no checkpoint of {self._plan.out}: {error.strerror}; the build continues without")
             self._has_failed = True
@@ -308,15 +297,12 @@ class BuildCheckpoints:
         # Without a table file, that got its name, and only the folder was left to be removed.
         if not folder.checkpoint.exists() or not folder.table.exists():
             return None
-        with folder.checkpoint.open("rb") as file:
+        with folder.checkpoint.open("rb") as file, folder.table.open("rb") as table_file:
             found = _read_manifest(file, self._plan, folder.path)
-            is_whole = _has_whole_arrays(file)
-        if found is not None:
-            whole = _are_whole(folder.table, found.tables)
-            if not is_whole or not all(whole.values()):
-                self._say(f"{folder.checkpoint} or a table is damaged")
-                tables = {index: table for index, table in found.tables.items() if whole[index]}
-                found = replace(found, tables=tables, index=None) if tables else None
+            if found is not None:
+                tables = {index: table for index, table in found.tables.items() if table.is_in(table_file.fileno())}
+                if not _has_whole_arrays(file) or len(tables) < len(found.tables):
+                    found = replace(found, tables=tables, index=None) if tables else None
         if found is None:
             self._say(f"{out} starts over: nothing in {folder.path} is whole")
         else:

@@ -23,8 +23,8 @@ The proof does not depend on how d was found. The kernels check 1 to 3 for every
 """
 
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -55,12 +55,11 @@ _SLAB_STATES = 20_000_000
 class Proof:
     """Counts of a proof, of states and entries that were checked one by one.
 
-    n_states, n_blocks   zero-aware states, and blocks of k! of them
-    n_reached            states that the goal can reach
-    n_transitions        transitions of states; a move counts twice, once from each end
-    max_distance         largest zero-aware distance
-    n_entries            entries of the table
-    n_unreached_entries  entries that are UNREACHED
+    n_states, n_blocks  zero-aware states, and blocks of k! of them
+    n_reached           states that the goal can reach
+    n_transitions       transitions of states; a move counts twice, once from each end
+    max_distance        largest zero-aware distance
+    n_entries           entries of the table
     """
 
     n_states: int
@@ -69,10 +68,6 @@ class Proof:
     n_transitions: int
     max_distance: int
     n_entries: int
-    n_unreached_entries: int
-    derive_s: float
-    prove_s: float
-    compare_s: float
     seconds: float
 
 
@@ -96,37 +91,26 @@ def prove_table(
     start_s = time.perf_counter()
     progress("listing the moves", 0.0)
     space = state_space(spec.size, spec.n_tiles, spec.cost)
-    is_bits = spec.encoding == "bits"
-    # Not `spec.n_bytes`: the check counts blocks by itself.
-    n_bytes = space.n_blocks * -(-space.n_orders // 8) if is_bits else space.n_sets * space.n_orders
-    entries = _flat_table(spec, table, n_bytes)
+    entries = _flat_table(spec, table, space)
     goal_state = space.state_of(spec.goal, spec.pattern.tiles)
     with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as executor:
         pool = _WorkerPool(executor, n_threads, progress)
-        distances = _derive_distances(space, goal_state, pool)
-        derived_s = time.perf_counter()
-        n_reached, max_distance = _prove_distances(space, goal_state, distances, pool)
-        proved_s = time.perf_counter()
-        if is_bits:
-            _compare_bits(space, spec.pattern, distances, entries, pool)
-            n_entries, n_unreached = space.n_states, space.n_states - n_reached
-        else:
-            _compare_bytes(space, spec.pattern, distances, entries, pool)
-            n_entries = len(entries)
-            n_unreached = int(np.count_nonzero(entries == UNREACHED)) if n_reached < space.n_states else 0
-    end_s = time.perf_counter()
+        try:
+            distances = _derive_distances(space, goal_state, pool)
+            n_reached, max_distance = _prove_distances(space, goal_state, distances, pool)
+            compare = _compare_bits if spec.encoding == "bits" else _compare_bytes
+            compare(space, spec.pattern, distances, entries, pool)
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise
     return Proof(
         n_states=space.n_states,
         n_blocks=space.n_blocks,
         n_reached=n_reached,
         n_transitions=len(space.targets) * space.n_orders,
         max_distance=max_distance,
-        n_entries=n_entries,
-        n_unreached_entries=n_unreached,
-        derive_s=derived_s - start_s,
-        prove_s=proved_s - derived_s,
-        compare_s=end_s - proved_s,
-        seconds=end_s - start_s,
+        n_entries=space.n_states if spec.encoding == "bits" else len(entries),
+        seconds=time.perf_counter() - start_s,
     )
 
 
@@ -144,8 +128,12 @@ def required_bytes(spec: TableSpec) -> int:
     return permutations + max(listing, min(listing, 2**25) + listed + distances)
 
 
-def _flat_table(spec: TableSpec, table: Bytes, n_bytes: int) -> Bytes:
+def _flat_table(spec: TableSpec, table: Bytes, space: StateSpace) -> Bytes:
     """Return the table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
+    # Not `spec.n_bytes`: the check counts blocks by itself.
+    n_bytes = space.n_sets * space.n_orders
+    if spec.encoding == "bits":
+        n_bytes = space.n_blocks * -(-space.n_orders // 8)
     if table.dtype != np.uint8:
         raise ValueError(f"a table has dtype uint8, not {table.dtype}")
     if table.size != n_bytes:
@@ -169,24 +157,18 @@ class _WorkerPool:
     n_threads: int
     progress: Progress
 
-    def slabs(self, n_items: int, states_an_item: int) -> list[tuple[int, int]]:
-        """Divide 0 .. n_items into slabs of about _SLAB_STATES, at least a few for each thread."""
-        step = max(1, min(_SLAB_STATES // states_an_item, -(-n_items // (4 * self.n_threads))))
-        return [(start, min(start + step, n_items)) for start in range(0, n_items, step)]
-
-    def run(
-        self, job: Callable[[int, int], Result], slabs: Sequence[tuple[int, int]], report: Callable[[int, Result], None]
-    ) -> None:
-        """Call `job(start, stop)` for all slabs, and `report(stop, result)` in this thread, in their order."""
-        futures: list[Future[Result]] = []
-        try:
-            futures.extend(self.executor.submit(job, *slab) for slab in slabs)
-            for (_, stop), future in zip(slabs, futures, strict=True):
-                report(stop, future.result())
-        finally:
-            # After an interrupt or the first fault, the rest is not wanted any more.
-            for future in futures:
-                future.cancel()
+    def results(
+        self, job: Callable[[int, int], Result], n_items: int, space: StateSpace, stage: str = ""
+    ) -> Iterator[Result]:
+        """Yield `job(start, stop)` for slabs of 0 .. n_items, in their order. Report the progress of a stage."""
+        # At least a few slabs for each thread.
+        step = max(1, min(_SLAB_STATES // space.n_orders, -(-n_items // (4 * self.n_threads))))
+        starts = range(0, n_items, step)
+        futures = [self.executor.submit(job, start, min(start + step, n_items)) for start in starts]
+        for start, future in zip(starts, futures, strict=True):
+            yield future.result()
+            if stage:
+                self.progress(stage, min(start + step, n_items) / n_items)
 
 
 def _row_length(n_orders: int) -> int:
@@ -200,12 +182,9 @@ def _derive_distances(space: StateSpace, goal_state: tuple[int, int], pool: _Wor
     words = distances.view(np.int64)
     n_open = np.full(space.n_blocks, space.n_orders, dtype=np.int64)
     active, next_active = np.zeros((2, space.n_blocks), dtype=np.uint8)
-    slabs = pool.slabs(space.n_blocks, space.n_orders)
-    n_reached = 0
 
-    def clear(start: int, stop: int) -> int:
+    def clear(start: int, stop: int) -> None:
         distances[start:stop] = UNREACHED
-        return 0
 
     def expand(level: int, start: int, stop: int) -> int:
         found = np.empty(space.n_orders, dtype=space.permutations.dtype)
@@ -214,17 +193,16 @@ def _derive_distances(space: StateSpace, goal_state: tuple[int, int], pool: _Wor
             space.permutations, active, next_active, n_open, found,
         )  # fmt: skip
 
-    def report(_stop: int, n_states: int) -> None:
-        nonlocal n_reached
-        n_reached += n_states
-        pool.progress("deriving the distances", n_reached / space.n_states)
-
-    pool.run(clear, slabs, report)
+    for _ in pool.results(clear, space.n_blocks, space):
+        pass
     distances[goal_state] = 0
     active[goal_state[0]] = 1
+    n_reached = 0
     # States beyond the last level would fail the proof: a reached one would have an unreached neighbour.
     for level in range(_MAX_LEVEL + 1):
-        pool.run(partial(expand, level), slabs, report)
+        for n_states in pool.results(partial(expand, level), space.n_blocks, space):
+            n_reached += n_states
+            pool.progress("deriving the distances", n_reached / space.n_states)
         active, next_active = next_active, active
         if not active.any():
             break
@@ -246,17 +224,12 @@ def _prove_distances(
         )  # fmt: skip
         return bad_block, counts
 
-    def report(stop: int, result: tuple[int, npt.NDArray[np.int64]]) -> None:
-        nonlocal n_zeros, n_reached, max_distance
-        bad_block, counts = result
+    for bad_block, counts in pool.results(prove, space.n_blocks, space, "proving the distances"):
         if bad_block >= 0:
             raise _own_fault(f"block {bad_block} does not agree with its neighbours")
         n_zeros += int(counts[0])
         n_reached += int(counts[1])
         max_distance = max(max_distance, int(counts[2]))
-        pool.progress("proving the distances", stop / space.n_blocks)
-
-    pool.run(prove, pool.slabs(space.n_blocks, space.n_orders), report)
     if n_zeros != 1 or distances[goal_state] != 0:
         raise _own_fault("the goal is not the only state at distance 0")
     return n_reached, max_distance
@@ -276,12 +249,15 @@ def _compare_bytes(space: StateSpace, pattern: Pattern, distances: Bytes, entrie
         smallest = np.empty(space.n_orders, dtype=np.uint8)
         return compare_with_table(start, stop, space.n_orders, space.first_block, distances, entries, smallest)
 
-    def report(stop: int, wrong_entry: int) -> None:
-        if wrong_entry >= 0:
-            raise _wrong_entry(space, pattern, distances, entries, wrong_entry)
-        pool.progress("comparing the table", stop / space.n_sets)
-
-    pool.run(compare, pool.slabs(space.n_sets, space.n_orders), report)
+    for entry in pool.results(compare, space.n_sets, space, "comparing the table"):
+        if entry >= 0:
+            cell_set, order = divmod(entry, space.n_orders)
+            right = distances[space.first_block[cell_set] : space.first_block[cell_set + 1], order].min()
+            raise TableFileDamagedError(
+                f"entry {entry} of the table of pattern {pattern} (the tiles on cells: "
+                f"{_cells_of(space, pattern, entry)}) is {entries[entry]} where {right} is right; rebuild it with "
+                "pdb build"
+            )
 
 
 def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
@@ -291,9 +267,9 @@ def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: 
     def compare(start: int, stop: int) -> int:
         return compare_with_bits(start, stop, space.n_orders, distances, table, row_bytes)
 
-    def report(stop: int, wrong_state: int) -> None:
-        if wrong_state >= 0:
-            block, order = divmod(wrong_state, 8 * row_bytes)
+    for wrong_bit in pool.results(compare, space.n_blocks, space, "comparing the table"):
+        if wrong_bit >= 0:
+            block, order = divmod(wrong_bit, 8 * row_bytes)
             cell_set = int(np.searchsorted(space.first_block, block, side="right")) - 1
             placed = "is padding"
             if order < space.n_orders:
@@ -302,30 +278,12 @@ def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: 
                 f"bit {order} of block {block} of the table of pattern {pattern} ({placed}, blank region "
                 f"{block - int(space.first_block[cell_set])}) is wrong; rebuild it with pdb build"
             )
-        pool.progress("comparing the table", stop / space.n_blocks)
-
-    pool.run(compare, pool.slabs(space.n_blocks, space.n_orders), report)
-
-
-def _wrong_entry(
-    space: StateSpace, pattern: Pattern, distances: Bytes, entries: Bytes, entry: int
-) -> TableFileDamagedError:
-    cell_set, order = divmod(entry, space.n_orders)
-    right = int(distances[space.first_block[cell_set] : space.first_block[cell_set + 1], order].min())
-    return TableFileDamagedError(
-        f"entry {entry} of the table of pattern {pattern} (the tiles on cells: {_cells_of(space, pattern, entry)}) is "
-        f"{_value(int(entries[entry]))} where {_value(right)} is right; rebuild it with pdb build"
-    )
 
 
 def _cells_of(space: StateSpace, pattern: Pattern, entry: int) -> str:
     """Return the cell of each tile of a placement in words."""
     cells = PatternIndex(space.size, space.n_tiles).unrank([entry])[0]
     return ", ".join(f"{tile} on {cell}" for tile, cell in zip(pattern.tiles, cells, strict=True))
-
-
-def _value(value: int) -> str:
-    return f"{value} (UNREACHED)" if value == UNREACHED else str(value)
 
 
 def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> None:
@@ -339,20 +297,20 @@ def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> 
     """
     goal, n = table.goal, table.size.n_cells
     pairs = {(cell, near) for cell in range(n) for near in table.size.neighbours[cell]}
-    keeps_moves = sorted(cell_map) == list(range(n)) and {(cell_map[a], cell_map[b]) for a, b in pairs} == pairs
     taken = {goal.index(tile) for tile in table.pattern.tiles}
-    if not keeps_moves or {cell_map[goal.index(tile)] for tile in pattern.tiles} != taken:
-        raise _wrong_use(pattern, table.pattern)
-    start, end = cell_map[goal.index(BLANK)], goal.index(BLANK)
-    reached = {start}
-    if table.cost == "additive":
-        for _ in range(n):  # a path visits each cell at most once
-            reached |= {b for a, b in pairs if a in reached and b not in taken}
-    if end not in reached:
-        raise _wrong_use(pattern, table.pattern)
-
-
-def _wrong_use(pattern: Pattern, first: Pattern) -> TableFileDamagedError:
-    return TableFileDamagedError(
-        f"pattern {pattern} has other distances than pattern {first}, whose table it uses; rebuild it with pdb build"
+    fits = (
+        sorted(cell_map) == list(range(n))
+        and {(cell_map[a], cell_map[b]) for a, b in pairs} == pairs
+        and {cell_map[goal.index(tile)] for tile in pattern.tiles} == taken
     )
+    if fits:
+        reached = {cell_map[goal.index(BLANK)]}
+        if table.cost == "additive":
+            for _ in range(n):  # a path visits each cell at most once
+                reached |= {b for a, b in pairs if a in reached and b not in taken}
+        fits = goal.index(BLANK) in reached
+    if not fits:
+        raise TableFileDamagedError(
+            f"pattern {pattern} has other distances than pattern {table.pattern}, whose table it uses; rebuild it with "
+            "pdb build"
+        )

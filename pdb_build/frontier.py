@@ -1,6 +1,5 @@
-"""Arrays of a search, and one step of it, in each encoding. Shared by the local search and the shards of a cluster."""
+"""Arrays of a search, and one step of it, in each encoding. Used by the local search and the shards of a cluster."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -64,14 +63,16 @@ def whole_pattern(spec: TableSpec) -> SearchPart:
     )  # fmt: skip
 
 
-class Frontier(ABC):
-    """Arrays of the search of one pattern.
+class _Rows:
+    """Rows of bits of the search of one pattern.
 
     rows      uint64[n_blocks + n_halo, r]  a row of bits for each block, of its last level; then the halo
     n_active  int32[n_blocks + n_halo]      number of bits in each row
+
+    `groups` are those of the items that threads advance: blocks, or cell sets.
     """
 
-    def __init__(self, part: SearchPart) -> None:
+    def __init__(self, part: SearchPart, groups: npt.NDArray[Any]) -> None:
         self._part = part
         n_blocks, n_row = len(part.groups), part.words.row_bytes // 8
         self.rows = np.zeros((n_blocks + part.n_halo, n_row), dtype=np.uint64)
@@ -81,7 +82,6 @@ class Frontier(ABC):
             _goal_set, block, rank = part.goal
             self._set_bit(self.rows, block, rank)
             self.n_active[block] = 1
-        groups = self._own_groups(part.groups)
         n_per_slab = max(1, _SLAB_STATES * len(groups) // max(1, n_blocks * part.n_orders))
         self._slabs = [
             [items[start : start + n_per_slab] for start in range(0, len(items), n_per_slab)]
@@ -91,26 +91,6 @@ class Frontier(ABC):
     def slabs(self, level: int, of_round: int = 0) -> list[npt.NDArray[np.int64]]:
         """Return the blocks or cell sets that a round of `level` advances, in slabs. Their order does not matter."""
         return self._slabs[2 * of_round + level % 2]
-
-    @abstractmethod
-    def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
-        """Advance a slab from level-1 to `level`. Return int64[2]: states reached, and entries written."""
-
-    def arrays(self) -> Arrays:
-        """Return all arrays. Filled with their content after some level, the search continues from there."""
-        return (self.rows, self.n_active, *self._own_arrays())
-
-    @abstractmethod
-    def _own_arrays(self) -> Arrays:
-        """Return the arrays that only this encoding has."""
-
-    @abstractmethod
-    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:
-        """Return the table after the last level. `is_complete` states that every entry was reached."""
-
-    @abstractmethod
-    def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the groups of the items that threads advance: blocks, or cell sets."""
 
     def _set_bit(self, rows: npt.NDArray[np.uint64], row: int, rank: int) -> None:
         """Set the bit of an arrangement rank in an empty row."""
@@ -125,11 +105,11 @@ class Frontier(ABC):
         return received
 
 
-class BytesFrontier(Frontier):
+class BytesFrontier(_Rows):
     """Search that writes the additive minimum. Threads take whole cell sets, to find the minimum over their regions."""
 
     def __init__(self, part: SearchPart) -> None:
-        super().__init__(part)
+        super().__init__(part, part.groups[part.first_block[:-1]])
         n_sets = len(part.first_block) - 1
         self._seen = np.zeros((n_sets, self.rows.shape[1]), dtype=np.uint64)
         # Not filled: the threads touch its pages first, in parallel, in half the time.
@@ -139,18 +119,12 @@ class BytesFrontier(Frontier):
             self._set_bit(self._seen, goal_set, rank)
             self._table[goal_set, rank] = 0
 
-    def _own_arrays(self) -> Arrays:
-        return (self._seen, self._table)
-
-    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
-        if not is_complete:
-            fill_unreached(self._seen, self._part.words.slot_of_rank, UNREACHED, self._table)
-        return self._table.reshape(-1)
-
-    def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return of_blocks[self._part.first_block[:-1]]
+    def arrays(self) -> Arrays:
+        """Return all arrays. Filled with their content after some level, the search continues from there."""
+        return self.rows, self.n_active, self._seen, self._table
 
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
+        """Advance a slab from level-1 to `level`. Return int64[2]: states reached, and entries written."""
         part, words, received = self._part, self._part.words, self._received()
         counts = np.zeros(2, dtype=np.int64)
         advance_minimum(
@@ -161,35 +135,26 @@ class BytesFrontier(Frontier):
         )  # fmt: skip
         return counts
 
+    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+        """Return the table after the last level. `is_complete` states that every entry was reached."""
+        if not is_complete:
+            fill_unreached(self._seen, self._part.words.slot_of_rank, UNREACHED, self._table)
+        return self._table.reshape(-1)
 
-class BitsFrontier(Frontier):
+
+class BitsFrontier(_Rows):
     """Search that sets bit 1 of the distance of each state, in the order of words, and sorts the bits at the end.
 
-    `spill` keeps some of the bits in a file. Raises `DiskFullError` and `OutputError` if it cannot be made.
+    `spill` keeps some of the bits in a file. Raises `DiskFullError` and `OutputError` if it cannot be made. The methods
+    are those of `BytesFrontier`.
     """
 
     def __init__(self, part: SearchPart, spill: Spill | None = None) -> None:
-        super().__init__(part)
+        super().__init__(part, part.groups)
         self._bits = BitRows(self._slabs, self.rows.shape[1], spill)
 
-    def _own_arrays(self) -> Arrays:
-        return self._bits.arrays()
-
-    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
-        n_bytes = -(-self._part.n_orders // 8)
-        n_blocks, slot_of_rank = len(self._part.groups), self._part.words.slot_of_rank
-        # The frontier is not needed any more: its memory becomes the table's.
-        table = self.rows.view(np.uint8).reshape(-1)[: n_blocks * n_bytes].reshape(-1, n_bytes)
-
-        def sort(slab: npt.NDArray[np.int64]) -> None:
-            sort_bits(slab, self._bits.read(slab), slot_of_rank, table)
-
-        for task in as_completed([pool.submit(sort, slab) for slab in self._bits.slabs]):
-            task.result()
-        return table.reshape(-1)
-
-    def _own_groups(self, of_blocks: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return of_blocks
+    def arrays(self) -> Arrays:
+        return self.rows, self.n_active, *self._bits.arrays()
 
     def advance(self, slab: npt.NDArray[np.int64], level: int) -> npt.NDArray[np.int64]:
         part, words, received = self._part, self._part.words, self._received()
@@ -204,7 +169,20 @@ class BitsFrontier(Frontier):
             self._bits.write(slab, rows)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
+    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+        n_bytes = -(-self._part.n_orders // 8)
+        n_blocks, slot_of_rank = len(self._part.groups), self._part.words.slot_of_rank
+        # The frontier is not needed any more: its memory becomes the table's.
+        table = self.rows.view(np.uint8).reshape(-1)[: n_blocks * n_bytes].reshape(-1, n_bytes)
 
-def search_frontier(part: SearchPart, encoding: Encoding, spill: Spill | None = None) -> Frontier:
+        def sort(slab: npt.NDArray[np.int64]) -> None:
+            sort_bits(slab, self._bits.read(slab), slot_of_rank, table)
+
+        for task in as_completed([pool.submit(sort, slab) for slab in self._bits.slabs]):
+            task.result()
+        return table.reshape(-1)
+
+
+def search_frontier(part: SearchPart, encoding: Encoding, spill: Spill | None = None) -> BytesFrontier | BitsFrontier:
     """Return the frontier of a search in `encoding`, at level 0. Raises as `BitsFrontier`."""
     return BitsFrontier(part, spill) if encoding == "bits" else BytesFrontier(part)

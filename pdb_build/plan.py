@@ -117,25 +117,23 @@ def plan_build(
     *,
     encoding: Encoding = DEFAULT_ENCODING,
     n_threads: int | None = None,
-    share_tables: bool = True,
 ) -> BuildPlan:
     """Plan the build of a partition on this machine. `n_threads` defaults to all cores.
 
-    With `share_tables`, patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`.
+    Patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`.
 
     Raises `InputError` if `encoding` cannot store the partition.
     """
     database = DatabaseSpec(goal, partition, encoding)
-    specs = database.tables
     if isinstance(partition, Catalogue) and encoding != "bits":
         raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
-    uses = shared_tables(size, goal, partition) if share_tables else own_tables(size, len(partition.patterns))
+    uses = shared_tables(size, goal, partition)
     patterns = tuple(
         _plan_pattern(spec, None if use.index == index else use)
-        for index, (spec, use) in enumerate(zip(specs, uses, strict=True))
+        for index, (spec, use) in enumerate(zip(database.tables, uses, strict=True))
     )
     memory = available_memory()
-    patterns, overlaps_writing = _fit(encoding, patterns, memory)
+    patterns, overlaps_writing = _fit(patterns, memory)
     searched = [entry for entry in patterns if entry.use is None]
     return BuildPlan(
         database,
@@ -175,21 +173,23 @@ def _plan_pattern(spec: TableSpec, use: TableUse | None) -> PatternPlan:
     return PatternPlan(spec, n_blocks, exact, 0 if use else _search_bytes(spec, n_blocks), use)
 
 
-def _fit(encoding: Encoding, patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
+def _fit(patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
     """Fit the searches into the memory: write tables before the next search, and keep bits in a file. Return the
     patterns, and whether writing and searching overlap.
     """
     wanted = int(memory * _MEMORY_SHARE)
     if _peak(patterns, overlaps_writing=True) <= wanted:
         return patterns, True
-    if encoding == "bytes":
-        return patterns, False
-    return tuple(replace(entry, spilled_bytes=_spilled_bytes(entry, wanted)) for entry in patterns), False
+    over = [max(0, entry.memory_bytes + PROCESS_BYTES - wanted) for entry in patterns]
+    bits = [_bits_bytes(entry.spec, entry.n_blocks) for entry in patterns]
+    return tuple(
+        replace(entry, spilled_bytes=min(pair)) for entry, *pair in zip(patterns, over, bits, strict=True)
+    ), False
 
 
-def _spilled_bytes(entry: PatternPlan, memory: int) -> int:
-    """Return the bytes of bits that a search keeps in a file, so that the process takes at most `memory` bytes."""
-    return max(0, min(entry.n_blocks * row_bytes(entry.spec.n_tiles), entry.memory_bytes + PROCESS_BYTES - memory))
+def _bits_bytes(spec: TableSpec, n_blocks: int) -> int:
+    """Return the bytes of the bits of a search, which may be in a file."""
+    return n_blocks * row_bytes(spec.n_tiles) if spec.encoding == "bits" else 0
 
 
 def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
@@ -241,9 +241,6 @@ def _largest_pattern_that_fits(plan: BuildPlan) -> int:
     for n_tiles in range(min(MAX_PATTERN_TILES, plan.spec.size.n_cells - 1), 0, -1):
         spec = plan.spec.table(Pattern(tuple(range(1, n_tiles + 1))))
         n_blocks = estimate_blocks(spec)[0]
-        needed = _search_bytes(spec, n_blocks) + PROCESS_BYTES
-        if plan.spec.encoding == "bits":
-            needed -= n_blocks * row_bytes(n_tiles)
-        if needed <= plan.available_memory:
+        if _search_bytes(spec, n_blocks) - _bits_bytes(spec, n_blocks) + PROCESS_BYTES <= plan.available_memory:
             return n_tiles
     return 0

@@ -9,6 +9,7 @@ import numpy as np
 
 from pdb_build.bit_rows import Spill
 from pdb_build.frontier import Arrays, Table, search_frontier, whole_pattern
+from pdb_core.durable_files import digest_of
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.pattern import Pattern
@@ -53,6 +54,10 @@ class PatternTable:
     @property
     def n_unreached(self) -> int:
         return self.n_entries - sum(self.histogram)
+
+    def is_in(self, descriptor: int) -> bool:
+        """Return whether a file has the bytes of the table at `offset`. Raises `OSError`."""
+        return digest_of(descriptor, self.offset, self.n_bytes) == self.sha256
 
     def without_entries(self) -> "PatternTable":
         """Return a copy without the table, which takes the memory."""

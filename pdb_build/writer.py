@@ -8,7 +8,7 @@ from threading import Event
 from pdb_build.hdf5_structures import table_offsets, write_header
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
-from pdb_core.durable_files import digest_of, sync, write_and_sync, writing_errors
+from pdb_core.durable_files import sync, write_and_sync, writing_errors
 from pdb_core.errors import OutputError
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import TableUse
@@ -36,9 +36,9 @@ class TableFileWriter:
         self.path = folder.out
         self._temporary = folder.table
         self._spec, self._uses = spec, uses
-        self._offsets = table_offsets(
-            len(uses), {index: table.n_bytes for index, table in enumerate(spec.tables) if uses[index].index == index}
-        )
+        n_bytes = {index: table.n_bytes for index, table in enumerate(spec.tables) if uses[index].index == index}
+        with writing_errors(self.path):
+            self._offsets = table_offsets(len(uses), n_bytes)
         self._written = dict(kept or {})
         self._cancelled = Event()
         if any(self._offsets[index] != table.offset for index, table in self._written.items()):
@@ -112,9 +112,8 @@ class TableFileWriter:
 
     def _read_back(self) -> None:
         with self._temporary.open("rb") as file:
-            for table in self._written.values():
-                if digest_of(file.fileno(), table.offset, table.n_bytes) != table.sha256:
-                    raise OutputError(
-                        f"{self.path} reads back different bytes than were written: the disk or the memory is faulty; "
-                        "build it in another place"
-                    )
+            if not all(table.is_in(file.fileno()) for table in self._written.values()):
+                raise OutputError(
+                    f"{self.path} reads back different bytes than were written: the disk or the memory is faulty; "
+                    "build it in another place"
+                )

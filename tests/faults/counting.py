@@ -1,13 +1,9 @@
-"""Counts of faults, and small builds to try them on."""
+"""Counts of faults, and the build after one."""
 
 import json
 from collections import Counter
-from pathlib import Path
 
-from pdb_build import BuildPlan, plan_build
-from pdb_core.encoding import Encoding
-from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import blank_last, parse_size
+from pdb_build import BuildPlan, build_database
 
 
 class Tally:
@@ -41,8 +37,19 @@ class Tally:
         )
 
 
-def small_plan(out: Path, partition: str, size_text: str, encoding: Encoding) -> BuildPlan:
-    """Return the plan of a build of some milliseconds, on two threads."""
-    size = parse_size(size_text)
-    goal = blank_last(size)
-    return plan_build(size, goal, parse_partition(partition, size, goal), out, encoding=encoding, n_threads=2)
+def build_again(plan: BuildPlan, expected: bytes) -> str | None:
+    """Build after a fault, from a checkpoint if there is one. Return what was lost, if anything."""
+    was_there = plan.out.exists()
+    if was_there and plan.out.read_bytes() != expected:
+        return "a wrong file under the final name"
+    has_checkpoint = plan.out.with_name(f"{plan.out.name}.partial").joinpath("checkpoint").exists()
+    try:
+        result = build_database(plan)
+    except Exception as error:
+        return f"the next build ended with {type(error).__name__}: {error}"
+    if plan.out.read_bytes() != expected:
+        return "the next build made another file"
+    if has_checkpoint and not was_there and result.n_runs == 1:
+        return "the checkpoint could not be used"
+    names = sorted(path.name for path in plan.out.parent.iterdir())
+    return None if names == ["a.build.json", "a.h5"] else f"left behind: {names}"

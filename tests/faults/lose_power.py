@@ -19,7 +19,8 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from pdb_build import build_database
-from tests.faults.counting import Tally, small_plan
+from tests.faults.counting import Tally, build_again
+from tests.tables import small_plan
 
 _PARTITION, _SIZE = "1,2/3,4,5", "2x3"
 FORGETS = "power lost, what was not synced is gone"
@@ -45,16 +46,14 @@ class SyncedDisk:
         else:
             self._bytes[state.st_ino] = path.read_bytes()
 
-    def write_to(self, target: Path, *, newest_names: bool) -> None:
-        """Write the content that is on the disk after the power loss."""
-        self._write_folder(self._root, target, newest_names=newest_names)
-
-    def _write_folder(self, folder: Path, target: Path, *, newest_names: bool) -> None:
+    def write_to(self, target: Path, *, newest_names: bool, folder: Path | None = None) -> None:
+        """Write the content of `folder` that is on the disk after the power loss, by default of all."""
+        folder = folder or self._root
         target.mkdir()
         known = self._names.get(folder, {})
         for name, number in (names_in(folder) if newest_names and folder.exists() else known).items():
             if (folder / name) in self._names or (folder / name).is_dir():
-                self._write_folder(folder / name, target / name, newest_names=newest_names)
+                self.write_to(target / name, newest_names=newest_names, folder=folder / name)
             else:
                 (target / name).write_bytes(self._bytes.get(number, b""))
 
@@ -80,7 +79,7 @@ def watched(disk: SyncedDisk, at_moment: Callable[[], None]) -> Iterator[None]:
 def lose_power(every: int, folder: Path) -> Tally:
     """Lose power at every `every`-th moment of a build, on both disks."""
     tally = Tally()
-    expected = build_database(small_plan(folder / "whole.h5", _PARTITION, _SIZE, "bits")).path.read_bytes()
+    expected = build_database(small_plan(folder / "whole.h5", _PARTITION, _SIZE)).path.read_bytes()
     (folder / "built").mkdir()
     disk = SyncedDisk(folder / "built")
     back: list[tuple[Path, str]] = []
@@ -95,29 +94,11 @@ def lose_power(every: int, folder: Path) -> Tally:
                 disk.write_to(back[-1][0], newest_names=fault == KEEPS_NAMES)
 
     with watched(disk, at_moment):
-        build_database(small_plan(folder / "built" / "a.h5", _PARTITION, _SIZE, "bits"), checkpoint_every_s=0)
+        build_database(small_plan(folder / "built" / "a.h5", _PARTITION, _SIZE), checkpoint_every_s=0)
     for place, fault in back:
-        loss = _continue(place, expected)
+        loss = build_again(small_plan(place / "a.h5", _PARTITION, _SIZE), expected)
         tally.count(fault, None if loss is None else f"{place.name}: {loss}")
     return tally
-
-
-def _continue(folder: Path, expected: bytes) -> str | None:
-    """Build from the content of a disk. Return what was lost, if anything."""
-    plan = small_plan(folder / "a.h5", _PARTITION, _SIZE, "bits")
-    was_there = plan.out.exists()
-    if was_there and plan.out.read_bytes() != expected:
-        return "a wrong file under the final name"
-    has_checkpoint = any((folder / "a.h5.partial").glob("checkpoint-*.json"))
-    try:
-        result = build_database(plan)
-    except Exception as error:
-        return f"the next build ended with {type(error).__name__}: {error}"
-    if plan.out.read_bytes() != expected:
-        return "the next build made another file"
-    if has_checkpoint and not was_there and result.n_runs == 1:
-        return "the checkpoint could not be used"
-    return None
 
 
 def main() -> None:

@@ -10,25 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pdb_build import BuildPlan, BuildProgress, bit_rows, build_database, plan_build
+from pdb_build import bit_rows, build_database
 from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import sort_bits, transpose_bits
 from pdb_build.word_layout import word_layout
-from pdb_core.encoding import Encoding
 from pdb_core.errors import DiskFullError, OutputError
-from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import blank_first, parse_size
+from tests.tables import small_plan, stopped
 
 pytestmark = pytest.mark.tiny
-
-
-def plan_for(
-    out: Path, partition: str = "1,2,5/3,4,6/7,8", size: str = "3x3", encoding: Encoding = "bits"
-) -> BuildPlan:
-    board_size = parse_size(size)
-    goal = blank_first(board_size)
-    parsed = parse_partition(partition, board_size, goal)
-    return plan_build(board_size, goal, parsed, out, encoding=encoding, n_threads=2)
 
 
 def slabs_of(lengths: list[list[int]]) -> list[list[np.ndarray]]:
@@ -40,10 +29,7 @@ def slabs_of(lengths: list[list[int]]) -> list[list[np.ndarray]]:
 
 @pytest.mark.parametrize("n_bytes", [0, 1, 200, 1000, 10**9])
 @pytest.mark.parametrize("lengths", [[[4, 4, 4, 2], [4, 4, 1]], [[3], []], [[], [1]]])
-def test_rows_keep_what_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_bytes: int, lengths: list[list[int]]
-) -> None:
-    monkeypatch.setattr(bit_rows, "PIECE_BYTES", 250)
+def test_rows_keep_what_is_written(tmp_path: Path, n_bytes: int, lengths: list[list[int]]) -> None:
     n_row = 5
     slabs = slabs_of(lengths)
     rows = BitRows(slabs, n_row, Spill(tmp_path, n_bytes))
@@ -62,28 +48,21 @@ def test_rows_keep_what_is_written(
             values = [generator.integers(0, 2**63, (len(slab), n_row), dtype=np.uint64) for slab in rows.slabs]
             list(pool.map(add, rows.slabs, values))
     assert all(np.array_equal(rows.read(slab), expected[slab]) for slab in rows.slabs)
-    # Checkpoints: arrays of the same names and shapes, which can be read and filled, wherever the rows are.
-    in_memory = BitRows(slabs, n_row).arrays()
+    # Checkpoints: the same rows in the same order, which can be filled, wherever they are.
     arrays = rows.arrays()
-    assert [(name, array.shape) for name, array in arrays.items()] == [(n, a.shape) for n, a in in_memory.items()]
-    assert np.array_equal(np.concatenate(list(arrays.values())), expected[np.concatenate(rows.slabs)])
-    for array in arrays.values():
+    assert np.array_equal(np.concatenate(arrays), expected[np.concatenate(rows.slabs)])
+    assert [slab.tolist() for slab in rows.slabs] == [slab.tolist() for slab in BitRows(slabs, n_row).slabs]
+    for array in arrays:
         array[:] = 3
     assert all((rows.read(slab) == 3).all() for slab in rows.slabs)
     assert list(tmp_path.iterdir()) == []  # the file has no name
 
 
-def test_spill_takes_at_least_what_is_asked_for_and_less_than_a_piece_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bit_rows, "PIECE_BYTES", 100)
-    reserved: list[int] = []
-    monkeypatch.setattr(os, "posix_fallocate", lambda _file, _start, n_bytes: reserved.append(n_bytes))
+def test_spill_takes_at_most_what_is_asked_for_and_less_than_a_slab_fewer(tmp_path: Path) -> None:
     slabs = slabs_of([[2] * 9, [2] * 9])
     for n_bytes in range(1, 700, 30):
-        BitRows(slabs, 2, Spill(tmp_path, n_bytes))
-        assert reserved[-1] >= min(n_bytes, 36 * 16)
-        assert reserved[-1] < n_bytes + 100
+        held = len(BitRows(slabs, 2, Spill(tmp_path, n_bytes)).arrays()[0])
+        assert min(n_bytes, 36 * 16) - 2 * 16 < (36 - held) * 16 <= n_bytes
 
 
 def test_transposed_bits_equal_numpy() -> None:
@@ -107,31 +86,17 @@ def test_sorted_bits_equal_those_taken_one_by_one(n_tiles: int, n_blocks: int) -
     assert not np.delete(table, blocks, axis=0).any()
 
 
-@pytest.mark.parametrize("piece_bytes", [100, 10**6])
 @pytest.mark.parametrize("slab_states", [40, 5_000_000])
 def test_build_with_bits_in_a_file_makes_the_same_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_bytes: int, slab_states: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slab_states: int
 ) -> None:
-    expected = build_database(plan_for(tmp_path / "memory.h5")).path.read_bytes()
+    expected = build_database(small_plan(tmp_path / "memory.h5")).path.read_bytes()
     monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", slab_states)
-    monkeypatch.setattr(bit_rows, "PIECE_BYTES", piece_bytes)
     monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
-    plan = plan_for(tmp_path / "file.h5")
+    plan = small_plan(tmp_path / "file.h5")
     assert plan.spilled_bytes > 0
     assert not plan.overlaps_writing
     assert build_database(plan).path.read_bytes() == expected
-
-
-def interrupt_at(n_calls: int) -> Callable[[BuildProgress], None]:
-    """Ctrl-C at the n-th report of progress."""
-    left = [n_calls]
-
-    def show(_progress: BuildProgress) -> None:
-        left[0] -= 1
-        if left[0] == 0:
-            raise KeyboardInterrupt
-
-    return show
 
 
 @pytest.mark.parametrize("shares", [(0.0, 0.7), (0.7, 0.0), (0.0, 0.0)])
@@ -139,15 +104,13 @@ def test_checkpoint_does_not_depend_on_where_the_bits_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shares: tuple[float, float]
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
-    expected = build_database(plan_for(tmp_path / "whole.h5")).path.read_bytes()
-    monkeypatch.setattr(bit_rows, "PIECE_BYTES", 100)
+    expected = build_database(small_plan(tmp_path / "whole.h5")).path.read_bytes()
     monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 100)
     out = tmp_path / "a.h5"
     monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[0])
-    with pytest.raises(KeyboardInterrupt):
-        build_database(plan_for(out), progress=interrupt_at(8), checkpoint_every_s=0)
+    stopped(small_plan(out), n_calls=8)
     monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[1])
-    assert build_database(plan_for(out)).n_runs == 2
+    assert build_database(small_plan(out)).n_runs == 2
     assert out.read_bytes() == expected
 
 
@@ -163,10 +126,10 @@ def test_full_or_broken_disk_ends_the_build(tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(os, "posix_fallocate", fail(errno.ENOSPC))
         with pytest.raises(DiskFullError, match="the disk is full"):
-            build_database(plan_for(tmp_path / "a.h5"))
+            build_database(small_plan(tmp_path / "a.h5"))
     for function in ("read_all", "write_all"):
         with monkeypatch.context() as patch:
             patch.setattr(bit_rows, function, fail(errno.EIO))
             with pytest.raises(OutputError, match="Input/output error"):
-                build_database(plan_for(tmp_path / "a.h5"))
+                build_database(small_plan(tmp_path / "a.h5"))
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,5 @@
 """Builds as a whole: files, plans, refusals, interruption."""
 
-import errno
 import hashlib
 import json
 import math
@@ -13,29 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from pdb_build import BuildPlan, BuildProgress, build_database, check_plan, plan_build, writer
-from pdb_core.encoding import DEFAULT_ENCODING, ENCODINGS, Encoding
+from pdb_build import build_database, check_plan, writer
+from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
-from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import BoardSize, blank_last, parse_size
+from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import open_database
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
+from tests.tables import interrupt_at, small_plan
 
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
 EIGHTS = "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15,16/17,18,19,20,21,22,23,24"
-
-
-def plan_for(
-    out: Path,
-    partition: str = "1,2,5/3,4,6/7,8",
-    size: BoardSize = SIZE,
-    threads: int = 2,
-    encoding: Encoding = DEFAULT_ENCODING,
-) -> BuildPlan:
-    goal = blank_last(size)
-    return plan_build(size, goal, parse_partition(partition, size, goal), out, encoding=encoding, n_threads=threads)
 
 
 # Partition, size, encoding, cost, the table that each pattern uses.
@@ -51,12 +39,9 @@ KINDS_OF_TABLES = [
 ]
 
 
-def digest_of_build(path: Path, partition: str, size_text: str, encoding: str, cost: str, n_threads: int) -> str:
-    size = parse_size(size_text)
-    goal = blank_last(size)
-    parsed = parse_partition(partition, size, goal, cost)  # type: ignore[arg-type]
-    build_database(plan_build(size, goal, parsed, path, encoding=encoding, n_threads=n_threads))  # type: ignore[arg-type]
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def digest_of_build(path: Path, partition: str, size: str, encoding: str, cost: str, n_threads: int) -> str:
+    plan = small_plan(path, partition, size, encoding, cost, n_threads=n_threads)  # type: ignore[arg-type]
+    return hashlib.sha256(build_database(plan).path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(("partition", "size", "encoding", "cost", "uses"), KINDS_OF_TABLES)
@@ -91,14 +76,14 @@ def test_builds_of_another_process_are_byte_identical(tmp_path: Path) -> None:
 @pytest.mark.tiny
 def test_built_file_does_not_depend_on_the_clock(tmp_path: Path) -> None:
     for name in ("a.h5", "b.h5"):
-        build_database(plan_for(tmp_path / name))
+        build_database(small_plan(tmp_path / name))
         time.sleep(1.1)  # HDF5 counts whole seconds
     assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
 
 
 @pytest.mark.tiny
 def test_report_describes_the_build(tmp_path: Path) -> None:
-    result = build_database(plan_for(tmp_path / "a.h5"))
+    result = build_database(small_plan(tmp_path / "a.h5"))
     report = json.loads(result.report.read_text(encoding="utf-8"))
     assert report["file"] == "a.h5"
     assert report["header_sha256"] == result.header.digest()
@@ -115,42 +100,17 @@ def test_report_describes_the_build(tmp_path: Path) -> None:
 def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> None:
     path = tmp_path / "a.h5"
     path.write_bytes(b"older file")
-    calls = 0
-
-    def interrupt(_progress: BuildProgress) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == when:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build_database(plan_for(path), progress=interrupt)
+        build_database(small_plan(path), progress=interrupt_at(when))
     assert path.read_bytes() == b"older file"
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("function", ["pwrite", "fsync"])
-@pytest.mark.parametrize(
-    ("number", "expected"), [(errno.ENOSPC, DiskFullError), (errno.EDQUOT, DiskFullError), (errno.EIO, OutputError)]
-)
-def test_failed_write_raises_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str, number: int, expected: type[Exception]
-) -> None:
-    def fail(*_args: object) -> int:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(writer.os, function, fail)
-    with pytest.raises(expected, match=r"a\.h5"):
-        build_database(plan_for(tmp_path / "a.h5"))
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.tiny
 def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., int] = os.pwrite
     monkeypatch.setattr(writer.os, "pwrite", lambda fd, data, offset: real(fd, data[:100], offset))
-    result = build_database(plan_for(tmp_path / "a.h5"))
+    result = build_database(small_plan(tmp_path / "a.h5"))
     with open_database(result.path) as database:
         database.verify()
 
@@ -166,7 +126,7 @@ def test_tables_are_read_back_and_compared(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(writer, "digest_of", misread)
     with pytest.raises(OutputError, match="different bytes than were written"):
-        build_database(plan_for(tmp_path / "a.h5"))
+        build_database(small_plan(tmp_path / "a.h5"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -174,7 +134,7 @@ def test_tables_are_read_back_and_compared(tmp_path: Path, monkeypatch: pytest.M
 def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "read-only"
     folder.mkdir()
-    plan = plan_for(folder / "a.h5")
+    plan = small_plan(folder / "a.h5")
     folder.chmod(0o555)
     is_root = os.geteuid() == 0
     if is_root:  # whom nothing is forbidden
@@ -195,7 +155,7 @@ def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
     [("4x4", "78"), ("4x4", "663"), ("5x5", "6666"), ("3x3", "8"), ("6x6", "auto"), ("2x3", "1,2,3,4,5")],
 )
 def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
-    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bytes")
+    plan = small_plan(tmp_path / "a.h5", partition, size, encoding="bytes")
     n_cells = plan.spec.size.n_cells
     assert plan.n_entries == sum(math.perm(n_cells, p.pattern.n_tiles) for p in plan.patterns if p.use is None)
     assert plan.n_entries <= plan.disk_bytes <= plan.n_entries + 20_000 * len(plan.patterns) + 100_000
@@ -205,7 +165,7 @@ def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
 @pytest.mark.tiny
 @pytest.mark.parametrize(("size", "partition"), [("3x3", "8"), ("2x3", "1,2,3,4,5"), ("3x3", "1,2,3/4,5/6,7,8")])
 def test_plan_counts_states_and_bytes_of_bits(tmp_path: Path, size: str, partition: str) -> None:
-    plan = plan_for(tmp_path / "a.h5", partition, parse_size(size), encoding="bits")
+    plan = small_plan(tmp_path / "a.h5", partition, size, encoding="bits")
     result = build_database(plan)
     assert [entry.n_entries for entry in plan.patterns] == [entry.n_entries for entry in result.header.patterns]
     assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
@@ -213,15 +173,15 @@ def test_plan_counts_states_and_bytes_of_bits(tmp_path: Path, size: str, partiti
 
 
 def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
-    exact = plan_for(tmp_path / "a.h5", "6666", BoardSize(5, 5)).patterns[0]
+    exact = small_plan(tmp_path / "a.h5", "6666", "5x5").patterns[0]
     assert exact.states_are_exact
-    eight = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)).patterns[0]
+    eight = small_plan(tmp_path / "a.h5", EIGHTS, "5x5").patterns[0]
     assert eight.states_are_exact
     assert eight.n_states == 87_358_400_640
-    large = plan_for(
+    large = small_plan(
         tmp_path / "a.h5",
         "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,16,17,18,19,20,21/22,23,24,25,26,27,28/29,30,31,32,33,34,35",
-        BoardSize(6, 6),
+        "6x6",
     )
     assert not large.patterns[0].states_are_exact
     # Between one and three regions a cell set.
@@ -232,32 +192,29 @@ def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
 def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 24_000_000_000)
     monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 40_000_000_000)
-    plan = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5))
+    plan = small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
     assert 16e9 < plan.memory_bytes < 17e9
     assert 5e9 < plan.spilled_bytes < 6.5e9
     assert not plan.overlaps_writing
     check_plan(plan)
     monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: plan.disk_bytes)
     with pytest.raises(DiskFullError, match="needs 38"):
-        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)))
+        check_plan(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"))
 
 
 def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 12_500_000_000)
-    plan = plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5))
+    plan = small_plan(tmp_path / "a.h5", EIGHTS, "5x5")
     assert plan.memory_bytes < 12.5e9
     check_plan(plan)
     monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 11_000_000_000)
     with pytest.raises(MemoryLimitError, match="patterns of at most 7 tiles would fit"):
-        check_plan(plan_for(tmp_path / "a.h5", EIGHTS, BoardSize(5, 5)))
+        check_plan(small_plan(tmp_path / "a.h5", EIGHTS, "5x5"))
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding) -> None:
     """The build runs in a new process, so that the peak is that of the build."""
-    import subprocess
-    import sys
-
     program = "from pdb_cli.main import run; run()"
     path = tmp_path / "a.h5"
     partition = "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15"
@@ -271,7 +228,7 @@ def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding)
 @pytest.mark.tiny
 def test_build_without_memory_is_rejected_with_what_would_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_memory", lambda: 300_000_000)
-    plan = plan_for(tmp_path / "a.h5", "78", BoardSize(4, 4))
+    plan = small_plan(tmp_path / "a.h5", "78", "4x4")
     with pytest.raises(
         MemoryLimitError, match=r"of memory, 300\.0 MB are available; patterns of at most 7 tiles would fit"
     ):
@@ -283,13 +240,13 @@ def test_build_without_memory_is_rejected_with_what_would_fit(tmp_path: Path, mo
 def test_build_without_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pdb_build.plan.available_disk", lambda _folder: 1_000_000)
     with pytest.raises(DiskFullError, match=r"195\.7 MB.*1\.0 MB are free"):
-        check_plan(plan_for(tmp_path / "a.h5", "78", BoardSize(4, 4)))
+        check_plan(small_plan(tmp_path / "a.h5", "78", "4x4"))
 
 
 @pytest.mark.tiny
 def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
     for encoding in ENCODINGS:
-        result = build_database(plan_for(tmp_path / f"{encoding}.h5", encoding=encoding))
+        result = build_database(small_plan(tmp_path / f"{encoding}.h5", encoding=encoding))
         with open_database(result.path) as database:
             assert database.encoding == encoding
             for index, pattern in enumerate(database.header.spec.partition.patterns):

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -51,14 +52,14 @@ def test_every_checkpoint_leads_to_the_same_file(
     monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 200)
     whole = build_database(small_plan(tmp_path / "whole.h5", partition, size, encoding, cost))
     kept: list[Path] = []
-    write = checkpoint._write
+    keep = BuildCheckpoints.keep
 
-    def write_and_copy(folder: PartialFolder, *content: object) -> None:
-        write(folder, *content)  # type: ignore[arg-type]
-        kept.append(shutil.copytree(folder.path, tmp_path / f"{len(kept)}.h5.partial"))
+    def keep_and_copy(checkpoints: BuildCheckpoints, *content: Any) -> None:
+        keep(checkpoints, *content)
+        kept.append(shutil.copytree(tmp_path / "kept.h5.partial", tmp_path / f"{len(kept)}.h5.partial"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "_write", write_and_copy)
+        patch.setattr(BuildCheckpoints, "keep", keep_and_copy)
         build_database(small_plan(tmp_path / "kept.h5", partition, size, encoding, cost), checkpoint_every_s=0)
     assert len(kept) == sum(len(search.states_per_depth) - 1 for search in whole.searches if search.seconds)
     for folder in kept:
@@ -279,7 +280,8 @@ def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.
     now = [0.0]
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: now[0])
 
-    def write_slowly(*_args: object) -> None:
+    def write_slowly(path: Path, *_content: object) -> None:
+        path.touch()
         now[0] += 5
 
     monkeypatch.setattr(checkpoint, "_write", write_slowly)

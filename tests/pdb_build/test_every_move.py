@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from pdb_build import plan_build, search_pattern
-from pdb_build.deep_check import required_bytes
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
@@ -18,7 +17,7 @@ from pdb_core.table_spec import TableSpec
 from pdb_query import open_database, random_board_statistics, read_table_header
 from tests.command_line import pdb, refused
 from tests.naive.standard_tables import naive_every_move_bits, naive_every_move_distances
-from tests.pdb_build.deep_check_cases import prove
+from tests.pdb_build.test_deep_check import prove
 from tests.tables import rewrite_header, table_file
 
 SIZE = BoardSize(3, 3)
@@ -101,12 +100,6 @@ def test_deep_check_finds_every_wrong_bit() -> None:
             prove(size, blank_last(size), tiles, wrong, "bits", "every-move", n_threads=1)
     with pytest.raises(InputError, match="in bits, not in bytes"):
         prove(size, blank_last(size), tiles, table, "bytes", "every-move", n_threads=1)
-
-
-def test_deep_check_estimates_its_memory() -> None:
-    size = BoardSize(4, 4)
-    spec = TableSpec(size, blank_last(size), Pattern(tuple(range(1, 8))), "bits", "every-move")
-    assert 1 < required_bytes(spec) / (102_960 * 5_056) < 1.3
 
 
 @pytest.mark.tiny

@@ -5,6 +5,7 @@ import json
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
+from unittest.mock import patch
 
 import h5py
 import numpy as np
@@ -16,7 +17,7 @@ from pdb_core.encoding import COSTS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards
-from pdb_core.shared_tables import shared_tables
+from pdb_core.shared_tables import TableUse, own_tables, shared_tables
 from pdb_core.symmetry import symmetries
 from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database
@@ -55,6 +56,11 @@ def goal_of(text: str, size: BoardSize) -> Board:
     return blank_last(size) if text == "blank-last" else parse_goal(text, size)
 
 
+def own_tables_of(size: BoardSize, _goal: Board, partition: Partition) -> tuple[TableUse, ...]:
+    """In place of `shared_tables`: each pattern has its own table."""
+    return own_tables(size, len(partition.patterns))
+
+
 @lru_cache(maxsize=64)
 def separate_file(partition: str, size_text: str, goal_text: str, encoding: Encoding, cost: Cost) -> Path:
     """Build the table file of a partition without shared tables."""
@@ -63,7 +69,8 @@ def separate_file(partition: str, size_text: str, goal_text: str, encoding: Enco
     size = parse_size(size_text)
     goal = goal_of(goal_text, size)
     parsed = parse_partition(partition, size, goal, cost)
-    build_database(plan_build(size, goal, parsed, path, encoding=encoding, share_tables=False))
+    with patch("pdb_build.plan.shared_tables", own_tables_of):
+        build_database(plan_build(size, goal, parsed, path, encoding=encoding))
     return path
 
 
@@ -301,7 +308,8 @@ def test_plan_and_report_name_shared_tables(tmp_path: Path) -> None:
     goal = blank_last(size)
     partition = parse_partition(CASES[0][0], size, goal)
     plan = plan_build(size, goal, partition, tmp_path / "a.h5")
-    separate = plan_build(size, goal, partition, tmp_path / "b.h5", share_tables=False)
+    with patch("pdb_build.plan.shared_tables", own_tables_of):
+        separate = plan_build(size, goal, partition, tmp_path / "b.h5")
     assert [entry.use is None for entry in plan.patterns] == [True, False, False, True]
     assert [entry.memory_bytes == 0 for entry in plan.patterns] == [False, True, True, False]
     assert plan.n_entries == separate.n_entries // 2

@@ -31,22 +31,13 @@ def nothing_is_lost(counts: dict[str, Any], *, at_least: int) -> None:
     assert sum(count["tried"] for count in counts.values()) >= at_least
 
 
-def test_builds_survive_kills() -> None:
-    nothing_is_lost(outcome("kill_build", "--kills", "20"), at_least=20)
+def test_builds_survive_kills_and_failing_disks() -> None:
+    nothing_is_lost(outcome("failing_builds", "--every", "101"), at_least=25)
 
 
 @pytest.mark.slow
-def test_builds_survive_many_kills() -> None:
-    nothing_is_lost(outcome("kill_build", "--kills", "200", "--seed", "2"), at_least=200)
-
-
-def test_builds_survive_failing_disks() -> None:
-    nothing_is_lost(outcome("broken_disk", "--every", "101"), at_least=20)
-
-
-@pytest.mark.slow
-def test_builds_survive_every_failing_call() -> None:
-    nothing_is_lost(outcome("broken_disk"), at_least=2000)
+def test_builds_survive_every_kill_and_failing_call() -> None:
+    nothing_is_lost(outcome("failing_builds"), at_least=2000)
 
 
 def test_builds_survive_power_failures() -> None:
