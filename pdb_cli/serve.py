@@ -117,9 +117,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         raise InputError(
             f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
         ) from None
-    from pdb_service.hosts import read_host, read_origin
     from pdb_service.server import open_socket
-    from pdb_service.settings import ServiceSettings
+    from pdb_service.settings import ServiceSettings, read_host, read_origin
 
     settings = ServiceSettings(
         n_solves=searches.solves or len(os.sched_getaffinity(0)),
@@ -143,9 +142,9 @@ def _serve(
 ) -> None:
     """Print the address, and answer requests until a signal ends the server."""
     from pdb_service.app import create_app
-    from pdb_service.hosts import advice, hosts_of
     from pdb_service.server import notify_systemd
     from pdb_service.server import serve as run
+    from pdb_service.settings import advice, hosts_of
 
     address, port = listener.getsockname()[:2]
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"

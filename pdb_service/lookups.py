@@ -1,4 +1,7 @@
-"""/v1/lookup: the routes, and the answer for one board. Batches are in `batches`."""
+"""/v1/lookup: the routes, the answer for one board, and batches of boards in JSON or in bytes.
+
+In a batch, an invalid board has a problem at its position in the answer; boards that cannot be solved have no h.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,21 +14,23 @@ import orjson
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from pdb_core.errors import MediaTypeError
-from pdb_core.puzzle import Board, is_solvable, why_unsolvable
+from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
+from pdb_core.puzzle import Board, BoardSize, check_board, is_solvable, parse_board, parse_size, why_unsolvable
 from pdb_service.answers import BatchAnswer, LookupAnswer
-from pdb_service.batches import BINARY, JSON, NDJSON
-from pdb_service.problems import problem_responses
-from pdb_service.requests import BatchBody, BatchQuery, BoardQuery
-from pdb_service.served_databases import Served
+from pdb_service.problems import problem, problem_responses
+from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_body
+from pdb_service.served_databases import MAX_NUMBERS, Served, ServedDatabases, check_length
 from pdb_service.service import Service
 
+JSON, BINARY = "application/json", "application/octet-stream"
 _CONCURRENT_BATCHES = 2
+# Boards of one lookup: other requests run between two lookups.
+_SLICE_BOARDS = 4096
+_NO_BOARD = 255
 _BATCH_BODY = {
     "required": True,
     "content": {
         JSON: {"schema": BatchBody.model_json_schema()},
-        NDJSON: {"schema": {"type": "string"}, "example": "[1,2,3,4,5,6,7,8,0]\n[1,2,3,4,5,6,7,0,8]\n"},
         BINARY: {"schema": {"type": "string", "format": "binary"}},
     },
 }
@@ -49,7 +54,7 @@ def lookup_routes(service: Service) -> APIRouter:
         "/lookup",
         response_model=BatchAnswer,
         responses={
-            200: {"content": {NDJSON: {"schema": {"type": "string"}}, BINARY: {"schema": {"type": "string"}}}},
+            200: {"content": {BINARY: {"schema": {"type": "string"}}}},
             **problem_responses(400, 404, 413, 415, 422, 503),
         },
         openapi_extra={"requestBody": _BATCH_BODY},
@@ -57,10 +62,11 @@ def lookup_routes(service: Service) -> APIRouter:
     async def lookup_batch(request: Request, query: Annotated[BatchQuery, Query()]) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if media_type not in (JSON, NDJSON, BINARY):
-            raise MediaTypeError(f"a batch is {JSON}, {NDJSON} or {BINARY}; name one of these in Content-Type")
+        if media_type not in (JSON, BINARY):
+            raise MediaTypeError(f"a batch is {JSON} or {BINARY}; name one of these in Content-Type")
         body = await request.body()
-        answer = partial(service.batches.answer, media_type, body, query)
+        look_up_batch = _look_up_json if media_type == JSON else _look_up_bytes
+        answer = partial(look_up_batch, service.databases, service.settings.max_boards, body, query)
         async with slots:
             service.check_memory()
             content, n_boards = await asyncio.get_running_loop().run_in_executor(threads, answer)
@@ -112,3 +118,84 @@ def _pattern_tiles(served: Served) -> tuple[tuple[Board, ...], ...]:
     """Return the tiles of a given board that each pattern of each sum represents."""
     labels = served.database.views(served.goal).labels_of_tiles()
     return tuple(tuple(tuple(np.flatnonzero(unit >= 0).tolist()) for unit in units) for units in labels)
+
+
+def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
+    """Return the `BatchAnswer` for a `BatchBody`, and the number of boards."""
+    # Before parsing: empty lists take 30 times the memory of their text.
+    _check_number(body.count(b"[") + body.count(b"{") - 2, max_boards)
+    if body.count(b",") > max_boards * (MAX_NUMBERS + 1):
+        raise RequestTooLargeError(f"more numbers than {max_boards} boards have; send several batches")
+    given = read_body(BatchBody, body)
+    boards = given.boards
+    _check_number(len(boards), max_boards)
+    query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
+    served = _served(databases, query, boards[:1])
+    slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
+    answers = b",".join(_look_up_slice(part, served) for part in slices)
+    head = orjson.dumps({"db": served.id, "size": str(served.size), "goal": served.goal})
+    return head[:-1] + b',"answers":[' + answers + b"]}", len(boards)
+
+
+def _look_up_slice(boards: Sequence[Any], served: Served) -> bytes:
+    """Return the answers for boards as JSON, separated by commas."""
+    rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)
+    problems: dict[int, dict[str, Any]] = {}
+    for at, board in enumerate(boards):
+        try:
+            rows[at] = _read_board(board, served.size)
+        except BoardError as error:
+            problems[at] = {"error": problem(error)}
+    batch = served.database.probe_batch(rows, served.goal, strict=False)
+    return b",".join(
+        orjson.dumps(problems.get(at) or ({"h": None, "solvable": False} if h < 0 else {"h": h, "sums": sums}))
+        for at, (h, sums) in enumerate(zip(batch.maximum.tolist(), batch.sums.tolist(), strict=True))
+    )
+
+
+def _look_up_bytes(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
+    """Return int16[m], little endian, for uint8[m, n_cells]: h, -1 if unsolvable, -2 if invalid; and m."""
+    if query.db is None and query.size is None:
+        raise RequestError("bytes have no board size; name it with size, or name a database with db")
+    served = _served(databases, query, [])
+    n_cells = served.size.n_cells
+    if len(body) % n_cells != 0:
+        raise RequestError(f"{len(body)} bytes are not a multiple of {n_cells}, the bytes of a {served.size} board")
+    _check_number(len(body) // n_cells, max_boards)
+    # A copy that may be written to: kernels are compiled again for read-only arrays.
+    rows = np.frombuffer(bytearray(body), dtype=np.uint8).reshape(-1, n_cells)
+    slices = [
+        served.database.probe_batch(rows[start : start + _SLICE_BOARDS], served.goal, strict=False).maximum
+        for start in range(0, len(rows), _SLICE_BOARDS)
+    ]
+    return b"".join(piece.astype("<i2").tobytes() for piece in slices), len(rows)
+
+
+def _check_number(n_boards: int, max_boards: int) -> None:
+    if n_boards > max_boards:
+        raise RequestTooLargeError(f"{n_boards} boards; a batch may have {max_boards}, send several")
+
+
+def _served(databases: ServedDatabases, query: BatchQuery, first: list[Any]) -> Served:
+    """Return the database that a batch names, else the one for its first board."""
+    if query.db is not None or query.size is not None:
+        size = None if query.size is None else parse_size(query.size)
+        return databases.choose(size, query.goal, query.db)
+    if first and (isinstance(first[0], str) or _is_numbers(first[0])):
+        return databases.place(first[0], query.goal, None)[1]
+    raise RequestError("the first board does not have a known size; name the size with size, or a database with db")
+
+
+def _is_numbers(board: Any) -> bool:
+    """Return whether a value is a list of integers; `True` is none."""
+    return isinstance(board, list) and all(type(tile) is int for tile in board)
+
+
+def _read_board(board: Any, size: BoardSize) -> Board:
+    """Return a board of a batch: a string, or a list of numbers. Raises `BoardError`."""
+    check_length(board)
+    if isinstance(board, str):
+        return parse_board(board, size)[0]
+    if not _is_numbers(board):
+        raise BoardError(f"a {size} board is a list of {size.n_cells} numbers or a string")
+    return check_board(board, size)

@@ -13,9 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core.errors import BusyError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
-from pdb_service.hosts import is_allowed
 from pdb_service.problems import problem, problem_response, reported_problem
 from pdb_service.service import Service
+from pdb_service.settings import is_allowed
 
 CLIENT_GONE = 499  # in the metrics: the client has closed the connection
 # Bodies up to this size are read even if large ones fill the memory budget.

@@ -67,10 +67,6 @@ class ServedDatabases:
         goal = blank_last(database.size)
         return goal if self._serves(database, goal) else database.goal
 
-    def sizes(self) -> list[BoardSize]:
-        """Return the sizes of the boards that are served, in order."""
-        return list(dict.fromkeys(database.size for database in self._databases.values()))
-
     def choose(self, size: BoardSize | None, goal: str | None, name: str | None) -> Served:
         """Return the database that serves boards of `size`, with the goal.
 
@@ -86,17 +82,12 @@ class ServedDatabases:
         if isinstance(board, str):
             # The size of a named database is needed to read boards that are not square.
             tiles, size = parse_board(board, named)
-        else:
-            size = named or self._size_of(len(board))
-            tiles = check_board(board, size)
-        return tiles, self.choose(size, goal, name)
-
-    def _size_of(self, n_cells: int) -> BoardSize:
-        """Return the size of a board of `n_cells` numbers: a square, or the size of a database."""
-        size = square_size(n_cells) or next((size for size in self.sizes() if size.n_cells == n_cells), None)
-        if size is None:
-            raise BoardError(f"a board of {n_cells} numbers is not square; name the database with db")
-        return size
+            return tiles, self.choose(size, goal, name)
+        sizes = (database.size for database in self._databases.values() if database.size.n_cells == len(board))
+        known = named or square_size(len(board)) or next(sizes, None)
+        if known is None:
+            raise BoardError(f"a board of {len(board)} numbers is not square; name the database with db")
+        return check_board(board, known), self.choose(known, goal, name)
 
     def _chosen(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
         if name is not None:

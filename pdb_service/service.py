@@ -7,7 +7,6 @@ import numpy as np
 
 from pdb_core.errors import BusyError
 from pdb_query.database import Database
-from pdb_service.batches import Batches
 from pdb_service.metrics import Metrics
 from pdb_service.searches import Searches, Solvers
 from pdb_service.served_databases import ServedDatabases
@@ -26,7 +25,6 @@ class Service:
     def __init__(self, databases: Iterable[Database], settings: ServiceSettings) -> None:
         self.settings = settings
         self.databases = ServedDatabases(databases)
-        self.batches = Batches(self.databases, settings.max_boards)
         self.metrics = Metrics()
         self.solvers = Solvers(self.metrics.nodes.inc)
         self.searches = Searches(self.solvers, settings, self.metrics)

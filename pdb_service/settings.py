@@ -1,35 +1,33 @@
-"""Settings of the service: its limits, its token, and the origins and hosts it accepts."""
+"""Settings of the service: its limits, its token, and the origins and hosts it accepts.
 
+The check of hosts stops DNS rebinding: a page of another site can point its own name at this machine. The browser then
+treats the service as that site, but still sends the site's name in the header Host.
+"""
+
+import ipaddress
 import math
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
 
 from pdb_core.errors import InputError
-from pdb_service.hosts import LOOPBACK
+from pdb_core.messages import as_typed
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_HOST = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?", re.ASCII | re.IGNORECASE)
+_PATTERN = re.compile(r"(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.ASCII)
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+", re.ASCII)
 
 
 @dataclass(frozen=True)
 class ServiceSettings:
-    """Limits of one server process. Sizes in bytes, times in seconds. Raises `InputError` if one is not finite, or < 0.
+    """Limits of one server process: docs/http.md, "Limits", describes them.
 
-    max_body_bytes   of a request
-    max_boards       of a batch
-    n_solves         long searches that run at a time, and as many short ones
-    n_waiting        long searches that may wait for a thread, and as many short ones; others are refused
-    wait_s           the longest that a search may wait for a thread; then it is refused
-    solve_s          the longest that a solve may search; also the default
-    short_s          searches with a time limit of at most this are short: they have a queue of their own
-    max_cached_bytes of kept answers
-    request_s        the longest that reading the body of a request may take
-    head_s           the longest that the head of a request may take to arrive
-    stall_s          the longest that a client may leave an answer unread
-    keep_alive_s     the longest that a connection stays open without a request
-    max_head_bytes   of the head of a request, and of trailers and sizes of chunks
-    max_connections  for more, those longest without a request are closed
-    max_held_bytes   of bodies and answers of all clients; beyond it, large requests are refused
-    grace_s          the longest that running searches go on when the server is stopped
-    token            the token that clients must send, if any
-    cors_origins     origins of other servers whose pages may send requests
-    allowed_hosts    hosts that requests may name, as `hosts.is_allowed` takes them; "*" for all
+    token          the token that clients must send, if any
+    cors_origins   origins of other servers whose pages may send requests
+    allowed_hosts  hosts that requests may name, as `is_allowed` takes them; "*" for all
+
+    Raises `InputError` if a number is not finite, or < 0.
     """
 
     max_body_bytes: int = 16_000_000
@@ -57,3 +55,56 @@ class ServiceSettings:
             value = getattr(self, field.name)
             if isinstance(value, int | float) and not (math.isfinite(value) and value >= 0):
                 raise InputError(f"{field.name} is {value}; give a finite number, 0 or more")
+
+
+def is_allowed(host: str, allowed_hosts: Iterable[str]) -> bool:
+    """Return whether the value of a Host header, with or without a port, names one of these hosts.
+
+    `allowed_hosts` are names in lower case, IPv6 addresses in brackets, or patterns such as `*.example.org`.
+    """
+    match = _HOST.fullmatch(host)
+    if match is None:
+        return False
+    name = match[1].lower()
+    return any(name == known or (known.startswith("*.") and name.endswith(known[1:])) for known in allowed_hosts)
+
+
+def hosts_of(*addresses: str) -> tuple[str, ...]:
+    """Return the hosts that a server at these addresses answers for: loopback names and the addresses themselves."""
+    return tuple(dict.fromkeys((*LOOPBACK, *map(read_host, addresses))))
+
+
+def advice(address: str, allowed_hosts: Collection[str]) -> str | None:
+    """Return what to do if a server on all addresses was given no hosts to answer for; else None."""
+    if allowed_hosts or address not in ("0.0.0.0", "::"):
+        return None
+    return (
+        f"only requests for {', '.join(LOOPBACK)} are answered. Name the hosts that clients use with "
+        "--allowed-host NAME; '*' allows all"
+    )
+
+
+def read_host(text: str) -> str:
+    """Return a value of --allowed-host as `is_allowed` takes it. Raises `InputError`."""
+    host = text.lower()
+    try:
+        address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]").partition("%")[0])
+    except ValueError:
+        if host == "*" or _PATTERN.fullmatch(host):
+            return host
+        raise InputError(
+            f"{as_typed(text)!r} is not a host name. Give --allowed-host a name such as tiles.example.org or "
+            "*.example.org, without scheme, port and path"
+        ) from None
+    return f"[{address}]" if address.version == 6 else str(address)
+
+
+def read_origin(text: str) -> str:
+    """Return a value of --cors-origin as browsers write it in the header Origin. Raises `InputError`."""
+    origin = text.lower()
+    if origin == "*" or _ORIGIN.fullmatch(origin):
+        return origin
+    raise InputError(
+        f"{as_typed(text)!r} is not an origin. Give --cors-origin a scheme and a host, such as https://example.org, "
+        "without a path or a slash at the end"
+    )

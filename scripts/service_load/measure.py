@@ -26,7 +26,7 @@ from pdb_query import open_database, read_instances
 
 _PROGRAM = "from pdb_cli.main import run; run()"
 _BATCH = 100_000
-_NDJSON, _BYTES = "application/x-ndjson", "application/octet-stream"
+_JSON, _BYTES = "application/json", "application/octet-stream"
 
 
 @contextmanager
@@ -125,7 +125,7 @@ async def metric(port: int, name: str) -> float:
 async def batches(port: int, size: BoardSize, media_type: str, n_times: int) -> dict[str, float]:
     """Measure batches on one connection, one after another: boards per second of the median batch."""
     boards = random_boards(size, blank_last(size), _BATCH, 4)
-    body = boards.tobytes() if media_type == _BYTES else "".join(f"{row}\n" for row in boards.tolist()).encode()
+    body = boards.tobytes() if media_type == _BYTES else json.dumps({"boards": boards.tolist()}).encode()
     head = f"POST /v1/lookup?size={size} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {media_type}\r\n"
     request = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**24)
@@ -212,7 +212,7 @@ def main() -> None:
         note("ready_s", round(seconds, 2))
         size = open_database(options.db).size
         measure("bytes", lambda: batches(port, size, _BYTES, 15))
-        measure("ndjson", lambda: batches(port, size, _NDJSON, 15))
+        measure("json", lambda: batches(port, size, _JSON, 15))
         measure("single", lambda: single_lookups(port, size, None, options.seconds, options.connections))
     with server(options.db) as (_, _, seconds):
         note("ready_after_kill_s", round(seconds, 2))

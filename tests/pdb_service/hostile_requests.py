@@ -102,7 +102,7 @@ def _typed(media_type: str) -> str:
     return f"Content-Type: {media_type}"
 
 
-_JSON, _NDJSON, _BYTES = map(_typed, ("application/json", "application/x-ndjson", "application/octet-stream"))
+_JSON, _BYTES = map(_typed, ("application/json", "application/octet-stream"))
 _LEVEL = EASY.replace("/", " ").replace(" ", "+")
 
 
@@ -117,7 +117,6 @@ def _good(rng: random.Random) -> bytes:
             lambda: request(f"/v1/solve?board={_LEVEL}&seconds=0.01"),
             lambda: request("/v1/solve", b'{"board": ' + list_text + b', "seconds": 0.01}', _JSON),
             lambda: request("/v1/lookup", b'{"boards": [' + list_text + b"]}", _JSON),
-            lambda: request("/v1/lookup", (list_text + b"\n") * rng.randrange(1, 40), _NDJSON),
             lambda: request("/v1/lookup?size=4x4", bytes(range(16)) * rng.randrange(1, 40), _BYTES),
         ]
     )()
@@ -199,7 +198,7 @@ def _lying_length(rng: random.Random) -> Hostile:
          "12000000"]
     )  # fmt: skip
     path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/databases", "/nowhere", "/v1/lookup"))
-    data = request(path, rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _NDJSON, _BYTES)), length=length)
+    data = request(path, rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _BYTES)), length=length)
     return Hostile(data, rng.choice((None, _HASTE_S)))
 
 
@@ -215,7 +214,7 @@ def _chunked(rng: random.Random) -> Hostile:
         ]
     )  # fmt: skip
     path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/lookup", "/nowhere", "/v1/databases"))
-    head = request(path, None, "Transfer-Encoding: chunked", rng.choice((_JSON, _NDJSON, _BYTES)), method="POST")
+    head = request(path, None, "Transfer-Encoding: chunked", rng.choice((_JSON, _BYTES)), method="POST")
     return Hostile(head + body)
 
 

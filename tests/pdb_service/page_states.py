@@ -1,6 +1,5 @@
-"""States of the page for the accessibility tests, and the checks: axe-core, contrasts of texts and borders."""
+"""States of the page, and the check of accessibility by axe-core."""
 
-import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -16,43 +15,6 @@ _OPTIONS = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]},
     "resultTypes": ["violations"],
 }
-# For each text or border: its kind, its colour, and the background colours and opacities from the element to the root.
-# axe-core does not check single letters, arrows and gradients.
-_LAYERS = """() => {
-  const isShown = (element) => element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-  const layers = (element, colour) => {
-    const found = [[colour, 1]];
-    for (let at = element; at; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      found.push([style.backgroundColor, Number(style.opacity)]);
-    }
-    return found;
-  };
-  const name = (element) => `${element.tagName.toLowerCase()}#${element.id}.${element.getAttribute("class") ?? ""}`;
-  const texts = [...document.querySelectorAll("body *")]
-    .filter((element) => isShown(element) && !element.closest(":disabled, .unseen, noscript, option"))
-    .filter((element) => [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
-    .map((element) => {
-      const style = getComputedStyle(element);
-      return ["text", name(element), layers(element, element.closest("svg") ? style.fill : style.color)];
-    });
-  const fields = [...document.querySelectorAll("select, textarea, input[type=password]")].filter(isShown)
-    .filter((element) => !element.disabled);
-  const borders = fields.flatMap((element) => {
-    const inside = layers(element, getComputedStyle(element).borderTopColor);
-    const outside = [inside[0], ...inside.slice(2)];
-    return [inside, outside].map((behind) => ["border", name(element), behind]);
-  });
-  return [...texts, ...borders];
-}"""
-Colour = tuple[float, float, float, float]
-_LEAST_CONTRAST = {"text": 4.5, "border": 3.0}
-
-
-def empty(visit: Visit) -> None:
-    visit.open()
-    expect(visit.at("#h")).to_have_text(re.compile(r"^\d+$"))
-    expect(visit.at("#set option")).not_to_have_count(1)
 
 
 def board(visit: Visit) -> None:
@@ -64,19 +26,6 @@ def dimmed(visit: Visit) -> None:
     visit.open("#board=1,2,3,4/5,6,7,8/9,10,11,12/13,14,0,15")
     visit.at(".chip").first.hover()
     expect(visit.at(".dimmed")).not_to_have_count(0)
-
-
-def moved(visit: Visit) -> None:
-    board(visit)
-    visit.tile(1).click()
-    expect(visit.at("#idle")).to_have_text("1 move so far")
-    visit.at("#sums input[value='-1']").check()
-
-
-def at_goal(visit: Visit) -> None:
-    board(visit)
-    visit.at("#reset").click()
-    expect(visit.at("#h")).to_have_text("0")
 
 
 def wrong_text(visit: Visit) -> None:
@@ -137,17 +86,6 @@ def off_solution(visit: Visit) -> None:
     expect(visit.at("#off")).to_be_visible()
 
 
-def limit_reached(visit: Visit) -> None:
-    result = {"solvable": True, "length": None, "moves": None, "optimal": False, "h": 21, "lower_bound": 27}
-    counts = {"generated": 9, "expanded": 5, "seconds": 10.0, "thresholds": []}
-    text = f"event: result\ndata: {json.dumps(result | counts)}\n\n"
-    _answer(visit, "solve", 200, "text/event-stream", text)
-    board(visit)
-    visit.choose("#seconds", "10")
-    visit.at("#solve").click()
-    expect(visit.at("#solution-problem button")).to_be_visible()
-
-
 def busy(visit: Visit) -> None:
     board(visit)
     _answer(visit, "", 503, "application/problem+json", '{"title": "Busy", "status": 503, "detail": "too many"}')
@@ -160,7 +98,7 @@ def busy(visit: Visit) -> None:
 
 
 def no_tables(visit: Visit) -> None:
-    empty(visit)
+    board(visit)
     visit.choose("#size", "6x6")
     expect(visit.at("#bound-problem")).to_contain_text("pdb build auto")
 
@@ -179,8 +117,8 @@ def api_page(visit: Visit) -> None:
 
 
 STATES: tuple[State, ...] = (
-    empty, board, dimmed, moved, at_goal, wrong_text, unsolvable, hint, searching, cancelled, solution, details,
-    off_solution, limit_reached, busy, no_tables, token_wanted, api_page,
+    dimmed, wrong_text, unsolvable, hint, searching, cancelled, details, off_solution, busy, no_tables, token_wanted,
+    api_page,
 )  # fmt: skip
 
 
@@ -199,56 +137,3 @@ def violations(visit: Visit) -> list[str]:
         for rule in found["violations"]
         for node in rule["nodes"]
     ]
-
-
-def low_contrasts(visit: Visit) -> list[str]:
-    """Return the texts of a contrast below 4.5:1 and the borders of fields below 3:1, inside and outside."""
-    found = []
-    for kind, name, layers in visit.page.evaluate(_LAYERS):
-        ratio = _contrast([(_rgba(colour), opacity) for colour, opacity in layers])
-        if ratio < _LEAST_CONTRAST[kind]:
-            found.append(f"{kind} {name}: {ratio:.2f}")
-    return found
-
-
-def _contrast(layers: list[tuple[Colour, float]]) -> float:
-    """Return the contrast ratio of WCAG 2.1 of the first layer with what is behind it.
-
-    The other layers are the backgrounds and opacities from the element to the root. An opacity applies to all layers
-    inside it.
-    """
-    front, back = layers[0][0], (0.0, 0.0, 0.0, 0.0)
-    for colour, opacity in layers[1:]:
-        front, back = _faded(_over(front, colour), opacity), _faded(_over(back, colour), opacity)
-    white = (1.0, 1.0, 1.0, 1.0)
-    low, high = sorted((_luminance(_over(front, white)), _luminance(_over(back, white))))
-    return (high + 0.05) / (low + 0.05)
-
-
-def _over(front: Colour, back: Colour) -> Colour:
-    """Return the colour of a layer on another."""
-    alpha = front[3] + back[3] * (1 - front[3])
-    if alpha == 0:
-        return (0.0, 0.0, 0.0, 0.0)
-    red, green, blue = (
-        (f * front[3] + b * back[3] * (1 - front[3])) / alpha for f, b in zip(front[:3], back[:3], strict=True)
-    )
-    return (red, green, blue, alpha)
-
-
-def _faded(colour: Colour, opacity: float) -> Colour:
-    return (*colour[:3], colour[3] * opacity)
-
-
-def _luminance(colour: Colour) -> float:
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3])
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _rgba(text: str) -> Colour:
-    """Return a computed colour, such as `rgb(0, 0, 0)` or `color(srgb 0 0 0 / 0.5)`, as numbers from 0 to 1."""
-    numbers = [float(number) for number in re.findall(r"[\d.]+(?:e-?\d+)?", text)]
-    scale = 1 if text.startswith("color(srgb ") else 255
-    assert scale == 1 or text.startswith("rgb"), text
-    red, green, blue = (number / scale for number in numbers[:3])
-    return (red, green, blue, numbers[3] if len(numbers) == 4 else 1.0)

@@ -19,10 +19,9 @@ from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
 from pdb_query import Database, open_database
 from pdb_service import answers
 from pdb_service.app import create_app
-from pdb_service.batches import BINARY, JSON, NDJSON, Batches
 from pdb_service.client_connection import Connections
-from pdb_service.requests import BatchQuery
-from pdb_service.served_databases import ServedDatabases
+from pdb_service.lookups import BINARY, JSON
+from pdb_service.settings import ServiceSettings
 from tests.fuzzing import ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
 from tests.pdb_service.app_requests import AppRequest
 from tests.tables import table_file
@@ -38,21 +37,6 @@ def database() -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def batches(database: Database) -> Batches:
-    return Batches(ServedDatabases([database]), MAX_BOARDS)
-
-
-# Batches
-
-NAMES = (
-    st.none()
-    | st.sampled_from(["3x3", "4x4", "blank-last", "snail", "1 2 3/4 0 5/6 7 8"])
-    | st.sampled_from(ODD_PIECES)
-)
-NAMES_OF_BATCH = st.builds(
-    BatchQuery.model_construct, goal=NAMES, db=NAMES, size=st.sampled_from(["3x3", None]) | NAMES
-)
 BATCH = {"boards": [*BOARDS, format_board(BOARDS[0], S3), "x"], "goal": "blank-last", "size": "3x3"}
 
 
@@ -60,37 +44,6 @@ BATCH = {"boards": [*BOARDS, format_board(BOARDS[0], S3), "x"], "goal": "blank-l
 def json_bodies(draw: st.DrawFn) -> bytes:
     text = json.dumps(draw(changed_json(BATCH)))
     return draw(mutated(st.just(text))).encode("utf-8", "surrogatepass")
-
-
-@fuzz
-@given(json_bodies() | st.binary(max_size=200), NAMES_OF_BATCH)
-@example(b"[" * 100_000, BatchQuery())
-@example(b'{"boards":' * 30, BatchQuery())
-@example(b'{"boards":["\\ud800"]}', BatchQuery(size="3x3"))
-@example(b'{"boards":[[1e999]]}', BatchQuery(size="3x3"))
-def test_any_json_body_is_answered_or_refused(batches: Batches, body: bytes, names: BatchQuery) -> None:
-    answered = outcome(lambda: batches.answer(JSON, body, names))
-    if answered is not None:
-        answers = json.loads(answered[0])["answers"]
-        assert len(answers) == answered[1] == len(json.loads(body)["boards"])
-        check_answers(answers)
-
-
-@st.composite
-def line_bodies(draw: st.DrawFn) -> bytes:
-    lines = [json.dumps(draw(st.just(board) | changed_json(board))) for board in BOARDS]
-    text = draw(st.sampled_from(["\n", "\r\n", "\n\n"])).join(lines)
-    return draw(mutated(st.just(text))).encode("utf-8", "surrogatepass")
-
-
-@fuzz
-@given(line_bodies() | st.binary(max_size=200), NAMES_OF_BATCH)
-def test_any_body_of_lines_is_answered_or_refused(batches: Batches, body: bytes, names: BatchQuery) -> None:
-    answered = outcome(lambda: batches.answer(NDJSON, body, names))
-    if answered is not None:
-        answers = [json.loads(line) for line in answered[0].splitlines()]
-        assert len(answers) == answered[1] == sum(bool(line.strip(b" \t\r")) for line in body.split(b"\n"))
-        check_answers(answers)
 
 
 def check_answers(answers: list[dict[str, Any]]) -> None:
@@ -102,23 +55,17 @@ def check_answers(answers: list[dict[str, Any]]) -> None:
             assert answer["h"] is None or answer["h"] == max(answer["sums"])
 
 
-@fuzz
-@given(
-    st.binary(max_size=9 * MAX_BOARDS + 20)
-    | st.lists(st.sampled_from(BOARDS) | st.lists(st.integers(0, 255), min_size=9, max_size=9)).map(
-        lambda rows: np.array(rows, dtype=np.uint8).tobytes()
-    ),
-    NAMES_OF_BATCH,
-)
-def test_any_body_of_bytes_is_answered_or_refused(batches: Batches, body: bytes, names: BatchQuery) -> None:
-    answered = outcome(lambda: batches.answer(BINARY, body, names))
-    if answered is not None:
-        found = np.frombuffer(answered[0], dtype="<i2").tolist()
-        assert len(found) == answered[1] == len(body) // 9
-        for at, h in enumerate(found):
-            is_board = sorted(body[9 * at : 9 * at + 9]) == list(range(9))
-            assert (h == -2) != is_board
-            assert -2 <= h <= 31
+byte_bodies = st.binary(max_size=9 * MAX_BOARDS + 20) | st.lists(
+    st.sampled_from(BOARDS) | st.lists(st.integers(0, 255), min_size=9, max_size=9)
+).map(lambda rows: np.array(rows, dtype=np.uint8).tobytes())
+
+
+def check_heights(body: bytes, heights: list[int]) -> None:
+    assert len(heights) == len(body) // 9
+    for at, h in enumerate(heights):
+        is_board = sorted(body[9 * at : 9 * at + 9]) == list(range(9))
+        assert (h == -2) != is_board
+        assert -2 <= h <= 31
 
 
 # Requests
@@ -126,7 +73,7 @@ def test_any_body_of_bytes_is_answered_or_refused(batches: Batches, body: bytes,
 
 @pytest.fixture(scope="module")
 def app(database: Database) -> FastAPI:
-    return create_app([database])
+    return create_app([database], ServiceSettings(max_boards=MAX_BOARDS))
 
 
 async def ask(
@@ -170,23 +117,43 @@ def test_any_query_is_answered_or_refused(app: FastAPI, path: str, query: bytes,
 
 
 SOLVE = {"board": BOARDS[0], "goal": "blank-last", "db": None, "seconds": 0.01, "nodes": 1000}
-TYPES = st.sampled_from([JSON, JSON, NDJSON, BINARY, "text/plain", "", "application/json; charset=latin-1"])
+BODIES = {
+    JSON: json_bodies(), BINARY: byte_bodies, "text/plain": st.binary(max_size=100),
+    "": st.binary(max_size=100), "application/json; charset=latin-1": json_bodies(),
+}  # fmt: skip
+DEEP = b"[" * 100_000
 
 
 @fuzz
 @given(
-    st.sampled_from(["/v1/lookup", "/v1/solve"]),
-    TYPES,
-    json_bodies()
-    | line_bodies()
-    | changed_json(SOLVE).map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass"))
-    | st.binary(max_size=100),
-    queries(),
+    st.sampled_from(list(BODIES)).flatmap(
+        lambda media_type: st.tuples(st.just(media_type), BODIES[media_type] | st.binary(max_size=200))
+    ),
+    st.just(b"size=3x3") | queries(),
 )
-def test_any_request_with_a_body_is_answered_or_refused(
-    app: FastAPI, path: str, media_type: str, body: bytes, query: bytes
-) -> None:
-    check_reply(*asyncio.run(ask(app, path, query, body, ("Content-Type", media_type))))
+@example((JSON, DEEP), b"")
+@example((JSON, b'{"boards":' * 30), b"")
+@example((JSON, b'{"boards":["\\ud800"]}'), b"size=3x3")
+@example((JSON, b'{"boards":[[1e999]]}'), b"size=3x3")
+def test_any_batch_is_answered_or_refused(app: FastAPI, given_body: tuple[str, bytes], query: bytes) -> None:
+    media_type, body = given_body
+    status, answer = asyncio.run(ask(app, "/v1/lookup", query, body, ("Content-Type", media_type)))
+    check_reply(status, answer)
+    if status == 200 and media_type == BINARY and query == b"size=3x3":
+        check_heights(body, np.frombuffer(answer, "<i2").tolist())
+    elif status == 200 and media_type != BINARY:
+        answers = json.loads(answer)["answers"]
+        assert len(answers) == len(json.loads(body)["boards"])
+        check_answers(answers)
+
+
+@fuzz
+@given(
+    changed_json(SOLVE).map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass")) | st.binary(max_size=100)
+)
+@example(DEEP)
+def test_any_body_of_a_solve_is_answered_or_refused(app: FastAPI, body: bytes) -> None:
+    check_reply(*asyncio.run(ask(app, "/v1/solve", b"", body)))
 
 
 # Answers to the client

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from pdb_core.errors import InputError
 from pdb_query import open_database
 from pdb_service.app import create_app
-from pdb_service.hosts import LOOPBACK, advice, hosts_of, is_allowed, read_host, read_origin
-from pdb_service.settings import ServiceSettings
+from pdb_service.settings import (
+    LOOPBACK,
+    ServiceSettings,
+    advice,
+    hosts_of,
+    is_allowed,
+    read_host,
+    read_origin,
+)
 from tests.pdb_service.app_requests import AppRequest
 from tests.pdb_service.server import Reply
 from tests.tables import table_file
@@ -186,12 +193,6 @@ def test_random_requests_get_complete_answers(
     is_preflight = method == "OPTIONS" and "Access-Control-Request-Method" in dict(headers)
     if not is_preflight and path not in ("/healthz", "/readyz") and (len(named) > 1 or not is_allowed(host, LOOPBACK)):
         assert answer.status == 400
-
-
-def test_head_is_named_beside_get(app: FastAPI) -> None:
-    assert ask(app, "/v1/lookup", method="PUT").headers["allow"] == "GET, HEAD, POST"
-    assert ask(app, "/v1/moves", method="PUT").headers["allow"] == "GET, HEAD"
-    assert ask(app, "/", method="PUT").headers["allow"] == "GET, HEAD"
 
 
 # -- options ----------------------------------------------------------------------------------------------------------

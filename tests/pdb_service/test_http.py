@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from pdb_core import errors
-from pdb_core.puzzle import blank_last, parse_size, random_boards
-from pdb_query import open_database, read_instances
+from pdb_core.puzzle import blank_last, parse_size
+from pdb_query import read_instances
 from pdb_service.problems import STATUS, status_of
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.server import Server, serving
@@ -113,9 +113,6 @@ def test_batches_are_answered_as_documented(server: Server) -> None:
     ).json
     assert shown_names(heading) == names_in(answer)
     assert answer["answers"][1] == {"h": None, "solvable": False}
-    lines = b"\n".join(json.dumps(board).encode() for board in boards)
-    reply = server.ask("/v1/lookup?size=3x3", lines, Content_Type="application/x-ndjson")
-    assert [json.loads(line) for line in reply.body.splitlines()] == answer["answers"]
     reply = server.ask(
         "/v1/lookup?size=3x3", bytes([1, 2, 3, 4, 5, 6, 8, 7, 0] + [1] * 9), Content_Type="application/octet-stream"
     )
@@ -180,18 +177,6 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
         get, head, again = ((status, {**headers, "date": ""}, body) for status, headers, body in replies)
         assert head == (get[0], get[1], b"")
         assert again == get
-
-
-def test_lookup_equals_the_database(server: Server) -> None:
-    with open_database(table_file("663", "4x4")) as database:
-        for board in random_boards(S4, blank_last(S4), 20, 1).tolist():
-            answer = server.ask("/v1/lookup?board=" + "+".join(map(str, board))).json
-            probe = database.probe(board)
-            assert answer["h"] == probe.maximum
-            assert [at["h"] for at in answer["sums"]] == list(probe.sums)
-            assert [tuple(at["values"]) for at in answer["sums"]] == list(probe.values)
-            for at in answer["sums"]:
-                assert sorted(tile for tiles in at["patterns"] for tile in tiles) == list(range(1, 16))
 
 
 def test_nodes_of_all_searches_are_counted(server: Server) -> None:

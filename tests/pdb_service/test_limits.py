@@ -98,10 +98,6 @@ def test_too_large_body_in_chunks_is_refused(strict: Server) -> None:
     wait_for(strict, "tile_pdb_solves_running", 0)
 
 
-def test_unknown_media_type_is_refused(server: Server) -> None:
-    assert is_problem(server.ask("/v1/lookup?size=4x4", b"<board/>", Content_Type="text/xml"), 415)
-
-
 # Heads, connections
 
 
@@ -161,8 +157,8 @@ def test_missing_body_is_refused(strict: Server) -> None:
 
 def test_connection_with_an_unread_answer_is_closed(strict: Server) -> None:
     before = open_files(strict.process.pid)
-    body = b"1\n" * 1000
-    asked = request("/v1/lookup?size=4x4", body, "Content-Type: application/x-ndjson").replace(
+    body = b'{"boards": [' + b"1," * 999 + b"1]}"
+    asked = request("/v1/lookup?size=4x4", body, "Content-Type: application/json").replace(
         b"Connection: close\r\n", b""
     )
     connections = [connect(strict) for _ in range(5)]
@@ -243,11 +239,6 @@ def test_token_and_origin_are_checked(tmp_path: Path) -> None:
         assert server.ask(LOOKUP, Authorization="Bearer s3cret").status == 200
         assert server.ask("/metrics", Authorization="Bearer s3cret").status == 200
         assert {server.ask(path).status for path in ("/healthz", "/readyz", "/openapi.json")} == {200}
-
-        allowed = server.ask(LOOKUP, Authorization="Bearer s3cret", Origin="https://example.org")
-        assert allowed.headers["access-control-allow-origin"] == "https://example.org"
-        other = server.ask(LOOKUP, Authorization="Bearer s3cret", Origin="https://example.com")
-        assert "access-control-allow-origin" not in other.headers
         ask_first = ("Origin: https://example.org", "Access-Control-Request-Method: POST")
         with connect(server, request("/v1/lookup", None, *ask_first, method="OPTIONS")) as connection:
             assert read_all(connection).startswith(b"HTTP/1.1 200 ")

@@ -1,7 +1,6 @@
 """The page in Chromium: the actions of a person, and the messages for each failure."""
 
 import json
-import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,16 @@ from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_board, parse_go
 from pdb_query import read_instances
 from tests import ROOT
 from tests.pdb_service.browsing import Visit, browser, visiting
-from tests.pdb_service.page_states import STATES, State, details, low_contrasts, violations
+from tests.pdb_service.page_states import (
+    STATES,
+    State,
+    details,
+    off_solution,
+    searching,
+    solution,
+    unsolvable,
+    violations,
+)
 from tests.pdb_service.server import serving
 from tests.tables import table_file
 
@@ -22,7 +30,6 @@ FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
 FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
 SOLVED: Board = (1, 2, 3, 4, 5, 6, 7, 8, 0)
 NEAR: Board = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
-UNSOLVABLE = "1 2 3/4 5 6/8 7 0"
 PHONE = {"width": 360, "height": 740}
 
 
@@ -49,17 +56,6 @@ def visit(chromium: Browser, url: str) -> Iterator[Visit]:
 
 def address_of(board: Board) -> str:
     return "#board=" + "/".join(",".join(map(str, board[row : row + 3])) for row in (0, 3, 6))
-
-
-def refuse(visit: Visit, path: str, status: int, body: dict[str, Any], **headers: str) -> None:
-    """Answer requests to a path with a problem, without the server."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    visit.page.route(
-        re.compile(f"/v1/{path}"),
-        lambda route: route.fulfill(
-            status=status, content_type="application/problem+json", headers=named, body=json.dumps(body)
-        ),
-    )
 
 
 def stream(visit: Visit, *events: tuple[str, dict[str, Any]]) -> None:
@@ -137,57 +133,6 @@ def test_letters_act_only_while_the_board_has_focus(visit: Visit) -> None:
     expect(visit.at("#moves li")).to_have_count(3)
 
 
-# The state of the page before and after each key, and whether the key was kept from its own effect.
-_WATCH_KEYS = """() => {
-  const state = () => JSON.stringify([
-    [...document.querySelectorAll(".tile")].map((tile) => tile.style.cssText),
-    document.getElementById("step").textContent, document.getElementById("play").getAttribute("aria-label"),
-    document.getElementById("hint").getAttribute("aria-busy"),
-    document.getElementById("solve").textContent,
-  ]);
-  addEventListener("keydown", (event) => { window.before = state(); }, { capture: true });
-  addEventListener("keydown", (event) => {
-    window.pressed = {
-      acted: window.before !== state(), prevented: event.defaultPrevented,
-      onBoard: document.getElementById("board").contains(event.target), inField: event.target.matches("textarea"),
-      onChart: event.target.matches("[role=slider]"), arrow: event.key.startsWith("Arrow"),
-    };
-  });
-}"""
-_FOCUSED = ("#board", ".tile", "body", "#solve", "#shuffle", "#text", "#chart svg", ".scrolling", "#scrubber",
-            "summary", "#theme", "#sums input")  # fmt: skip
-_KEYS = ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "h", "H", "Enter", " ", ",", ".", "Home", "End", "PageDown",
-         "x", "Shift+ArrowUp", "Control+h", "Tab")  # fmt: skip
-
-
-@pytest.mark.parametrize("n_keys", [10, pytest.param(1500, marks=pytest.mark.slow)])
-def test_random_keys_are_kept_from_scrolling_only_if_they_act(visit: Visit, n_keys: int) -> None:
-    rng = random.Random(n_keys)
-    visit.open(FAR_ADDRESS)
-    visit.page.evaluate(_WATCH_KEYS)
-    visit.at("#solve").click()
-    n_acted = 0
-    for _ in range(n_keys):
-        expect(visit.at("#solve")).to_have_text("Solve")
-        expect(visit.at("[aria-busy]")).to_have_count(0)
-        css, key = rng.choice(_FOCUSED), rng.choice(_KEYS)
-        visit.page.evaluate(
-            """([css, share]) => {
-              window.pressed = null;
-              document.activeElement.blur();
-              const all = [...document.querySelectorAll(css)];
-              all[Math.floor(share * all.length)]?.focus({ preventScroll: true });
-            }""",
-            [css, rng.random()],
-        )
-        visit.page.keyboard.press(key)
-        pressed = visit.page.evaluate("window.pressed")
-        assert pressed["prevented"] == pressed["acted"] or pressed["inField"], (css, key, pressed)
-        assert pressed["arrow"] or pressed["onBoard"] or pressed["onChart"] or not pressed["acted"], (css, key, pressed)
-        n_acted += pressed["acted"]
-    assert n_acted > 0
-
-
 def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
     visit.open(address_of(NEAR))
     expect(visit.at("#h")).to_have_text("2")
@@ -204,10 +149,7 @@ def test_dragging_slides_tiles_and_a_short_drag_does_not(visit: Visit) -> None:
 
 
 def test_unsolvable_board_is_explained_and_repaired(visit: Visit) -> None:
-    visit.open()
-    visit.type_board(UNSOLVABLE)
-    expect(visit.at("#unsolvable")).to_contain_text("cannot be solved")
-    expect(visit.at("#h-text")).to_have_text("no way to the goal")
+    unsolvable(visit)
     expect(visit.at("#solve")).to_be_disabled()
     visit.at("#swap").click()
     expect(visit.at("#unsolvable")).to_be_hidden()
@@ -311,10 +253,7 @@ def test_goals_by_name_and_typed_are_reset_to(visit: Visit) -> None:
 
 
 def test_solution_is_played_to_the_end(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    visit.at("#board").focus()
-    visit.page.keyboard.press("Enter")
-    expect(visit.at("#solution-text")).to_contain_text("31 moves, the shortest")
+    solution(visit)
     visit.at("#speed").fill("5")
     visit.at("#board").focus()
     visit.page.keyboard.press(" ")
@@ -326,13 +265,9 @@ def test_solution_is_played_to_the_end(visit: Visit) -> None:
 
 
 def test_solution_is_stepped_and_scrubbed_and_charted(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    visit.at("#solve").click()
-    expect(visit.at("#chart .h-line")).to_be_visible()
-    visit.at("#forward").click()
+    solution(visit)
     visit.at("#forward").click()
     visit.at("#back").click()
-    expect(visit.at("#step")).to_have_text("1 / 31")
     chart = visit.at("#chart svg")
     expect(chart).to_have_attribute("aria-valuetext", "step 1: 30 left, h 30")
     chart.focus()
@@ -347,23 +282,17 @@ def test_solution_is_stepped_and_scrubbed_and_charted(visit: Visit) -> None:
     visit.at("#chart summary").click()
     expect(visit.at("#chart tbody tr")).to_have_count(32)
     expect(visit.at("#chart tbody tr").nth(30)).to_have_text(re.compile(r"30\s*1\s*1"))
-    # A move off the solution, and back to it.
-    visit.at("#last").click()
-    last = int((visit.at("#moves-text").text_content() or "").split()[-1])
-    visit.tile(8 if last == 6 else 6).click()
-    expect(visit.at("#off")).to_be_visible()
+
+
+def test_solution_is_left_and_joined_again(visit: Visit) -> None:
+    off_solution(visit)
     visit.at("#rejoin").click()
     expect(visit.at("#off")).to_be_hidden()
     visit.expect_board(SOLVED)
 
 
 def test_search_that_lasts_shows_progress_and_is_cancelled(visit: Visit) -> None:
-    visit.open()
-    visit.choose("#set", "hardest80")
-    visit.choose("#database", "")
-    expect(visit.at("#instance")).to_be_enabled()
-    visit.at("#solve").click()
-    expect(visit.at("#threshold")).to_have_text(re.compile(r"^\d\d$"))
+    searching(visit)
     expect(visit.at("#nodes")).to_have_text(re.compile(r"\d"))
     expect(visit.at("#rate")).to_have_text(re.compile(r"\d"))
     expect(visit.at("#elapsed")).to_have_text(re.compile(r"\d s$"))
@@ -409,33 +338,13 @@ def test_time_limits_of_the_page_and_of_the_server(visit: Visit) -> None:
 
 def test_busy_server_is_reported_and_tried_again(visit: Visit) -> None:
     visit.open(FAR_ADDRESS)
-    refuse(visit, "solve", 503, {"title": "Busy", "status": 503, "detail": "too many"}, Retry_After="4")
-    visit.at("#solve").click()
-    expect(visit.at("#solution-problem")).to_contain_text("The server is busy. Try again in 4 s.")
-    visit.page.unroute_all()
     stream(visit, ("problem", {"title": "Stopped", "status": 503, "detail": "the server stops"}))
-    visit.at("#solution-problem button").click()
-    expect(visit.at("#solution-problem")).to_contain_text("The server is busy")
-    visit.page.unroute_all()
-    stream(visit, ("progress", {"threshold": 31, "generated": 1, "expanded": 1, "seconds": 0.1, "nodes_per_s": 10}))
     visit.at("#solve").click()
-    expect(visit.at("#solution-problem")).to_contain_text("stopped answering")
+    expect(visit.at("#solution-problem")).to_contain_text("The server is busy")
     visit.page.unroute_all()
     visit.at("#solution-problem button").click()
     expect(visit.at("#solution-text")).to_contain_text("31 moves")
     assert [text for text in visit.complaints if "503" not in text] == []
-    visit.complaints.clear()
-
-
-def test_missing_server_is_reported(visit: Visit) -> None:
-    visit.open(FAR_ADDRESS)
-    expect(visit.at("#h")).to_have_text("31")
-    visit.page.route(re.compile("/v1/"), lambda route: route.abort())
-    visit.tile(5).click()
-    expect(visit.at("#bound-problem")).to_contain_text("Is pdb serve still running?")
-    visit.page.unroute_all()
-    visit.at("#bound-problem button").click()
-    expect(visit.at("#h")).to_have_text("30")
     visit.complaints.clear()
 
 
@@ -521,23 +430,16 @@ _LOOKS = {
 }
 
 
-def look(chromium: Browser, url: str, state: State, looks: str, colours: str) -> list[str]:
-    """Return what axe-core and the check of contrasts find in a state of the page."""
-    with visiting(chromium, url, color_scheme=colours, reduced_motion="reduce", **_LOOKS[looks]) as visit:
-        state(visit)
-        return violations(visit) + low_contrasts(visit)
-
-
-def test_page_has_no_violation_of_wcag(chromium: Browser, url: str) -> None:
-    assert look(chromium, url, details, "phone", "dark") == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("state", STATES)
-def test_no_state_of_the_page_violates_wcag(chromium: Browser, url: str, state: State) -> None:
-    for looks in _LOOKS:
+@pytest.mark.parametrize("state", [details, *(pytest.param(state, marks=pytest.mark.slow) for state in STATES)])
+def test_no_state_of_the_page_violates_wcag(
+    chromium: Browser, url: str, state: State, request: pytest.FixtureRequest
+) -> None:
+    for looks in _LOOKS if request.config.getoption("--slow") else ["phone"]:
         for colours in ("light", "dark"):
-            assert look(chromium, url, state, looks, colours) == [], (looks, colours)
+            options = {**_LOOKS[looks], "color_scheme": colours, "reduced_motion": "reduce"}
+            with visiting(chromium, url, **options) as visit:
+                state(visit)
+                assert violations(visit) == [], (looks, colours)
 
 
 def test_api_page_lists_every_operation(visit: Visit) -> None:

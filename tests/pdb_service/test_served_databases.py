@@ -28,7 +28,6 @@ def test_databases_with_equal_names_are_numbered(database: Database) -> None:
     stem = database.path.stem
     assert [name for name, _ in served] == [stem, f"{stem}-2", f"{stem}-3"]
     assert served.choose(None, None, f"{stem}-2").id == f"{stem}-2"
-    assert served.sizes() == [S3]
 
 
 def test_board_is_placed_by_its_length_or_its_rows(database: Database) -> None:
