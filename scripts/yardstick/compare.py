@@ -5,9 +5,9 @@ Run by `scripts/bench --yardstick`, or directly:
     python scripts/yardstick/compare.py 78.h5 --rounds 5 --json yardstick.json
 
 Both search the same boards on one thread, in turns. search.c has the design of the vector stages of the engine, and is
-compiled for each table file. Both visit nodes in the same order, so each threshold must have the same nodes. The times
-are processor time of the search. Those of numba include the lookup of the roots, which C reads from a file. Ratios are
-medians over the rounds.
+compiled for each table file, by CC with CFLAGS. Both visit nodes in the same order, so each threshold must have the
+same nodes. The times are processor time of the search. Those of numba include the lookup of the roots, which C reads
+from a file. Ratios are medians over the rounds.
 """
 
 import argparse
@@ -22,33 +22,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from pdb_build import build_database, plan_build
-from pdb_core.pattern import parse_partition
-from pdb_core.puzzle import Board, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import Board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
-from pdb_query.table_file import LOAD_MODES
 from solver import Solver
 from solver.engine import layout
-from solver.engine.engine import Roots
 from solver.engine.ida_star import IdaStar
 
-FOLDER = Path(__file__).parent
-SOURCE = FOLDER / "search.c"
-FLAGS = ("-O3", "-march=native")
+SOURCE = Path(__file__).parent / "search.c"
+FLAGS = "-O3 -march=native"
 SETS = ("random1000", "hardest80")
 # The ratio of seconds, in the JSON file.
 RATIO = "numba/C"
 
 
-@dataclass(frozen=True)
-class Threshold:
+class Threshold(NamedTuple):
     """Nodes of one threshold of one board."""
 
     threshold: int
@@ -57,99 +49,72 @@ class Threshold:
     is_found: bool
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One search of all boards: the thresholds of each board, and the seconds of all."""
 
-    boards: tuple[tuple[Threshold, ...], ...]
+    boards: list[list[Threshold]]
     seconds: float
 
-    @property
-    def generated(self) -> int:
-        return sum(at.generated for board in self.boards for at in board)
 
-    @property
-    def complete(self) -> int:
-        """Generated nodes of the thresholds that were searched to their end."""
-        return sum(at.generated for board in self.boards for at in board if not at.is_found)
-
-
-class Numba:
-    """Search engine of this version."""
-
-    name = "numba"
-
-    def __init__(self, solver: Solver, boards: Sequence[Board]) -> None:
-        self.ida_star: IdaStar = solver.ida_star
-        self.boards = boards
-        self.roots: Roots = self.ida_star.engine.roots(boards)
-
-    def run(self) -> Run:
-        start = time.thread_time()
-        *_, found = self.ida_star.search_many(self.boards)
-        seconds = time.thread_time() - start
-        boards = [found.iterations(row) for row in range(len(self.boards))]
-        return Run(
-            tuple(
-                tuple(Threshold(at.threshold, at.generated, at.expanded, at.threshold == length) for at in board)
-                for board, length in zip(boards, found.lengths.tolist(), strict=True)
-            ),
-            seconds,
-        )
+def run_numba(ida_star: IdaStar, boards: Sequence[Board]) -> Run:
+    """Search the boards by the engine of this version."""
+    start = time.thread_time()
+    *_, found = ida_star.search_many(boards)
+    seconds = time.thread_time() - start
+    lengths = found.lengths.tolist()
+    return Run(
+        [
+            [Threshold(at.threshold, at.generated, at.expanded, at.threshold == length) for at in found.iterations(row)]
+            for row, length in enumerate(lengths)
+        ],
+        seconds,
+    )
 
 
-class C:
-    """Search in C (search.c), compiled for the table file of a solver. Each run is a separate process."""
-
-    name = "C"
-
-    def __init__(self, numba: Numba, table: Path, folder: Path, compiler: Sequence[str], flags: Sequence[str]) -> None:
-        self._program, self._input = folder / "search", folder / "input"
-        tables = numba.ida_star.engine.tables
-        far = [(tables.sums[:, layout.FAR_COLUMN + f] >= 0) @ (1 << np.arange(tables.n_sums)) for f in range(2)]
-        sizes = {
-            "N_CELLS": tables.n_cells,
-            "N_SUMS": tables.n_sums,
-            "N_UNITS": tables.sums[0, layout.N_UNITS],
-            "FAR_H": far[0],
-            "FAR_V": far[1],
-            "ALLOWED_SHIFT": layout.ALLOWED_SHIFT,
-            "BLANK_SHIFT": layout.BLANK_SHIFT,
-        }
-        defines = [f"-D{name}={value}" for name, value in sizes.items()]
-        subprocess.run([*compiler, *flags, "-Wno-psabi", *defines, "-o", str(self._program), str(SOURCE)], check=True)
-        write_input(self._input, numba, table)
-
-    def run(self) -> Run:
-        result = subprocess.run([self._program, self._input], capture_output=True, text=True, check=False)
-        if result.returncode != 0:
-            sys.exit(f"the search in C failed: {result.stderr.strip()}")
-        *lines, last = result.stdout.splitlines()
-        boards: dict[int, list[Threshold]] = {}
-        for line in lines:
-            board, threshold, generated, expanded, is_found = map(int, line.split())
-            boards.setdefault(board, []).append(Threshold(threshold, generated, expanded, bool(is_found)))
-        return Run(tuple(map(tuple, boards.values())), float(last.split()[1]))
-
-
-Engine = Numba | C
+def run_c(program: Path, content: Path) -> Run:
+    """Search the boards by a compiled search.c, in a process of its own."""
+    result = subprocess.run([program, content], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        sys.exit(f"the search in C failed: {result.stderr.strip()}")
+    *lines, last = result.stdout.splitlines()
+    boards: dict[int, list[Threshold]] = {}
+    for line in lines:
+        board, threshold, generated, expanded, is_found = map(int, line.split())
+        boards.setdefault(board, []).append(Threshold(threshold, generated, expanded, bool(is_found)))
+    return Run(list(boards.values()), float(last.split()[1]))
 
 
 def find_compiler() -> list[str] | None:
     """Return the command of a C compiler: `CC`, or cc, or gcc; None if there is none."""
-    command = shlex.split(os.environ.get("CC", ""))
-    for candidate in (command, ["cc"], ["gcc"]):
-        if candidate and shutil.which(candidate[0]) is not None:
-            return candidate
-    return None
+    candidates = (shlex.split(os.environ.get("CC", "")), ["cc"], ["gcc"])
+    command = next((words for words in candidates if words and shutil.which(words[0])), None)
+    return command and [*command, *shlex.split(os.environ.get("CFLAGS", FLAGS))]
 
 
-def write_input(path: Path, numba: Numba, table: Path) -> None:
+def compile_c(compiler: Sequence[str], ida_star: IdaStar, program: Path) -> None:
+    """Compile search.c for the tables of an engine."""
+    tables = ida_star.engine.tables
+    far = [(tables.sums[:, layout.FAR_COLUMN + f] >= 0) @ (1 << np.arange(tables.n_sums)) for f in range(2)]
+    sizes = {
+        "N_CELLS": tables.n_cells,
+        "N_SUMS": tables.n_sums,
+        "N_UNITS": tables.sums[0, layout.N_UNITS],
+        "FAR_H": far[0],
+        "FAR_V": far[1],
+        "ALLOWED_SHIFT": layout.ALLOWED_SHIFT,
+        "BLANK_SHIFT": layout.BLANK_SHIFT,
+    }
+    defines = [f"-D{name}={value}" for name, value in sizes.items()]
+    subprocess.run([*compiler, "-Wno-psabi", *defines, "-o", str(program), str(SOURCE)], check=True)
+
+
+def write_input(path: Path, ida_star: IdaStar, boards: Sequence[Board], table: Path) -> None:
     """Write the arrays that `main` of search.c reads: the size in bytes of each, int64, and its content."""
-    tables, roots = numba.ida_star.engine.tables, numba.roots
+    engine = ida_star.engine
+    tables, roots = engine.tables, engine.roots(boards)
     units = tables.sums[0, layout.SUM_FIELDS :].reshape(-1, layout.UNIT_FIELDS)
-    scalars = (tables.batch, tables.n_columns, tables.all_cells, tables.between, len(numba.boards))
-    n_states = len(numba.ida_star.engine.fsm.successors)
+    scalars = (tables.batch, tables.n_columns, tables.all_cells, tables.between, len(boards))
+    n_states = len(engine.fsm.successors)
     with path.open("wb") as file:
         _write_array(file, scalars, np.int64)
         for field in (layout.TABLE_BIT, layout.ROW_BITS, layout.FIRST_DIGIT):
@@ -180,110 +145,58 @@ def _write_array(file: BinaryIO, array: Any, dtype: type[np.generic]) -> None:
     file.write(content.tobytes())
 
 
-def check_same(label: str, runs: dict[str, Run]) -> None:
-    """Exit with a message if the two engines searched different nodes."""
-    for board, (ours, theirs) in enumerate(zip(runs["numba"].boards, runs["C"].boards, strict=True)):
+def compare(
+    label: str, ida_star: IdaStar, boards: Sequence[Board], table: Path, compiler: Sequence[str], n_rounds: int
+) -> dict[str, Any]:
+    """Let the two search the boards in turns, print and return the figures. Exit if their nodes differ."""
+    runs: dict[str, list[Run]] = {"numba": [], "C": []}
+    with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
+        program, content = Path(folder) / "search", Path(folder) / "input"
+        compile_c(compiler, ida_star, program)
+        write_input(content, ida_star, boards, table)
+        run_numba(ida_star, boards)  # compiles kernels, or loads them
+        for _ in range(n_rounds):
+            runs["numba"].append(run_numba(ida_star, boards))
+            runs["C"].append(run_c(program, content))
+            check_same(label, runs["numba"][-1], runs["C"][-1])
+    nodes = [at for board in runs["C"][0].boards for at in board]
+    generated = sum(at.generated for at in nodes)
+    complete = sum(at.generated for at in nodes if not at.is_found)
+    record: dict[str, Any] = {"boards": len(boards), "complete": complete, "generated": generated}
+    print(f"{label}: {len(boards)} boards, {complete:,} nodes in complete thresholds, {generated:,} nodes")
+    for name, rounds in runs.items():
+        record[name] = statistics.median(run.seconds for run in rounds)
+        print(f"  {name:<6} {record[name]:9.3f} s {generated / record[name] / 1e6:8.2f} million nodes/s")
+    record[RATIO] = statistics.median(ours.seconds / c.seconds for ours, c in zip(*runs.values(), strict=True))
+    print(f"  ratio of seconds: {RATIO} {record[RATIO]:.3f}", flush=True)
+    return record
+
+
+def check_same(label: str, numba: Run, c: Run) -> None:
+    """Exit with a message if the two searched different nodes."""
+    for board, (ours, theirs) in enumerate(zip(numba.boards, c.boards, strict=True)):
         if ours != theirs:
             sys.exit(f"{label}: the nodes of numba and C differ on board {board}: {ours} and {theirs}")
 
 
-def compare(label: str, engines: Sequence[Engine], n_rounds: int) -> dict[str, Any]:
-    """Let the engines search in turns, and return the figures. Exit if their nodes differ."""
-    for engine in engines:
-        if not isinstance(engine, C):
-            engine.run()  # compiles kernels, or loads them
-    rounds: list[dict[str, Run]] = []
-    for _ in range(n_rounds):
-        runs = {engine.name: engine.run() for engine in engines}
-        check_same(label, runs)
-        rounds.append(runs)
-    record: dict[str, Any] = {"boards": len(rounds[0]["numba"].boards), "complete": rounds[0]["numba"].complete}
-    for name, run in rounds[0].items():
-        seconds = [runs[name].seconds for runs in rounds]
-        record[name] = {
-            "seconds": statistics.median(seconds),
-            "generated": run.generated,
-            "nodes_per_second": run.generated / statistics.median(seconds),
-            "all_seconds": seconds,
-        }
-    record[RATIO] = statistics.median(runs["numba"].seconds / runs["C"].seconds for runs in rounds)
-    return record
-
-
-def print_record(label: str, record: dict[str, Any]) -> None:
-    """Print the figures of one table file and one set of boards."""
-    print(f"{label}: {record['boards']} boards, {record['complete']:,} nodes in complete thresholds")
-    for name in ("numba", "C"):
-        at = record[name]
-        print(
-            f"  {name:<6} {at['seconds']:9.3f} s {at['generated']:15,} nodes "
-            f"{at['nodes_per_second'] / 1e6:8.2f} million nodes/s"
-        )
-    print(f"  ratio of seconds: {RATIO} {record[RATIO]:.3f}", flush=True)
-
-
-def boards_of_set(database: Database, name: str) -> list[Board]:
-    """Return the boards of an instance set that have the database's size, mapped to the goal of its tables."""
-    return [
-        database.mappings(parse_goal(instance.goal or "blank-last", instance.size))[0].apply(instance.board)
-        for instance in read_instances(name, None)
-        if instance.size == database.size
-    ]
-
-
-@contextmanager
-def table_file(name: str) -> Iterator[Path]:
-    """Yield a table file, or build that of a partition of the 4x4 board in a temporary folder."""
-    if Path(name).is_file():
-        yield Path(name)
+def sets_of_boards(database: Database, n_random: int | None) -> Iterator[tuple[str, list[Board]]]:
+    """Yield the boards of each of `SETS`, mapped to the goal of the tables, or `n_random` random boards."""
+    if n_random:
+        sample = random_boards(database.size, database.goal, n_random, seed=1)
+        yield "random", [board for board in map(tuple, sample.tolist()) if board != database.goal]
         return
-    with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
-        path = Path(folder) / "table.h5"
-        size = parse_size("4x4")
-        goal = blank_last(size)
-        build_database(plan_build(size, goal, parse_partition(name, size, goal), path, encoding="bits"))
-        yield path
-
-
-def compare_table(
-    path: Path, database: Database, arguments: argparse.Namespace, compiler: Sequence[str]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the label and the figures of a table file for each set of boards."""
-    solver = Solver(database)
-    if solver.ida_star.engine.stages is not None:
-        sys.exit(f"{path} cannot be searched by the vector stages; give additive tables in bits of up to 16 cells")
-    if arguments.boards:
-        sample = random_boards(database.size, database.goal, arguments.boards, seed=1)
-        sets = {"random": [board for board in map(tuple, sample.tolist()) if board != database.goal]}
-    else:
-        sets = {name: boards_of_set(database, name) for name in arguments.set or SETS}
-    for name, boards in sets.items():
-        label = f"{database.header.spec.partition.name}, {name}"
-        if not boards:
-            sys.exit(f"{label}: the set has no boards of the size of {path}; give --boards for random ones")
-        numba = Numba(solver, boards)
-        with tempfile.TemporaryDirectory(prefix="pdb-yardstick-") as folder:
-            c = C(numba, path, Path(folder), compiler, shlex.split(arguments.cflags))
-            record = compare(label, [numba, c], arguments.rounds)
-        compiled = shlex.join([*compiler, *shlex.split(arguments.cflags)])
-        yield label, {"table": database.header.spec.partition.name, "set": name, "compiler": compiled, **record}
+    for name in SETS:
+        instances = [instance for instance in read_instances(name, None) if instance.size == database.size]
+        goals = [parse_goal(instance.goal or "blank-last", instance.size) for instance in instances]
+        pairs = zip(instances, goals, strict=True)
+        yield name, [database.mappings(goal)[0].apply(instance.board) for instance, goal in pairs]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the search with the same search in C.")
-    parser.add_argument(
-        "tables", nargs="*", default=["78"], metavar="TABLE",
-        help="table files, or partitions of the 4x4 board, which are built in bits (default: 78)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--set", action="append", metavar="SET", help=f"an instance set; repeat the option (default: {' '.join(SETS)})"
-    )
-    parser.add_argument("--boards", type=int, metavar="N", help="N random boards instead of instance sets")
+    parser.add_argument("tables", nargs="+", type=Path, metavar="TABLE", help="table files of additive tables in bits")
+    parser.add_argument("--boards", type=int, metavar="N", help=f"N random boards instead of {' and '.join(SETS)}")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each search (default: 5)")
-    parser.add_argument("--load", choices=LOAD_MODES, default="huge", help="load mode of the table (default: huge)")
-    parser.add_argument(
-        "--cflags", default=shlex.join(FLAGS), help=f"options of the C compiler (default: {shlex.join(FLAGS)})"
-    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures to a file")
     arguments = parser.parse_args()
     compiler = find_compiler()
@@ -291,11 +204,15 @@ def main() -> None:
         print("no C compiler (CC, cc or gcc): the search is not compared with C", file=sys.stderr)
         return
     records = []
-    for name in arguments.tables:
-        with table_file(name) as path, open_database(path, load=arguments.load) as database:
-            for label, record in compare_table(path, database, arguments, compiler):
-                records.append(record)
-                print_record(label, record)
+    for path in arguments.tables:
+        with open_database(path, load="huge") as database:
+            ida_star = Solver(database).ida_star
+            if ida_star.engine.stages is not None:
+                sys.exit(f"{path} cannot be searched by the vector stages; give additive tables in bits of <= 16 cells")
+            for name, boards in sets_of_boards(database, arguments.boards):
+                label = f"{path.stem}, {name}"
+                record = compare(label, ida_star, boards, path, compiler, arguments.rounds)
+                records.append({"table": path.stem, "set": name, "compiler": shlex.join(compiler), **record})
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
 

@@ -1,6 +1,5 @@
 """The search in C of the benchmark: it has the same nodes as the engine in every threshold."""
 
-import importlib.util
 import json
 import os
 import shlex
@@ -8,18 +7,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from scripts.yardstick.compare import Run, Threshold, check_same
 from tests import ROOT
 from tests.tables import table_file
 
-COMPARE = ROOT / "scripts" / "yardstick" / "compare.py"
-
 
 def compare(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, COMPARE, *arguments]
+    command = [sys.executable, ROOT / "scripts" / "yardstick" / "compare.py", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
 
 
@@ -33,24 +30,11 @@ def compiler() -> None:
         pytest.skip(message)
 
 
-@pytest.fixture(scope="module")
-def module() -> ModuleType:
-    """Return compare.py as a module."""
-    spec = importlib.util.spec_from_file_location("compare", COMPARE)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules["compare"] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
 @pytest.mark.usefixtures("compiler")
 @pytest.mark.parametrize(
     ("partition", "size", "flags"),
     [
         ("8", "3x3", "-O1"),
-        ("1,2,5/3,4,6/7,8", "3x3", "-O3 -march=native"),
         ("1,2,3,4/5,6,7,8,9,10/11", "4x3", "-O3 -march=native"),
         ("555", "4x4", "-O3 -march=native"),
     ],
@@ -58,23 +42,22 @@ def module() -> ModuleType:
 def test_search_in_c_has_the_same_nodes(partition: str, size: str, flags: str, tmp_path: Path) -> None:
     path = tmp_path / "yardstick.json"
     table = str(table_file(partition, size, encoding="bits"))
-    result = compare(table, "--boards", "3", "--rounds", "1", f"--cflags={flags}", "--json", str(path))
+    result = compare(table, "--boards", "3", "--rounds", "1", "--json", str(path), CFLAGS=flags)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
     (record,) = json.loads(path.read_text(encoding="utf-8"))
     assert record["boards"] == 3
-    assert record["numba"]["generated"] == record["C"]["generated"] > 0
+    assert record["generated"] > 0
     assert record["numba/C"] > 0
 
 
-def test_different_nodes_are_an_error(module: ModuleType) -> None:
-    def run(last: int, complete: int) -> object:
-        thresholds = (module.Threshold(20, complete, 40, False), module.Threshold(22, last, 50, True))
-        return module.Run((thresholds,), 1.0)
+def test_different_nodes_are_an_error() -> None:
+    def run(last: int) -> Run:
+        return Run([[Threshold(20, 80, 40, False), Threshold(22, last, 50, True)]], 1.0)
 
-    module.check_same("a table", {"numba": run(90, 80), "C": run(90, 80)})
+    check_same("a table", run(90), run(90))
     with pytest.raises(SystemExit, match="a table: the nodes of numba and C differ on board 0"):
-        module.check_same("a table", {"numba": run(90, 80), "C": run(91, 80)})
+        check_same("a table", run(90), run(91))
 
 
 @pytest.mark.usefixtures("compiler")
@@ -85,7 +68,7 @@ def test_tables_in_bytes_are_rejected() -> None:
 
 
 def test_without_a_compiler_the_comparison_is_skipped() -> None:
-    result = compare("663", PATH="", CC="")
+    result = compare("663.h5", PATH="", CC="")
     assert result.returncode == 0
     assert "no C compiler" in result.stderr
     assert result.stdout == ""
