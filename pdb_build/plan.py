@@ -13,7 +13,7 @@ from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import count_regions_of, jump_positions
 from pdb_core.messages import format_bytes
-from pdb_core.pattern import MAX_PATTERN_TILES, Catalogue, Partition, Pattern
+from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
@@ -125,7 +125,7 @@ def plan_build(
     Raises `InputError` if `encoding` cannot store the partition.
     """
     database = DatabaseSpec(goal, partition, encoding)
-    if isinstance(partition, Catalogue) and encoding != "bits":
+    if partition.is_catalogue and encoding != "bits":
         raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
     uses = shared_tables(size, goal, partition)
     patterns = tuple(

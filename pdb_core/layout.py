@@ -17,10 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions, find_block
+from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions
 from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size
-from pdb_core.ranking import arrangement_ranks, cell_set_ranks, lexicographic_arrangements, lexicographic_cell_sets
-from pdb_core.ranking_kernels import rank_arrangement
+from pdb_core.ranking import (
+    PatternIndex,
+    arrangement_ranks,
+    cell_set_ranks,
+    lexicographic_arrangements,
+    lexicographic_cell_sets,
+    packed_labels,
+)
 
 NO_JUMP = -1
 OCCUPIED = 255
@@ -67,33 +73,11 @@ class Blocks:
         parities: npt.NDArray[np.uint8] = np.bitwise_count(moved & dark) & np.uint8(1)
         return parities
 
-    def block_of(self, cell_set: int, blank: int) -> int:
-        """Return the block with that cell set (a mask) and the blank on that cell.
-
-        Raises `ValueError` if the cell is off the board or has a tile of the pattern.
-        """
-        if not 0 <= blank < self.size.n_cells:
-            raise ValueError(
-                f"the blank cannot be on cell {blank}: a {self.size} board has cells 0 to {self.size.n_cells - 1}"
-            )
-        if (cell_set >> blank) & 1:
-            raise ValueError(f"the blank cannot be on cell {blank}: a tile of the pattern is there")
-        ranks = cell_set_ranks(self.size.n_cells, self.n_tiles)
-        return int(
-            find_block(
-                cell_set, blank, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high,
-                self.first_block, self.region_numbers,
-            )
-        )  # fmt: skip
-
     def state_of(self, board: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
         """Return the block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
-        cells = [board.index(tile) for tile in tiles]
-        order = tuple(np.argsort(np.array(cells)).tolist())
-        ranks = arrangement_ranks(self.n_tiles)
-        labels = sum(label << (ranks.label_bits * position) for position, label in enumerate(order))
-        rank = rank_arrangement(labels, ranks.prefix_bits, ranks.n_suffixes, ranks.prefix, ranks.suffix)
-        return self.block_of(sum(1 << cell for cell in cells), board.index(BLANK)), int(rank)
+        entry = PatternIndex(self.size, self.n_tiles).rank([[board.index(tile) for tile in tiles]])[0]
+        cell_set, rank = divmod(int(entry), self.n_orders)
+        return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,27 +97,15 @@ class PatternLayout:
     jump_positions: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Board as bit masks, to find connected cells."""
-
-    all_cells: int
-    not_left: int
-    not_right: int
-    neighbour_masks: npt.NDArray[np.int64]
-
-
-def grid_masks(size: BoardSize) -> Grid:
-    """Return masks of all cells, of those outside the left and the right column, and of each cell's neighbours.
+def cell_masks(size: BoardSize) -> tuple[int, int, int]:
+    """Return masks of all cells, of those outside the left column, and of those outside the right column.
 
     Raises `InputError` for boards with more cells than a mask has bits.
     """
     check_table_size(size)
-    left = sum(1 << size.cell(row, 0) for row in range(size.height))
-    right = sum(1 << size.cell(row, size.width - 1) for row in range(size.height))
     all_cells = (1 << size.n_cells) - 1
-    masks = [sum(1 << cell for cell in near) for near in size.neighbours]
-    return Grid(all_cells, all_cells & ~left, all_cells & ~right, np.array(masks, dtype=np.int64))
+    left = sum(1 << cell for cell in range(0, size.n_cells, size.width))
+    return all_cells, all_cells & ~left, all_cells & ~(left << (size.width - 1))
 
 
 def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
@@ -152,9 +124,9 @@ def count_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> in
 
 def count_regions_of(size: BoardSize, cell_sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     """Return the running number of blank regions over cell sets (masks): int32[n_sets + 1]."""
-    grid = grid_masks(size)
+    all_cells, not_left, not_right = cell_masks(size)
     first_block = np.empty(len(cell_sets) + 1, dtype=np.int32)
-    count_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, first_block)
+    count_regions(cell_sets, all_cells, size.width, not_left, not_right, first_block)
     return first_block
 
 
@@ -165,10 +137,10 @@ def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
     if cost == "every-move":
         return _blocks_of_cells(size, n_tiles, cell_sets)
     first_block = count_regions_of(size, cell_sets)
-    grid = grid_masks(size)
+    all_cells, not_left, not_right = cell_masks(size)
     regions = np.empty(int(first_block[-1]), dtype=np.int64)
     region_numbers = np.full((len(cell_sets), size.n_cells), OCCUPIED, dtype=np.uint8)
-    fill_regions(cell_sets, grid.all_cells, size.width, grid.not_left, grid.not_right, regions, region_numbers)
+    fill_regions(cell_sets, all_cells, size.width, not_left, not_right, regions, region_numbers)
     return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, cost)
 
 
@@ -199,8 +171,8 @@ def block_transitions(
     blocks.
     """
     size, n_tiles = blocks.size, blocks.n_tiles
-    grid = grid_masks(size)
     ranks = cell_set_ranks(size.n_cells, n_tiles)
+    neighbour_masks = np.array([sum(1 << cell for cell in near) for near in size.neighbours], dtype=np.int64)
     jump_ids = np.full((n_tiles, n_tiles), NO_JUMP, dtype=np.int16)
     for jump, pair in enumerate(jump_positions(n_tiles, size.width)):
         jump_ids[pair] = jump
@@ -210,7 +182,7 @@ def block_transitions(
     for count_only in (True, False):
         fill_transitions(
             blocks.cell_sets, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high, blocks.first_block,
-            blocks.regions, blocks.region_numbers, grid.neighbour_masks, jump_ids,
+            blocks.regions, blocks.region_numbers, neighbour_masks, jump_ids,
             first_transition, sources, jumps, count_only, first_set, last_set,
         )  # fmt: skip
         if count_only:
@@ -222,12 +194,9 @@ def block_transitions(
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:
     """Return the rank of each arrangement after the label at position `before` moves to `after`; uint32[k!]."""
     ranks = arrangement_ranks(n_tiles)
-    orders = lexicographic_arrangements(n_tiles)
     columns = list(range(n_tiles))
     columns.insert(after, columns.pop(before))
-    labels = np.zeros(len(orders), dtype=np.int64)
-    for position, column in enumerate(columns):
-        labels |= orders[:, column].astype(np.int64) << (ranks.label_bits * position)
+    labels = packed_labels(lexicographic_arrangements(n_tiles)[:, columns], ranks.label_bits)
     prefix = ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)].astype(np.uint32)
     ranks_after: npt.NDArray[np.uint32] = (
         prefix * np.uint32(ranks.n_suffixes) + ranks.suffix[labels >> ranks.prefix_bits]

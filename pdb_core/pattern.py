@@ -7,13 +7,14 @@ the published goal to the blank of that goal.
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.errors import GoalError, InputError, PartitionError
-from pdb_core.messages import as_typed, listed, shorten
+from pdb_core.errors import GoalError, PartitionError
+from pdb_core.messages import listed, shorten
 from pdb_core.puzzle import (
     BLANK,
     MAX_TABLE_SIDE,
@@ -70,43 +71,61 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Partition:
-    """Disjoint patterns of the tiles of a board, and the moves that their distances count.
+    """Patterns of the tiles of a board, and the moves that their distances count.
 
-    `name` is the published name, or the patterns written out. Additive patterns cover all tiles. If every move counts,
-    they may leave tiles out. Raises `PartitionError`.
+    name  the published name, or the patterns written out
+    sums  for each lower bound the indices of its patterns in `patterns`, ascending; a catalogue has several, an empty
+          tuple stands for one sum of all patterns
+
+    The patterns of a sum are disjoint. Additive ones cover all tiles; if every move counts, they may leave tiles out.
+    Raises `PartitionError`, also for too many patterns.
     """
 
     name: str
     patterns: tuple[Pattern, ...]
     size: BoardSize
     cost: Cost = DEFAULT_COST
+    sums: tuple[tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         check_table_size(self.size)
-        tiles = [tile for pattern in self.patterns for tile in pattern.tiles]
+        everything = tuple(range(len(self.patterns)))
+        if not self.sums:
+            object.__setattr__(self, "sums", (everything,))
+        for places in self.sums:
+            self._check_sum([self.patterns[place] for place in places])
+        if {place for places in self.sums for place in places} != set(everything):
+            raise PartitionError(f"catalogue {shorten(self.name)} has patterns that belong to no partition")
+        if len(self.patterns) > MAX_CATALOGUE_PATTERNS or len(self.sums) > MAX_PARTITIONS:
+            raise PartitionError(
+                f"catalogue {shorten(self.name)} has {len(self.sums)} partitions and {len(self.patterns)} "
+                f"different patterns; a file holds up to {MAX_PARTITIONS} and {MAX_CATALOGUE_PATTERNS}, leave some out"
+            )
+
+    def _check_sum(self, patterns: list[Pattern]) -> None:
+        tiles = Counter(tile for pattern in patterns for tile in pattern.tiles)
         expected = set(range(1, self.size.n_cells))
-        twice = sorted(tile for tile, times in Counter(tiles).items() if times > 1)
-        unknown, missing = sorted(set(tiles) - expected), sorted(expected - set(tiles))
         must_cover = self.cost == "additive"
         how_many = "exactly one pattern (or to none, with --cost every-move)" if must_cover else "at most one pattern"
         for problem, which in (
-            ("in two patterns", twice),
-            ("not on the board", unknown),
-            ("in no pattern", missing if must_cover else []),
+            ("in two patterns", {tile for tile in tiles if tiles[tile] > 1}),
+            ("not on the board", set(tiles) - expected),
+            ("in no pattern", expected - set(tiles) if must_cover else set()),
         ):
             if which:
                 raise PartitionError(
-                    f"partition {shorten(self.name)} of a {self.size} board: tiles {listed(which)} are {problem}; "
+                    f"partition {shorten('/'.join(map(str, patterns)))} of a {self.size} board: "
+                    f"tiles {listed(sorted(which))} are {problem}; "
                     f"each of the tiles 1 to {self.size.n_cells - 1} belongs to {how_many}"
                 )
 
     def __str__(self) -> str:
-        return "/".join(map(str, self.patterns))
+        return "+".join("/".join(str(self.patterns[place]) for place in places) for places in self.sums)
 
     @property
-    def sums(self) -> tuple[tuple[int, ...], ...]:
-        """Indices in `patterns` of the patterns of each lower bound."""
-        return (tuple(range(len(self.patterns))),)
+    def is_catalogue(self) -> bool:
+        """Whether there are several lower bounds."""
+        return len(self.sums) > 1
 
     def n_entries(self) -> int:
         return sum(pattern.n_entries(self.size) for pattern in self.patterns)
@@ -120,39 +139,7 @@ class Partition:
         return draw_grid([letter.get(tile, ".") for tile in goal], self.size)
 
 
-@dataclass(frozen=True)
-class Catalogue(Partition):
-    """Several partitions that share patterns. The maximum of their sums is a lower bound.
-
-    partitions  for each partition the indices of its patterns in `patterns`, ascending
-
-    Raises `PartitionError` if one of them is no partition, or if there are too many patterns.
-    """
-
-    partitions: tuple[tuple[int, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        for places in self.partitions:
-            patterns = tuple(self.patterns[place] for place in places)
-            Partition("/".join(map(str, patterns)), patterns, self.size, self.cost)
-        if {place for places in self.partitions for place in places} != set(range(len(self.patterns))):
-            raise PartitionError(f"catalogue {shorten(self.name)} has patterns that belong to no partition")
-        if len(self.patterns) > MAX_CATALOGUE_PATTERNS or len(self.partitions) > MAX_PARTITIONS:
-            raise PartitionError(
-                f"catalogue {shorten(self.name)} has {len(self.partitions)} partitions and {len(self.patterns)} "
-                f"different patterns; a file holds up to {MAX_PARTITIONS} and {MAX_CATALOGUE_PATTERNS}, leave some out"
-            )
-
-    def __str__(self) -> str:
-        return "+".join("/".join(str(self.patterns[place]) for place in places) for places in self.partitions)
-
-    @property
-    def sums(self) -> tuple[tuple[int, ...], ...]:
-        """As in `Partition`."""
-        return self.partitions
-
-
-def catalogue(name: str, partitions: Sequence[Partition]) -> Catalogue:
+def catalogue(name: str, partitions: Sequence[Partition]) -> Partition:
     """Return a catalogue of partitions, each pattern once. Raises `PartitionError` if their sizes or costs differ."""
     first = partitions[0]
     for other in partitions[1:]:
@@ -162,79 +149,65 @@ def catalogue(name: str, partitions: Sequence[Partition]) -> Catalogue:
                 f"{first.size} and {other.size} boards, or count different moves"
             )
     patterns = tuple(dict.fromkeys(pattern for partition in partitions for pattern in partition.patterns))
-    places = dict.fromkeys(tuple(sorted(map(patterns.index, partition.patterns))) for partition in partitions)
-    return Catalogue(name, patterns, first.size, first.cost, tuple(places))
+    sums = dict.fromkeys(tuple(sorted(map(patterns.index, partition.patterns))) for partition in partitions)
+    return Partition(name, patterns, first.size, first.cost, tuple(sums))
 
 
-@dataclass(frozen=True)
-class _Published:
-    """Partition as its source states it; of a catalogue, the first one and `others`."""
+class _Published(NamedTuple):
+    """Partition or catalogue as its source states it, for the goal `goal_of(size)`."""
 
     size: BoardSize
-    blank_is_last: bool
-    patterns: tuple[tuple[int, ...], ...]
+    goal_of: Callable[[BoardSize], Board]
+    patterns: str
     source: str
     cost: Cost = DEFAULT_COST
-    others: tuple[tuple[tuple[int, ...], ...], ...] = ()
 
 
 _4X4, _5X5 = BoardSize(4, 4), BoardSize(5, 5)
 _NAMED = {
-    "8": _Published(BoardSize(3, 3), True, (tuple(range(1, 9)),), "all tiles: the complete table"),
-    "555": _Published(_4X4, True, ((1, 2, 3, 4, 7), (5, 6, 9, 10, 13), (8, 11, 12, 14, 15)), "Korf and Felner 2002"),
-    "663": _Published(
-        _4X4, True, ((1, 5, 6, 9, 10, 13), (7, 8, 11, 12, 14, 15), (2, 3, 4)), "Felner, Korf and Hanan 2004"
-    ),
-    "78": _Published(_4X4, True, (tuple(range(1, 9)), tuple(range(9, 16))), "Korf and Felner 2002"),
-    "78d": _Published(_4X4, True, ((4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 3, 5, 6, 9, 13)), "this project"),
-    "78v": _Published(_4X4, True, ((2, 3, 4, 7, 8, 11, 12, 15), (1, 5, 6, 9, 10, 13, 14)), "this project"),
-    "96": _Published(_4X4, True, ((3, 4, 7, 8, 10, 11, 12, 14, 15), (1, 2, 5, 6, 9, 13)), "this project"),
-    "fringe": _Published(_4X4, False, ((3, 7, 11, 12, 13, 14, 15),), "Culberson and Schaeffer 1998", cost="every-move"),
+    "8": _Published(BoardSize(3, 3), blank_last, "1,2,3,4,5,6,7,8", "all tiles: the complete table"),
+    "555": _Published(_4X4, blank_last, "1,2,3,4,7/5,6,9,10,13/8,11,12,14,15", "Korf and Felner 2002"),
+    "663": _Published(_4X4, blank_last, "1,5,6,9,10,13/7,8,11,12,14,15/2,3,4", "Felner, Korf and Hanan 2004"),
+    "78": _Published(_4X4, blank_last, "1,2,3,4,5,6,7,8/9,10,11,12,13,14,15", "Korf and Felner 2002"),
+    "78d": _Published(_4X4, blank_last, "4,7,8,10,11,12,14,15/1,2,3,5,6,9,13", "this project"),
+    "78v": _Published(_4X4, blank_last, "2,3,4,7,8,11,12,15/1,5,6,9,10,13,14", "this project"),
+    "96": _Published(_4X4, blank_last, "3,4,7,8,10,11,12,14,15/1,2,5,6,9,13", "this project"),
+    "fringe": _Published(_4X4, blank_first, "3,7,11,12,13,14,15", "Culberson and Schaeffer 1998", "every-move"),
     "6666": _Published(
         _5X5,
-        False,
-        ((1, 2, 5, 6, 7, 12), (3, 4, 8, 9, 13, 14), (10, 11, 15, 16, 20, 21), (17, 18, 19, 22, 23, 24)),
+        blank_first,
+        "1,2,5,6,7,12/3,4,8,9,13,14/10,11,15,16,20,21/17,18,19,22,23,24",
         "Korf and Felner 2002",
     ),
     "7773": _Published(
-        _5X5,
-        True,
-        ((1, 2, 6, 7, 11, 12, 16), (3, 4, 5, 8, 9, 10, 15), (13, 14, 18, 19, 20, 23, 24), (17, 21, 22)),
-        "this project",
+        _5X5, blank_last, "1,2,6,7,11,12,16/3,4,5,8,9,10,15/13,14,18,19,20,23,24/17,21,22", "this project"
     ),
     "24-small": _Published(
         _5X5,
-        False,
-        ((1, 5, 6, 10, 11, 12), (2, 3, 4, 7, 8, 9), (13, 14, 18, 19, 23, 24), (15, 16, 17, 20, 21, 22)),
+        blank_first,
+        "1,5,6,10,11,12/2,3,4,7,8,9/13,14,18,19,23,24/15,16,17,20,21,22"
+        "+1,2,5,6,10,11/3,4,7,8,9,12/13,14,18,19,23,24/15,16,17,20,21,22"
+        "+1,5,6,10,11,12/2,3,4,7,8,9/13,14,15,16,17,18/19,20,21,22,23,24"
+        "+1,2,5,6,10,11/3,4,7,8,9,12/13,14,15,16,17,18/19,20,21,22,23,24"
+        "+1,5,6,10,15,20/2,3,4,7,8,9/11,12,16,17,21,22/13,14,18,19,23,24"
+        "+1,2,5,6,10,11/3,4,9,14,19,24/7,8,12,13,18,23/15,16,17,20,21,22"
+        "+1,5,6,10,15,20/2,3,4,7,8,9/11,12,13,16,17,18/14,19,21,22,23,24",
         "Clausecker and Reinefeld 2019",
-        others=(
-            ((1, 2, 5, 6, 10, 11), (3, 4, 7, 8, 9, 12), (13, 14, 18, 19, 23, 24), (15, 16, 17, 20, 21, 22)),
-            ((1, 5, 6, 10, 11, 12), (2, 3, 4, 7, 8, 9), (13, 14, 15, 16, 17, 18), (19, 20, 21, 22, 23, 24)),
-            ((1, 2, 5, 6, 10, 11), (3, 4, 7, 8, 9, 12), (13, 14, 15, 16, 17, 18), (19, 20, 21, 22, 23, 24)),
-            ((1, 5, 6, 10, 15, 20), (2, 3, 4, 7, 8, 9), (11, 12, 16, 17, 21, 22), (13, 14, 18, 19, 23, 24)),
-            ((1, 2, 5, 6, 10, 11), (3, 4, 9, 14, 19, 24), (7, 8, 12, 13, 18, 23), (15, 16, 17, 20, 21, 22)),
-            ((1, 5, 6, 10, 15, 20), (2, 3, 4, 7, 8, 9), (11, 12, 13, 16, 17, 18), (14, 19, 21, 22, 23, 24)),
-        ),
     ),
     "24-large": _Published(
         _5X5,
-        False,
-        ((1, 2, 5, 6, 7, 12), (3, 4, 8, 9, 13, 14), (10, 11, 15, 16, 20, 21), (17, 18, 19, 22, 23, 24)),
+        blank_first,
+        "1,2,5,6,7,12/3,4,8,9,13,14/10,11,15,16,20,21/17,18,19,22,23,24"
+        "+1,2,3,5,6,7,8/4,9,14,18,19,23,24/10,11,15,16,20,21,22/12,13,17"
+        "+1,2,3,4,5,6,7/8,9,13,14,19,23,24/10,11,15,16,20,21,22/12,17,18"
+        "+1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,16,17,20,21,22/18,19,23,24"
+        "+1,2,5,6,7,10/3,4,8,9,13,14/11,12,15,16,20,21/17,18,19,22,23,24"
+        "+1,2,5,6,7,10/3,4,8,9,13,14/11,12,15,16,17/18,19,20,21,22,23,24"
+        "+1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,18,20/16,17,19,21,22,23,24",
         "this project",
-        others=(
-            ((1, 2, 3, 5, 6, 7, 8), (4, 9, 14, 18, 19, 23, 24), (10, 11, 15, 16, 20, 21, 22), (12, 13, 17)),
-            ((1, 2, 3, 4, 5, 6, 7), (8, 9, 13, 14, 19, 23, 24), (10, 11, 15, 16, 20, 21, 22), (12, 17, 18)),
-            ((1, 2, 3, 4, 5, 6, 7), (8, 9, 10, 11, 12, 13, 14), (15, 16, 17, 20, 21, 22), (18, 19, 23, 24)),
-            ((1, 2, 5, 6, 7, 10), (3, 4, 8, 9, 13, 14), (11, 12, 15, 16, 20, 21), (17, 18, 19, 22, 23, 24)),
-            ((1, 2, 5, 6, 7, 10), (3, 4, 8, 9, 13, 14), (11, 12, 15, 16, 17), (18, 19, 20, 21, 22, 23, 24)),
-            ((1, 2, 3, 4, 5, 6, 7), (8, 9, 10, 11, 12, 13, 14), (15, 18, 20), (16, 17, 19, 21, 22, 23, 24)),
-        ),
     ),
     "55554": _Published(
-        _5X5,
-        False,
-        ((1, 2, 5, 6, 7), (3, 4, 8, 9, 14), (10, 11, 15, 16, 20), (21, 22, 17, 12, 13), (18, 19, 23, 24)),
-        "this project",
+        _5X5, blank_first, "1,2,5,6,7/3,4,8,9,14/10,11,15,16,20/12,13,17,21,22/18,19,23,24", "this project"
     ),
 }
 
@@ -275,7 +248,7 @@ def parse_partition(
     if text == AUTOMATIC:
         if size is None:
             raise PartitionError(f"partition {AUTOMATIC} is made for the size of a board; give --size")
-        return replace(automatic_partition(size, goal), cost=cost)
+        return replace(_automatic_partition(size, goal or blank_last(size)), cost=cost)
     is_written_out = re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII)
     if not is_written_out or not re.search(r"[,/]", text):
         of_size: dict[BoardSize, list[str]] = {}
@@ -290,27 +263,18 @@ def parse_partition(
     patterns = tuple(
         Pattern(tuple(sorted(int(tile.strip()[:20]) for tile in part.split(",")))) for part in text.split("/")
     )
-    if size is None and cost == "every-move":
-        size = _smallest_square(max(tile for pattern in patterns for tile in pattern.tiles), text)
-    elif size is None:
-        size = _size_for_tiles(sum(pattern.n_tiles for pattern in patterns), text)
-    return Partition("/".join(map(str, patterns)), patterns, size, cost)
+    return Partition("/".join(map(str, patterns)), patterns, size or _square_size(patterns, cost), cost)
 
 
-def _smallest_square(largest_tile: int, text: str) -> BoardSize:
-    for side in range(2, 7):
-        if largest_tile < side * side:
-            return BoardSize(side, side)
-    raise PartitionError(
-        f"partition {as_typed(text)} has tile {shorten(str(largest_tile))}; a board has at most 35 tiles"
-    )
-
-
-def _size_for_tiles(n_tiles: int, text: str) -> BoardSize:
-    for side in range(MIN_SIDE, MAX_TABLE_SIDE + 1):
-        if side * side == n_tiles + 1:
-            return BoardSize(side, side)
-    raise PartitionError(f"partition {as_typed(text)} has {n_tiles} tiles, which is no square board; give --size")
+def _square_size(patterns: Sequence[Pattern], cost: Cost) -> BoardSize:
+    """Return the square board of additive patterns; if every move counts, the smallest one with the largest tile."""
+    is_additive = cost == "additive"
+    n_tiles = sum(pattern.n_tiles for pattern in patterns) if is_additive else max(p.tiles[-1] for p in patterns)
+    side = max(MIN_SIDE, math.isqrt(n_tiles) + 1)
+    if side > MAX_TABLE_SIDE or (is_additive and side * side != n_tiles + 1):
+        shown = shorten("/".join(map(str, patterns)))
+        raise PartitionError(f"partition {shown} fits no square board up to 6x6; give --size")
+    return BoardSize(side, side)
 
 
 def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost: Cost) -> Partition:
@@ -321,43 +285,36 @@ def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost
             "1,2,5/3,4,6/7,8"
         )
     size = published.size
-    goal = blank_last(size) if goal is None else goal
-    own_goal = blank_last(size) if published.blank_is_last else blank_first(size)
     try:
-        mapping = mappings_between(own_goal, goal, size)[0]
+        mapping = mappings_between(published.goal_of(size), goal or blank_last(size), size)[0]
     except GoalError:
         raise PartitionError(
             f"partition {name} is a shape for a blank in the corner; for this goal write the patterns out like "
             "1,2,5/3,4,6/7,8"
         ) from None
-    mapped = [
-        Partition(
-            name,
-            tuple(Pattern(tuple(sorted(mapping.tile_map[tile] for tile in tiles))) for tiles in patterns),
-            size,
-            cost,
-        )
-        for patterns in (published.patterns, *published.others)
-    ]
-    return catalogue(name, mapped) if published.others else mapped[0]
+    as_published = parse_partition(published.patterns, size, cost=cost)
+    patterns = tuple(
+        Pattern(tuple(sorted(mapping.tile_map[tile] for tile in pattern.tiles))) for pattern in as_published.patterns
+    )
+    return replace(as_published, name=name, patterns=patterns)
 
 
-def automatic_partition(size: BoardSize, goal: Board | None = None) -> Partition:
+def _automatic_partition(size: BoardSize, goal: Board) -> Partition:
     """Return a partition for any size: the tiles in the goal's order, in patterns as large as can be built quickly.
 
     Up to 8 tiles are one pattern, whose table is the exact distance.
     """
     check_table_size(size)
-    goal = blank_last(size) if goal is None else goal
     tiles = _along_columns(goal, size)
-    for k in range(min(8, len(tiles)), 0, -1):
-        n_patterns = -(-len(tiles) // k)
-        if n_patterns * math.perm(size.n_cells, k) <= _AUTOMATIC_MAX_ENTRIES:
-            # Even sizes: 11 tiles as 6+5 rather than 8+3.
-            bounds = [round(i * len(tiles) / n_patterns) for i in range(n_patterns + 1)]
-            patterns = tuple(Pattern(tuple(sorted(tiles[start:stop]))) for start, stop in pairwise(bounds))
-            return Partition("/".join(map(str, patterns)), patterns, size)
-    raise InputError(f"no automatic partition for a {size} board")  # not reached: one-tile patterns always fit
+    n_patterns = next(
+        n
+        for n in range(-(-len(tiles) // 8), len(tiles) + 1)
+        if n * math.perm(size.n_cells, -(-len(tiles) // n)) <= _AUTOMATIC_MAX_ENTRIES
+    )
+    # Even sizes: 11 tiles as 6+5 rather than 8+3.
+    bounds = [round(i * len(tiles) / n_patterns) for i in range(n_patterns + 1)]
+    patterns = tuple(Pattern(tuple(sorted(tiles[start:stop]))) for start, stop in pairwise(bounds))
+    return Partition("/".join(map(str, patterns)), patterns, size)
 
 
 def _along_columns(goal: Board, size: BoardSize) -> list[int]:

@@ -8,7 +8,7 @@ import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,7 +20,6 @@ from pdb_core.messages import listed, shorten
 
 Board = tuple[int, ...]
 Boards = npt.NDArray[np.uint8]
-WideBoards = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 MIN_SIDE, MAX_SIDE = 2, 32
 # Tables, and searches with tables, store a set of cells in the bits of a word.
@@ -85,9 +84,7 @@ def check_table_size(
     what: str = "tables and shortest solutions",
     instead: str = "pdb approximate finds a suboptimal solution",
 ) -> None:
-    """Raise `InputError` where a board is larger than tables and optimal searches go: 6 cells a side. Its message says
-    `what` goes no further, and what to do `instead`.
-    """
+    """Raise `InputError` for a board with a side of more than 6 cells: `what` is limited, and what to do `instead`."""
     if max(size.width, size.height) > MAX_TABLE_SIDE:
         raise InputError(f"{what} go to boards of {MAX_TABLE_SIDE}x{MAX_TABLE_SIDE}, this board is {size}; {instead}")
 
@@ -113,15 +110,16 @@ def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardS
         if not (word.isascii() and word.isdigit() and len(word) <= 4):
             what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
             raise BoardError(f"board {shown}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank")
+    lengths = [len(row) for row in rows]
     if size is None:
-        size = _size_of_rows(rows, shown)
-    elif len(rows) > 1 and (len(rows) != size.height or any(len(row) != size.width for row in rows)):
-        raise BoardError(f"board {shown} has rows of {_row_lengths(rows)} numbers where a {size} board is expected")
+        size = _size_of_rows(lengths, shown)
+    elif len(rows) > 1 and lengths != [size.width] * size.height:
+        raise BoardError(f"board {shown} has rows of [{listed(lengths)}] numbers where a {size} board is expected")
     return check_board([int(word) for word in words], size), size
 
 
-def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
-    width, height = len(rows[0]), len(rows)
+def _size_of_rows(lengths: list[int], shown: str) -> BoardSize:
+    width, height = lengths[0], len(lengths)
     if height == 1:
         size = square_size(width)
         if size is None:
@@ -130,8 +128,8 @@ def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
                 f"{MAX_SIDE}x{MAX_SIDE}; mark the rows with /, or name the size"
             )
         return size
-    if any(len(row) != width for row in rows):
-        raise BoardError(f"board {shown} has rows of different lengths: {_row_lengths(rows)}")
+    if set(lengths) != {width}:
+        raise BoardError(f"board {shown} has rows of different lengths: [{listed(lengths)}]")
     try:
         return BoardSize(width, height)
     except InputError as error:
@@ -140,10 +138,6 @@ def _size_of_rows(rows: list[list[str]], shown: str) -> BoardSize:
 
 def _quoted(text: str) -> str:
     return repr(shorten(" ".join(text.split())))
-
-
-def _row_lengths(rows: list[list[str]]) -> str:
-    return f"[{listed([len(row) for row in rows])}]"
 
 
 def check_board(board: Iterable[int], size: BoardSize) -> Board:
@@ -200,21 +194,14 @@ def blank_first(size: BoardSize) -> Board:
 
 def snail(size: BoardSize) -> Board:
     """Return the goal whose tiles spiral clockwise from the upper left corner, with the blank at the end."""
-    board = [BLANK] * size.n_cells
-    for tile, cell in enumerate(list(_spiral(size))[:-1], start=1):
-        board[cell] = tile
+    board, cells = [BLANK] * size.n_cells, np.arange(size.n_cells).reshape(size.height, size.width)
+    tile = 1
+    while cells.size:
+        for cell in cells[0].tolist():
+            board[cell] = tile % size.n_cells
+            tile += 1
+        cells = np.rot90(cells[1:])
     return tuple(board)
-
-
-def _spiral(size: BoardSize) -> Iterator[int]:
-    top, left, bottom, right = 0, 0, size.height - 1, size.width - 1
-    while top <= bottom and left <= right:
-        yield from (size.cell(top, column) for column in range(left, right + 1))
-        yield from (size.cell(row, right) for row in range(top + 1, bottom + 1))
-        if top < bottom and left < right:
-            yield from (size.cell(bottom, column) for column in range(right - 1, left - 1, -1))
-            yield from (size.cell(row, left) for row in range(bottom - 1, top, -1))
-        top, left, bottom, right = top + 1, left + 1, bottom - 1, right - 1
 
 
 NAMED_GOALS = {"blank-last": blank_last, "blank-first": blank_first, "snail": snail}
@@ -259,30 +246,29 @@ def is_solvable(board: Board, goal: Board, size: BoardSize) -> bool:
     goal must be odd if and only if the blank changes its colour. From 2x2 on this is sufficient (Johnson and Story
     1879).
     """
-    colour_changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
-    return permutation_is_odd(_places_in(goal, board)) == colour_changes
-
-
-def _places_in(goal: Board, board: Board) -> list[int]:
-    """Return the cell in `goal` of the tile on each cell of `board`."""
-    place = [0] * len(goal)
-    for cell, tile in enumerate(goal):
-        place[tile] = cell
-    return [place[tile] for tile in board]
+    is_odd, changes_colour = _parities(board, goal, size)
+    return is_odd == changes_colour
 
 
 def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
     """Return a sentence with the reason why `board` cannot be solved for `goal`."""
-    odd = permutation_is_odd(_places_in(goal, board))
-    changes = size.is_dark(board.index(BLANK)) != size.is_dark(goal.index(BLANK))
+    permutation, moves = ("odd" if parity else "even" for parity in _parities(board, goal, size))
     return (
-        f"to reach the goal the {size.n_cells} pieces need an {'odd' if odd else 'even'} permutation, but taking the "
-        "blank to its "
-        f"place takes an {'odd' if changes else 'even'} number of moves, each of which is one swap"
+        f"to reach the goal the {size.n_cells} pieces need an {permutation} permutation, but taking the blank to its "
+        f"place takes an {moves} number of moves, each of which is one swap"
     )
 
 
-def random_boards(size: BoardSize, goal: Board, n_boards: int, seed: int) -> WideBoards:
+def _parities(board: Board, goal: Board, size: BoardSize) -> tuple[bool, bool]:
+    """Return whether the permutation from board to goal is odd, and whether the blank changes its colour."""
+    cell_of = {tile: cell for cell, tile in enumerate(goal)}
+    changes_colour = size.is_dark(board.index(BLANK)) != size.is_dark(cell_of[BLANK])
+    return permutation_is_odd([cell_of[tile] for tile in board]), changes_colour
+
+
+def random_boards(
+    size: BoardSize, goal: Board, n_boards: int, seed: int
+) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """Return `n_boards` solvable boards, uniformly distributed, the same for the same seed.
 
     The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than 255.

@@ -21,7 +21,8 @@ tests/solver/test_index_functions.py compares the first three, and tests/solver/
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +32,12 @@ from pdb_core.ranking_kernels import rank_many
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
 
-Ranks = npt.NDArray[np.int64]
 Cells = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class CellSetRanks:
-    """Tables for rank(cell set), int32: `low` indexed by the lower cells, `high` by (cells taken below, upper
-    cells).
-    """
+    """Tables for rank(cell set): `low` is indexed by the lower cells, `high` by (cells taken below, upper cells)."""
 
     low_bits: int
     high_bits: int
@@ -92,16 +90,22 @@ def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
     n_first = n_tiles // 2
     prefix = np.zeros(1 << (label_bits * n_first), dtype=np.uint16)
     suffix = np.zeros(1 << (label_bits * (n_tiles - n_first)), dtype=np.uint16)
-    orders = lexicographic_arrangements(n_tiles)
-    shifts = label_bits * np.arange(n_tiles, dtype=np.int64)
-    labels = (orders.astype(np.int64) << shifts).sum(axis=1)
+    labels = packed_labels(lexicographic_arrangements(n_tiles), label_bits)
     # If the last labels ascend, only the digits of the first ones count, and vice versa.
-    ranks = np.arange(len(orders), dtype=np.int32)
+    ranks = np.arange(len(labels), dtype=np.int32)
     n_suffixes = math.factorial(n_tiles - n_first)
     first_index = labels & ((1 << (label_bits * n_first)) - 1)
     prefix[first_index] = ranks // n_suffixes
     suffix[labels >> (label_bits * n_first)] = ranks % n_suffixes
     return ArrangementRanks(label_bits, label_bits * n_first, n_suffixes, prefix, suffix)
+
+
+def packed_labels(orders: Cells, label_bits: int) -> npt.NDArray[np.int64]:
+    """Return orders of labels (uint8[m, k]) packed into words, the first label lowest; int64[m]."""
+    labels = np.zeros(len(orders), dtype=np.int64)
+    for position in range(orders.shape[1]):
+        labels |= orders[:, position].astype(np.int64) << (label_bits * position)
+    return labels
 
 
 @lru_cache(maxsize=16)
@@ -151,14 +155,8 @@ class PatternIndex:
         self.size = size
         self.n_tiles = n_tiles
         self.n_entries = math.perm(size.n_cells, n_tiles)
-        self.cell_set_ranks = cell_set_ranks(size.n_cells, n_tiles)
-        self.arrangement_ranks = arrangement_ranks(n_tiles)
 
-    @cached_property
-    def _cell_sets(self) -> npt.NDArray[np.int64]:
-        return lexicographic_cell_sets(self.size.n_cells, self.n_tiles)
-
-    def rank(self, cells: npt.ArrayLike) -> Ranks:
+    def rank(self, cells: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """Return the entries of placements: int64[m].
 
         `cells` has shape (m, k): the cell of each tile of the pattern, the tiles in ascending order. Raises
@@ -167,15 +165,12 @@ class PatternIndex:
         given = np.asarray(cells)
         if given.ndim != 2 or given.shape[1] != self.n_tiles:
             raise ValueError(f"cells must have shape (m, {self.n_tiles}), not {given.shape}")
-        if given.size and given.dtype.kind not in "iu":
-            raise ValueError(f"cells must be integers, not {given.dtype}")
-        if given.size and not (given.min() >= 0 and given.max() < self.size.n_cells):
-            raise ValueError(f"cells of a {self.size} board go from 0 to {self.size.n_cells - 1}")
+        _check_integers(given, self.size.n_cells, f"cells of a {self.size} board")
         ordered = np.sort(given, axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
             raise ValueError("two tiles on one cell")
         ranks = np.empty(len(given), dtype=np.int64)
-        sets, orders = self.cell_set_ranks, self.arrangement_ranks
+        sets, orders = cell_set_ranks(self.size.n_cells, self.n_tiles), arrangement_ranks(self.n_tiles)
         rank_many(
             np.ascontiguousarray(given, dtype=np.uint8), math.factorial(self.n_tiles),
             sets.low_bits, sets.high_bits, sets.low, sets.high,
@@ -186,15 +181,19 @@ class PatternIndex:
     def unrank(self, ranks: npt.ArrayLike) -> Cells:
         """Return the placements of entries, the inverse of `rank`: int64[m] to uint8[m, k]. Raises `ValueError`."""
         given = np.asarray(ranks)
-        if given.size and given.dtype.kind not in "iu":
-            raise ValueError(f"entries must be integers, not {given.dtype}")
+        if given.ndim != 1:
+            raise ValueError(f"entries must have one dimension, not {given.ndim}")
+        _check_integers(given, self.n_entries, "entries")
         entries = given.astype(np.int64)
-        if entries.ndim != 1 or (entries.size and not (entries.min() >= 0 and entries.max() < self.n_entries)):
-            raise ValueError(f"entries must be one-dimensional, from 0 to {self.n_entries - 1}")
         n_orders = math.factorial(self.n_tiles)
-        masks = self._cell_sets[entries // n_orders]
+        masks = lexicographic_cell_sets(self.size.n_cells, self.n_tiles)[entries // n_orders]
         occupied = np.nonzero((masks[:, None] >> np.arange(self.size.n_cells)) & 1)[1].reshape(-1, self.n_tiles)
         labels = lexicographic_arrangements(self.n_tiles)[entries % n_orders]
         cells = np.empty_like(labels)
         np.put_along_axis(cells, labels.astype(np.int64), occupied.astype(np.uint8), axis=1)
         return cells
+
+
+def _check_integers(given: npt.NDArray[Any], stop: int, what: str) -> None:
+    if given.size and not (given.dtype.kind in "iu" and given.min() >= 0 and given.max() < stop):
+        raise ValueError(f"{what} are integers from 0 to {stop - 1}")

@@ -20,7 +20,7 @@ from pdb_core.errors import (
     TableFileVersionError,
 )
 from pdb_core.messages import as_typed, format_bytes, shorten
-from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Catalogue, Partition, Pattern
+from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
 from pdb_core.puzzle import BoardSize, check_board, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
@@ -156,7 +156,7 @@ class Header:
             "height": spec.size.height,
             "goal": spec.goal,
             "partition": spec.partition.name,
-            "partitions": spec.partition.partitions if isinstance(spec.partition, Catalogue) else None,
+            "partitions": spec.partition.sums if spec.partition.is_catalogue else None,
             "index_function": INDEX_FUNCTION,
             "encoding": spec.encoding,
             "cost": spec.cost,
@@ -266,7 +266,7 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
     # The name is shown on terminals. A partition of 35 tiles, written out, has 93 characters.
     if not isinstance(name, str) or not name.isprintable() or len(name) > _MAX_NAME_LENGTH:
         raise ValueError(f"{shorten(repr(name), 60)} is not the name of a partition")
-    if content["partitions"] is None:
+    if not content["partitions"]:
         return Partition(name, patterns, size, cost)
     if content["encoding"] != "bits":
         raise ValueError("a catalogue is stored in bits only")
@@ -275,7 +275,7 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
         indices and sorted(set(indices)) == list(indices) for indices in partitions
     ):
         raise ValueError("a partition is doubled, or the indices of its patterns do not ascend")
-    return Catalogue(name, patterns, size, cost, partitions)
+    return Partition(name, patterns, size, cost, partitions)
 
 
 def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[PatternHeader]) -> PatternHeader:
@@ -371,9 +371,9 @@ def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
         "encoding": spec.encoding,
         "cost": spec.cost,
     }
-    if isinstance(spec.partition, Catalogue):
+    if spec.partition.is_catalogue:
         indices = np.arange(len(header.patterns))
-        is_in = [np.isin(indices, of) for of in spec.partition.partitions]
+        is_in = [np.isin(indices, of) for of in spec.partition.sums]
         root["partitions"] = np.array(is_in, dtype=np.uint8).reshape(-1)
     groups = {"/": root}
     for index, entry in enumerate(header.patterns):

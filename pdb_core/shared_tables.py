@@ -23,7 +23,7 @@ class TableUse:
 
     def symmetry(self, size: BoardSize) -> str:
         """Return the name of the symmetry."""
-        return next(symmetry.name for symmetry in symmetries(size) if symmetry.cell_map == self.cell_map)
+        return next(name for name, cell_map in symmetries(size).items() if cell_map == self.cell_map)
 
 
 def own_tables(size: BoardSize, n_patterns: int) -> tuple[TableUse, ...]:
@@ -39,13 +39,11 @@ def shared_tables(size: BoardSize, goal: Board, partition: Partition) -> tuple[T
     uses: list[TableUse] = []
     for index, use in enumerate(own_tables(size, len(partition.patterns))):
         fitting = (
-            TableUse(first.index, symmetry.cell_map)
+            TableUse(at, cell_map)
             for at, first in enumerate(uses)
             if first.index == at
-            for symmetry in symmetries(size)
-            if may_share(
-                size, goal, partition.patterns[index], partition.patterns[at], symmetry.cell_map, partition.cost
-            )
+            for cell_map in symmetries(size).values()
+            if may_share(size, goal, partition.patterns[index], partition.patterns[at], cell_map, partition.cost)
         )
         uses.append(next(fitting, use))
     return tuple(uses)
@@ -55,7 +53,7 @@ def may_share(
     size: BoardSize, goal: Board, pattern: Pattern, first: Pattern, cell_map: tuple[int, ...], cost: Cost
 ) -> bool:
     """Return whether `pattern` may use the table of `first` through `cell_map`."""
-    if all(symmetry.cell_map != cell_map for symmetry in symmetries(size)):
+    if cell_map not in symmetries(size).values():
         return False
     # Cells first: regions matter only if the tiles fit.
     return {cell_map[goal.index(tile)] for tile in pattern.tiles} == {goal.index(tile) for tile in first.tiles} and {

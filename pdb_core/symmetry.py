@@ -1,25 +1,19 @@
-"""Symmetries of the board, and what they are good for: one table serves many goals, and gives each board several sums.
+"""Symmetries of the board: one table serves several goals, and gives each board several sums.
 
 A symmetry maps cells to cells. Together with the relabelling of tiles that it forces, it maps a board to another board
-at the same distance from its goal. So a table for one goal answers for every goal whose blank a symmetry takes to the
-table's blank, and the symmetries that leave the goal's blank where it is give further lower bounds for the same board:
-for a blank in a corner of a square that is the reflection at the diagonal (Culberson and Schaeffer 1998).
+at the same distance from its goal. So a table for one goal serves every goal whose blank a symmetry takes to the
+table's blank. The symmetries that keep the goal's blank give further lower bounds for the same board: for a blank in a
+corner of a square that is the reflection at the diagonal (Culberson and Schaeffer 1998).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BLANK, Board, BoardSize, goal_name
-
-
-@dataclass(frozen=True)
-class Symmetry:
-    """Symmetry of the board: cell c goes to `cell_map[c]`."""
-
-    name: str
-    cell_map: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -38,37 +32,27 @@ class BoardMapping:
 
     def original_tiles(self, tiles: Sequence[int]) -> tuple[int, ...]:
         """Return the tiles of the unmapped board that become these tiles of the mapped one."""
-        back = {new: old for old, new in enumerate(self.tile_map)}
-        return tuple(back[tile] for tile in tiles)
+        return tuple(self.tile_map.index(tile) for tile in tiles)
 
 
 @lru_cache(maxsize=32)
-def symmetries(size: BoardSize) -> tuple[Symmetry, ...]:
-    """Return all symmetries of the board, the identity first: 8 of a square, 4 of another rectangle."""
-    flips = [
-        ("identity", False, False, False),
-        ("reflection", True, False, False),
-        ("rotation by 180", False, True, True),
-        ("anti-reflection", True, True, True),
-        ("left-right flip", False, False, True),
-        ("top-bottom flip", False, True, False),
-        ("rotation by 90", True, False, True),
-        ("rotation by 270", True, True, False),
-    ]
-    result = []
-    for name, transpose, flip_rows, flip_columns in flips:
-        if transpose and size.width != size.height:
-            continue
-        cell_map = []
-        for cell in range(size.n_cells):
-            row, column = size.row_and_column(cell)
-            if transpose:
-                row, column = column, row
-            row = size.height - 1 - row if flip_rows else row
-            column = size.width - 1 - column if flip_columns else column
-            cell_map.append(size.cell(row, column))
-        result.append(Symmetry(name, tuple(cell_map)))
-    return tuple(result)
+def symmetries(size: BoardSize) -> dict[str, tuple[int, ...]]:
+    """Return all symmetries of the board by name, the identity first: 8 of a square, 4 of another rectangle.
+
+    A symmetry takes cell c to `cell_map[c]`.
+    """
+    cells = np.arange(size.n_cells).reshape(size.height, size.width)
+    moved = {
+        "identity": cells,
+        "reflection": cells.T,
+        "rotation by 180": cells[::-1, ::-1],
+        "anti-reflection": cells[::-1, ::-1].T,
+        "left-right flip": cells[:, ::-1],
+        "top-bottom flip": cells[::-1],
+        "rotation by 90": np.rot90(cells, -1),
+        "rotation by 270": np.rot90(cells),
+    }
+    return {name: tuple(np.argsort(of, axis=None).tolist()) for name, of in moved.items() if of.shape == cells.shape}
 
 
 @lru_cache(maxsize=256)
@@ -78,18 +62,15 @@ def mappings_between(goal: Board, table_goal: Board, size: BoardSize) -> tuple[B
     Raises `GoalError` if no symmetry takes the blank of one goal to the blank of the other.
     """
     result = []
-    for symmetry in symmetries(size):
-        if symmetry.cell_map[goal.index(BLANK)] == table_goal.index(BLANK):
-            tile_map = [0] * size.n_cells
-            for cell, tile in enumerate(goal):
-                tile_map[tile] = table_goal[symmetry.cell_map[cell]]
-            result.append(BoardMapping(symmetry.name, symmetry.cell_map, tuple(tile_map)))
+    for name, cell_map in symmetries(size).items():
+        if cell_map[goal.index(BLANK)] == table_goal.index(BLANK):
+            tile_map = tuple(table_goal[cell_map[goal.index(tile)]] for tile in range(size.n_cells))
+            result.append(BoardMapping(name, cell_map, tile_map))
     if not result:
         raise GoalError(
             f"a table for the goal {goal_name(table_goal, size)} cannot serve the goal {goal_name(goal, size)}: no "
-            "symmetry of the "
-            f"{size} board takes one blank to the other; build one with pdb build ... --size {size} --goal "
-            f'"{goal_name(goal, size)}"'
+            f"symmetry of the {size} board takes one blank to the other; "
+            f'build one with pdb build ... --size {size} --goal "{goal_name(goal, size)}"'
         )
     return tuple(result)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.encoding import Encoding, block_bytes
-from pdb_core.layout import OCCUPIED, grid_masks, pattern_blocks
+from pdb_core.layout import OCCUPIED, cell_masks, pattern_blocks
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
@@ -255,15 +255,15 @@ def _descent_numbers(
         descent.GOAL_MASK: np.array([sum(1 << cell for cell in cells) for cells in masked_cells], dtype=np.int64),
     }.items():
         records[:, field] = numbers
-    grid = grid_masks(size)
+    _, not_left, not_right = cell_masks(size)
     header = np.zeros(HEADER_FIELDS, dtype=np.int64)
     for field, number in {
         descent.N_CELLS: size.n_cells,
         descent.N_WORDS: n_words_of(size.n_cells),
         descent.N_PATTERNS: len(patterns),
         descent.WIDTH: size.width,
-        descent.NOT_LEFT: grid.not_left,
-        descent.NOT_RIGHT: grid.not_right,
+        descent.NOT_LEFT: not_left,
+        descent.NOT_RIGHT: not_right,
         descent.DARK_CELLS: tables.dark_cells,
         descent.COUNTS_EVERY_MOVE: tables.counts_every_move,
         descent.LOW_BITS: tables.low_bits,

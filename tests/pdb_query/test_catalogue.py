@@ -8,7 +8,7 @@ import pytest
 
 from pdb_build import plan_build
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
-from pdb_core.pattern import Catalogue, catalogue, named_partitions, parse_partition
+from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
 from pdb_query import open_database
 from pdb_query.database import Database
@@ -39,7 +39,7 @@ def all_sums(databases: Sequence[Database], board: Board) -> set[int]:
 @pytest.mark.tiny
 def test_catalogue_has_each_pattern_once() -> None:
     found = parse_partition("+".join(PARTS_3X3), S3)
-    assert isinstance(found, Catalogue)
+    assert found.is_catalogue
     assert [str(pattern) for pattern in found.patterns] == [
         "1,2,3,4", "5,6,7,8", "5,6", "7,8", "1,4,7", "2,3,5", "6,8", "1,2", "3,4,5", "6,7,8",
     ]  # fmt: skip
@@ -65,7 +65,7 @@ def test_bad_catalogues_are_refused() -> None:
     with pytest.raises(PartitionError, match="28 partitions and 56 different patterns"):
         catalogue("many", parts)
     with pytest.raises(PartitionError, match="belong to no partition"):
-        Catalogue("a", parts[0].patterns, S3, "additive", ())
+        Partition("a", parts[0].patterns, S3, "additive", ((0,),))
     with pytest.raises(InputError, match="built in bits"):
         plan_build(S3, blank_last(S3), parse_partition("8+1,2/3,4,5,6,7,8", S3), Path("a.h5"), encoding="bytes")
 
@@ -160,7 +160,7 @@ def test_solver_uses_a_catalogue() -> None:
 @pytest.mark.parametrize(
     ("partitions", "match"),
     [
-        ([], "belong to no partition"),
+        ([], "in two patterns"),
         ([[0, 1]], "belong to no partition"),
         ([[0, 1], [0, 2, 3], []], "do not ascend"),
         ([[0, 1], [0, 3, 2]], "do not ascend"),
