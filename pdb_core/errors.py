@@ -1,36 +1,6 @@
 """Errors that this project raises on purpose, in one tree, each with the exit code of the command line.
 
-    PdbError                                        1
-    ├── InputError (ValueError)                     2   input of the user
-    │   ├── BoardError                                  a board: wrong size, a tile twice, not numbers
-    │   ├── GoalError                                   a goal that is not a board, or that a table cannot serve
-    │   ├── PartitionError                              a partition: unknown name, overlap, tiles left out
-    │   ├── InstanceError                               an instance file or the name of a set
-    │   ├── UnknownDatabaseError                        a database that a service has not opened
-    │   ├── RequestError                                an HTTP request that cannot be read
-    │   │   ├── RequestTooLargeError                    or is too large
-    │   │   └── MediaTypeError                          or of a kind that the service does not read
-    │   ├── TokenError                                  a request without the token that the service wants
-    │   ├── OutputError                                 a file that cannot be written
-    │   └── CheckpointMismatchError                     a checkpoint of a build by other options or another program
-    ├── UnsolvableError                             3   no sequence of moves leads from the board to the goal
-    ├── TableFileError                              4   a table file
-    │   ├── TableFileMissingError (FileNotFoundError)   not there
-    │   ├── TableFileForeignError                       not a tile-pdb file
-    │   ├── TableFileVersionError                       written in another version of the format
-    │   ├── TableFileDamagedError                       truncated, or a digest does not match
-    │   └── TableMismatchError                          sound, but for another board size or goal
-    ├── LimitReachedError                           5   time, nodes
-    │   ├── MemoryLimitError                            a build or a search larger than the available memory
-    │   ├── DiskFullError                               a full disk
-    │   ├── BuildRunningError                           a file that another builder is making
-    │   └── BusyError                                   a service at its limit
-    ├── ServiceError                                1   a service that cannot be reached, or gives invalid answers
-    ├── ClusterError                                1   a cluster that cannot be reached, or lacks something
-    ├── WrongAnswerError                            1   an answer contradicts what is known
-    └── (KeyboardInterrupt)                       130   of Python; 143 after SIGTERM
-
-Each message states the fault with its value, and then what to do.
+docs/exit-codes.md lists them. Each message states the fault with its value, and then what to do.
 """
 
 import errno

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
 from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, probe_boards, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
-from pdb_query.table_file import LoadMode, TableFile, load_table_file
+from pdb_query.table_file import LoadMode, load_table_file
 
 Default = TypeVar("Default")
 
@@ -69,27 +68,22 @@ class Database:
     31
     """
 
-    def __init__(self, table_file: TableFile) -> None:
-        self._file: TableFile | None = table_file
-        self.path = table_file.path
-        self.header: Header = table_file.header
+    def __init__(self, path: Path, header: Header, memory: npt.NDArray[np.uint8]) -> None:
+        self.path = path
+        self.header = header
+        self.size, self.goal = header.spec.size, header.spec.goal
+        self.encoding: Encoding = header.spec.encoding
+        self.cost: Cost = header.spec.cost
+        starts = [entry.offset for entry in header.patterns]
         self._tables: LookupTables | None = lookup_tables(
-            self.size,
-            self.goal,
-            self.header.spec.partition,
-            self.encoding,
-            table_file.memory,
-            table_file.table_start,
-            self.header.uses,
+            self.goal, header.spec.partition, self.encoding, memory, starts, header.uses
         )
         self._views_of = lru_cache(maxsize=64)(self._make_views)
 
     def __enter__(self) -> "Database":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -97,26 +91,7 @@ class Database:
 
     def close(self) -> None:
         """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `ValueError`."""
-        self._file = None
         self._tables = None
-
-    @property
-    def size(self) -> BoardSize:
-        return self.header.spec.size
-
-    @property
-    def goal(self) -> Board:
-        return self.header.spec.goal
-
-    @property
-    def encoding(self) -> Encoding:
-        """Encoding of the distances: `bytes` or `bits`, see `pdb_core.encoding`."""
-        return self.header.spec.encoding
-
-    @property
-    def cost(self) -> Cost:
-        """Moves that the distances count: `additive` or `every-move`, see `pdb_core.encoding`."""
-        return self.header.spec.cost
 
     @property
     def lookup_tables(self) -> LookupTables:
@@ -138,7 +113,7 @@ class Database:
 
     def _make_views(self, goal: Board, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
-        return sum_views(self.size, self.goal, self.header.spec.partition, mappings, self.header.uses)
+        return sum_views(self.goal, self.header.spec.partition, mappings, self.header.uses)
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` if the tables are for boards of another size."""
@@ -215,11 +190,9 @@ class Database:
         if len(bad):
             rows = rows.copy()
             rows[bad] = self.goal  # any board, because kernels do not check boards
-        values = np.empty((len(rows), *views.view_of_unit.shape), dtype=np.uint8)
-        n_sums = views.n_sums * len(views.is_in_sum)
-        masks, labels = np.empty((2, *values.shape), dtype=np.int64)
-        probe_boards(rows, tables, views, masks, labels, values)
-        sums, maximum = np.empty((len(rows), n_sums), dtype=np.int16), np.empty(len(rows), dtype=np.int16)
+        values = probe_boards(rows, tables, views)[2]
+        sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
+        maximum = np.empty(len(rows), dtype=np.int16)
         # If every move counts, patterns share moves, so their distances may not be added up.
         damaged = add_up(values, views.is_in_sum, verdicts, int(self.cost == "every-move"), sums, maximum)
         if damaged >= 0:
@@ -238,9 +211,9 @@ class Database:
         row that is not a board, unless `strict` is False.
         """
         rows = board_rows(boards, self.size)
-        goal_places, dark_cells = _parity_of(self.goal if goal is None else goal, self.size)
+        goal_cells = np.argsort(np.array(self.goal if goal is None else goal, dtype=np.int64))
         verdicts = np.empty(len(rows), dtype=np.int8)
-        check_boards(rows, goal_places, dark_cells, verdicts)
+        check_boards(rows, goal_cells, self.lookup_tables.dark_cells, verdicts)
         if strict and (verdicts < 0).any():
             row = int(np.flatnonzero(verdicts < 0)[0])
             try:
@@ -262,7 +235,7 @@ class Database:
         for index, entry in self.header.tables.items():
             table = self.table(index)
             digest = hashlib.sha256()
-            counts = _counts(np.empty(0, dtype=np.uint8), self.encoding)
+            counts = np.zeros_like(_expected_counts(entry, self.encoding))
             for start in range(0, len(table), _VERIFY_BYTES):
                 piece = table[start : start + _VERIFY_BYTES]
                 digest.update(piece.data)
@@ -282,12 +255,6 @@ class Database:
             raise TableFileDamagedError(
                 f"{self.path} is damaged: the bytes outside its tables do not match their digest; build it again"
             )
-
-
-@lru_cache(maxsize=64)
-def _parity_of(goal: Board, size: BoardSize) -> tuple[Int64s, int]:
-    """Return the cell of each tile in a goal, and the mask of the dark cells. They give the parity of a board."""
-    return np.argsort(np.array(goal, dtype=np.int64)), sum(1 << at for at in range(size.n_cells) if size.is_dark(at))
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
@@ -320,10 +287,8 @@ def _expected_counts(entry: PatternHeader, encoding: Encoding) -> Int64s:
     """Return the counts that follow from the histogram in the header."""
     if encoding == "bits":
         return np.array([sum(n for distance, n in enumerate(entry.histogram) if distance & 2)], dtype=np.int64)
-    expected = np.zeros(256, dtype=np.int64)
-    expected[: len(entry.histogram)] = entry.histogram
-    expected[UNREACHED] += entry.n_unreached
-    return expected
+    n_between = UNREACHED - len(entry.histogram)
+    return np.array([*entry.histogram, *[0] * n_between, entry.n_unreached], dtype=np.int64)
 
 
 def open_database(
@@ -342,7 +307,7 @@ def open_database(
     Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`, and
     `TableFileError` or `MemoryLimitError` if the file cannot be read.
     """
-    database = Database(load_table_file(Path(path), load))
+    database = Database(Path(path), *load_table_file(Path(path), load))
     if verify:
         database.verify(progress)
     return database

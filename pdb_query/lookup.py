@@ -50,14 +50,15 @@ class LookupTables(NamedTuple):
     dark_cells    mask of the cells of one colour of a chessboard
     n_dark        int64[p]       number of tiles of each pattern that are on dark cells in the goal
 
+    set_ranks     int32          `low`, `high` and `first_block`, which are parts of it
+    order_ranks   uint16         `prefix` and `suffix`, which are parts of it
+
     For tables in bits; otherwise empty or 0:
     is_bits       1
     counts_every_move  1 if the blank's moves count: then each free cell is a region
     block_start, region_start  int64[p]: start of each pattern's part in the next two
     first_block   int32          see `layout.Blocks`
     region_numbers  uint8        see `layout.Blocks`; flat, and 15 more bytes
-    set_ranks     int32          `low`, `high` and `first_block`, which are parts of it
-    order_ranks   uint16         `prefix` and `suffix`, which are parts of it
     descent       int64          see `descent`
     """
 
@@ -128,40 +129,49 @@ class SumViews(NamedTuple):
 
 
 def lookup_tables(
-    size: BoardSize,
     goal: Board,
     partition: Partition,
     encoding: Encoding,
     memory: npt.NDArray[np.uint8],
     table_start: Sequence[int],
-    uses: Sequence[TableUse] | None = None,
+    uses: Sequence[TableUse] = (),
 ) -> LookupTables:
     """Return the arrays for lookups in the tables of `partition`.
 
     `memory` must be read-only, so that kernels are compiled for one type. `table_start` has the start of each pattern's
     table, also if it is that of another pattern. `uses` names these; by default each pattern has its own table.
     """
-    uses = uses or own_tables(size, len(partition.patterns))
-    if encoding == "bits":
-        tables = lookup_tables(size, goal, partition, "bytes", memory, table_start, uses)
-        return _with_blocks(size, goal, partition, tables, uses)
-    sets = [cell_set_ranks(size.n_cells, pattern.n_tiles) for pattern in partition.patterns]
-    orders = [arrangement_ranks(pattern.n_tiles) for pattern in partition.patterns]
-    low, low_start = _concatenate([ranks.low for ranks in sets])
-    high, high_start = _concatenate([ranks.high for ranks in sets])
-    prefix, prefix_start = _concatenate([ranks.prefix for ranks in orders])
-    suffix, suffix_start = _concatenate([ranks.suffix for ranks in orders])
-    return LookupTables(
+    size, is_bits = partition.size, encoding == "bits"
+    # The patterns that the tables were built for. Their arrays depend only on their numbers of tiles.
+    patterns = [partition.patterns[use.index] for use in uses] or list(partition.patterns)
+    counts = list(dict.fromkeys(pattern.n_tiles for pattern in patterns))
+    which = np.array([counts.index(pattern.n_tiles) for pattern in patterns])
+    sets = [cell_set_ranks(size.n_cells, n_tiles) for n_tiles in counts]
+    orders = [arrangement_ranks(n_tiles) for n_tiles in counts]
+    blocks = [pattern_blocks(size, n_tiles, partition.cost) for n_tiles in counts] if is_bits else []
+    no_blocks = np.empty(0, dtype=np.int32)
+    set_ranks, (low, high, first_block), set_starts = _joined(
+        [
+            [of.low for of in sets],
+            [of.high for of in sets],
+            [of.first_block for of in blocks] or [no_blocks] * len(sets),
+        ]
+    )
+    order_ranks, (prefix, suffix), order_starts = _joined([[of.prefix for of in orders], [of.suffix for of in orders]])
+    # Kernels read 16 bytes at a time, also in the last row.
+    regions = [of.region_numbers.reshape(-1) for of in blocks] + [np.full(15 * is_bits, OCCUPIED, dtype=np.uint8)]
+    region_numbers, _, (region_starts,) = _joined([regions])
+    tables = LookupTables(
         memory=memory,
         table_start=np.array(table_start, dtype=np.int64),
-        low_start=low_start,
-        high_start=high_start,
-        prefix_start=prefix_start,
-        suffix_start=suffix_start,
-        label_bits=np.array([ranks.label_bits for ranks in orders], dtype=np.int64),
-        prefix_bits=np.array([ranks.prefix_bits for ranks in orders], dtype=np.int64),
-        n_suffixes=np.array([ranks.n_suffixes for ranks in orders], dtype=np.int64),
-        n_orders=np.array([math.factorial(pattern.n_tiles) for pattern in partition.patterns], dtype=np.int64),
+        low_start=set_starts[0][which],
+        high_start=set_starts[1][which],
+        prefix_start=order_starts[0][which],
+        suffix_start=order_starts[1][which],
+        label_bits=np.array([of.label_bits for of in orders], dtype=np.int64)[which],
+        prefix_bits=np.array([of.prefix_bits for of in orders], dtype=np.int64)[which],
+        n_suffixes=np.array([of.n_suffixes for of in orders], dtype=np.int64)[which],
+        n_orders=np.array([math.factorial(n_tiles) for n_tiles in counts], dtype=np.int64)[which],
         low=low,
         high=high,
         prefix=prefix,
@@ -170,52 +180,20 @@ def lookup_tables(
         high_bits=sets[0].high_bits,
         goal=np.array(goal, dtype=np.uint8),
         dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
-        n_dark=np.array(
-            [sum(size.is_dark(goal.index(tile)) for tile in partition.patterns[use.index].tiles) for use in uses],
-            dtype=np.int64,
-        ),
-        is_bits=0,
-        counts_every_move=0,
-        block_start=_NO_INT64S,
-        region_start=_NO_INT64S,
-        first_block=np.empty(0, dtype=np.int32),
-        region_numbers=np.empty(0, dtype=np.uint8),
-        set_ranks=np.empty(0, dtype=np.int32),
-        order_ranks=np.empty(0, dtype=np.uint16),
-        descent=_NO_INT64S,
-    )
-
-
-def _with_blocks(
-    size: BoardSize, goal: Board, partition: Partition, tables: LookupTables, uses: Sequence[TableUse]
-) -> LookupTables:
-    """Add the arrays for tables in bits."""
-    # Descents end at the goal of the table, so these are the patterns that the tables were built for.
-    patterns = [partition.patterns[use.index] for use in uses]
-    blocks = [pattern_blocks(size, pattern.n_tiles, partition.cost) for pattern in patterns]
-    first_block, block_start = _concatenate([of.first_block for of in blocks])
-    # A view is a new object each time: `_concatenate` must see that patterns of one size share their regions.
-    flat = {of.n_tiles: of.region_numbers.reshape(-1) for of in blocks}
-    region_numbers, region_start = _concatenate([flat[of.n_tiles] for of in blocks])
-    # Kernels read 16 bytes at a time, also in the last row.
-    region_numbers = np.concatenate([region_numbers, np.full(15, OCCUPIED, dtype=np.uint8)])
-    set_ranks, (low, high, first_block) = _joined([tables.low, tables.high, first_block])
-    order_ranks, (prefix, suffix) = _joined([tables.prefix, tables.suffix])
-    tables = tables._replace(
-        is_bits=1,
-        counts_every_move=int(partition.cost == "every-move"),
-        low=low,
-        high=high,
-        prefix=prefix,
-        suffix=suffix,
-        block_start=block_start,
-        region_start=region_start,
+        n_dark=np.array([sum(size.is_dark(goal.index(tile)) for tile in of.tiles) for of in patterns], dtype=np.int64),
+        is_bits=int(is_bits),
+        counts_every_move=int(is_bits and partition.cost == "every-move"),
+        block_start=set_starts[2][which] if is_bits else _NO_INT64S,
+        region_start=region_starts[which] if is_bits else _NO_INT64S,
         first_block=first_block,
         region_numbers=region_numbers,
         set_ranks=set_ranks,
         order_ranks=order_ranks,
+        descent=_NO_INT64S,
     )
-    goal_states = [of.state_of(goal, pattern.tiles) for of, pattern in zip(blocks, patterns, strict=True)]
+    if not is_bits:
+        return tables
+    goal_states = [blocks[at].state_of(goal, of.tiles) for at, of in zip(which, patterns, strict=True)]
     return tables._replace(descent=_descent_numbers(size, goal, patterns, tables, goal_states))
 
 
@@ -274,35 +252,23 @@ def _descent_numbers(
     return np.concatenate([header, records.reshape(-1), moves, toward])
 
 
-def _joined(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar], list[npt.NDArray[Scalar]]]:
-    """Concatenate arrays; return the whole and its parts."""
-    whole = np.concatenate(arrays)
-    return whole, np.split(whole, np.cumsum([len(array) for array in arrays])[:-1])
-
-
-def _concatenate(arrays: list[npt.NDArray[Scalar]]) -> tuple[npt.NDArray[Scalar], Int64s]:
-    """Concatenate the distinct arrays, each once; return the whole and the start of each of `arrays` in it."""
-    starts: dict[int, int] = {}
-    parts, total = [], 0
-    for array in arrays:
-        if id(array) not in starts:
-            starts[id(array)] = total
-            parts.append(array)
-            total += len(array)
-    return np.concatenate(parts), np.array([starts[id(array)] for array in arrays], dtype=np.int64)
+def _joined(
+    groups: list[list[npt.NDArray[Scalar]]],
+) -> tuple[npt.NDArray[Scalar], list[npt.NDArray[Scalar]], list[Int64s]]:
+    """Concatenate groups of arrays; return the whole, the groups in it, and the starts of arrays in their group."""
+    whole = np.concatenate([array for group in groups for array in group])
+    ends = [np.cumsum([0, *map(len, group)]) for group in groups]
+    return whole, np.split(whole, np.cumsum([end[-1] for end in ends])[:-1]), [end[:-1] for end in ends]
 
 
 def sum_views(
-    size: BoardSize,
-    goal: Board,
-    partition: Partition,
-    mappings: Sequence[BoardMapping],
-    uses: Sequence[TableUse] | None = None,
+    goal: Board, partition: Partition, mappings: Sequence[BoardMapping], uses: Sequence[TableUse] = ()
 ) -> SumViews:
     """Return the views of a board through each of `mappings`, which map to boards with `goal`, that of the tables.
 
     `uses` names the table of each pattern; by default each has its own.
     """
+    size = partition.size
     uses = uses or own_tables(size, len(partition.patterns))
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))
@@ -339,38 +305,25 @@ def sum_views(
 
 
 def probe_boards(
-    boards: npt.NDArray[np.uint8],
-    tables: LookupTables,
-    views: SumViews,
-    masks: Int64s,
-    labels: Int64s,
-    values: npt.NDArray[np.uint8],
-) -> None:
-    """Look up every unit of every board in all tables. The arrays must be contiguous.
+    boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews
+) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8]]:
+    """Look up every unit of every board (valid boards, contiguous, uint8[m, n_cells]).
 
-    boards         uint8[m, n_cells]  valid boards
-    masks, labels  int64[m, s, p]     mutated: the cell set and the packed labels of each unit
-    values         uint8[m, s, p]     mutated: the distances; UNREACHED for damaged tables or unsolvable boards
+    Return the cell sets and the packed labels of the units, int64[m, s, p], and their distances, uint8[m, s, p]:
+    UNREACHED for damaged tables or unsolvable boards.
     """
+    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
+    masks, labels = np.empty((2, *values.shape), dtype=np.int64)
     # Separate kernels, so that only those in use are compiled.
     if not tables.is_bits:
         place_all_units(boards, tables, views, masks, labels)
         probe_bytes(tables, masks, labels, values)
-        return
-    n_units = values.size
+        return masks, labels, values
     # A power of 2, about the number of units: each descent adds one distance.
-    memo = np.zeros(min(1 << n_units.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
+    memo = np.zeros(min(1 << values.size.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
+    descents = np.empty(min(N_DESCENTS, values.size) * DESCENT_FIELDS, dtype=np.int64)
     probe_bits(
-        boards.reshape(-1),
-        views.unit_maps,
-        tables.memory,
-        tables.descent,
-        tables.set_ranks,
-        tables.order_ranks,
-        tables.region_numbers,
-        np.empty(min(N_DESCENTS, n_units) * DESCENT_FIELDS, dtype=np.int64),
-        memo,
-        masks.reshape(-1),
-        labels.reshape(-1),
-        values.reshape(-1),
-    )
+        boards.reshape(-1), views.unit_maps, tables.memory, tables.descent, tables.set_ranks, tables.order_ranks,
+        tables.region_numbers, descents, memo, masks.reshape(-1), labels.reshape(-1), values.reshape(-1),
+    )  # fmt: skip
+    return masks, labels, values

@@ -91,13 +91,10 @@ class DatabaseEngine(Engine):
         self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums
     ) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8]]:
         """Return the cell sets, labels and distances of a database, see `probe_boards`."""
-        shape = (len(rows), *heuristic.views.view_of_unit.shape)
-        masks, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
-        values = np.empty(shape, dtype=np.uint8)
-        probe_boards(rows, heuristic.tables, heuristic.views, masks, labels, values)
-        if (values == UNREACHED).any():
+        found = probe_boards(rows, heuristic.tables, heuristic.views)
+        if (found[2] == UNREACHED).any():
             raise self.wrong_end()
-        return masks, labels, values
+        return found
 
     def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""

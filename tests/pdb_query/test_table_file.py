@@ -380,7 +380,7 @@ def test_header_is_a_value() -> None:
 @pytest.mark.parametrize(
     ("load", "failure", "error", "match"),
     [
-        ("copy", OSError(errno.EIO, "I/O error"), TableFileError, "cannot be read: I/O error; copy it"),
+        ("copy", OSError(errno.EIO, "I/O error"), TableFileError, "cannot be read: I/O error; name a table file"),
         ("copy", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than the available memory; use the load"),
         ("huge", MemoryError(), MemoryLimitError, "more than the available memory"),
         ("map", OSError(errno.ENOMEM, "no memory"), MemoryLimitError, "more than this process may address"),

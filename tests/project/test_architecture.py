@@ -1,4 +1,4 @@
-"""Structure of the code: allowed imports, kernels apart from glue, size of functions, docstrings, tree of errors."""
+"""Structure of the code: allowed imports, kernels apart from glue, size of functions, docstrings."""
 
 import ast
 import re
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pdb_core import errors
 from tests import ROOT
 from tests.project.imports import (
     PACKAGES,
@@ -167,32 +166,6 @@ def test_every_module_and_public_function_has_a_docstring() -> None:
         for node in tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
                 assert ast.get_docstring(node), f"{path}: {node.name}"
-
-
-def drawn_tree() -> dict[str, tuple[list[str], int]]:
-    """Return class name -> (names of its bases, exit code), as drawn in the docstring of `pdb_core.errors`.
-
-    A class without an exit code in the drawing has the exit code of its base.
-    """
-    drawn: dict[str, tuple[list[str], int]] = {}
-    above: list[tuple[int, str]] = []
-    for line in (errors.__doc__ or "").splitlines():
-        match = re.fullmatch(r"    ([ │├└─]*)(\w+Error)(?: \((\w+)\))?(?: {2,}(\d+))?(?: {2,}.*)?", line)
-        if match:
-            while above and above[-1][0] >= len(match[1]):
-                above.pop()
-            bases = [above[-1][1]] if above else ["Exception"]
-            code = int(match[4]) if match[4] else drawn[bases[0]][1]
-            drawn[match[2]] = (bases + [match[3]] * bool(match[3]), code)
-            above.append((len(match[1]), match[2]))
-    return drawn
-
-
-def test_error_tree_is_as_drawn() -> None:
-    classes = {name: item for name, item in vars(errors).items() if isinstance(item, type)}
-    assert drawn_tree() == {
-        name: ([base.__name__ for base in item.__bases__], item.exit_code) for name, item in classes.items()
-    }
 
 
 def paths_on_page() -> dict[str, list[str]]:

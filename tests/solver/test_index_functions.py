@@ -45,10 +45,7 @@ def naive_entry(size: BoardSize, board: Board, tiles: tuple[int, ...], encoding:
 def placed(database: Database, boards: list[Board]) -> tuple[np.ndarray, np.ndarray]:
     """Return the cell set and the packed labels of each pattern of each board, without symmetries."""
     views = database.views(reflects=False)
-    rows = np.array(boards, dtype=np.uint8)
-    values = np.empty((len(rows), *views.view_of_unit.shape), dtype=np.uint8)
-    masks, labels = np.empty((2, *values.shape), dtype=np.int64)
-    probe_boards(rows, database.lookup_tables, views, masks, labels, values)
+    masks, labels, _ = probe_boards(np.array(boards, dtype=np.uint8), database.lookup_tables, views)
     return masks[:, 0], labels[:, 0]
 
 
