@@ -13,7 +13,7 @@ from pdb_build.bit_rows import BitRows, Spill
 from pdb_build.search_kernels import add_bits, advance_blocks, advance_minimum, fill_unreached, sort_bits
 from pdb_build.word_layout import WordLayout, word_layout
 from pdb_core.encoding import UNREACHED, Encoding
-from pdb_core.layout import pattern_layout
+from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.table_spec import TableSpec
 
 Table = npt.NDArray[np.uint8]
@@ -51,14 +51,13 @@ class SearchPart:
 
 def whole_pattern(spec: TableSpec) -> SearchPart:
     """Return all blocks of a pattern, in one round."""
-    layout = pattern_layout(spec.size, spec.n_tiles, spec.cost)
-    blocks = layout.blocks
+    blocks = pattern_blocks(spec.size, spec.n_tiles, spec.cost)
     block, rank = blocks.state_of(spec.goal, spec.pattern.tiles)
     goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
     parities = blocks.parities()
     return SearchPart(
         word_layout(blocks.n_tiles, blocks.size.width), blocks.n_orders, blocks.first_block,
-        layout.first_transition, layout.sources, layout.jumps,
+        *block_transitions(blocks, 0, blocks.n_sets),
         groups=parities ^ parities[block], n_groups=2, n_halo=0, goal=(goal_set, block, rank),
     )  # fmt: skip
 

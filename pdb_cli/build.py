@@ -181,12 +181,10 @@ def _task_lines(plan: "BuildPlan", tasks: "tuple[PatternTask, ...]") -> Iterator
 def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":
     """Return the plan of one table file. Raises `InputError` if the options describe none."""
     from pdb_build import plan_build
-    from pdb_core.pattern import named_partitions, parse_partition
+    from pdb_core.pattern import parse_partition
     from pdb_core.puzzle import blank_last, parse_goal
 
-    size = parse_optional_size(file.size) or named_partitions().get(partition.strip())
-    if size is None:
-        size = parse_partition(partition, None, cost=file.cost).size
+    size = parse_optional_size(file.size) or parse_partition(partition, None, cost=file.cost).size
     goal = blank_last(size) if file.goal is None else parse_goal(file.goal, size)
     parsed = parse_partition(partition, size, goal, file.cost)
     return plan_build(size, goal, parsed, file.out or _default_file(parsed), encoding=file.encoding, n_threads=threads)

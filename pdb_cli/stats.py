@@ -68,8 +68,8 @@ def _record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
             }
             for entry in database.header.patterns
         ],
-        "boards": sample.n_boards,
-        "seed": sample.seed,
+        "boards": n_boards,
+        "seed": seed,
         "mean_sum": sample.sums[0][0],
         "mean_sum_error": sample.sums[0][1],
         "mean_maximum": sample.maximum[0],

@@ -12,6 +12,7 @@ do not change the arrangement.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -34,20 +35,14 @@ OCCUPIED = 255
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Blocks of all patterns of `n_tiles` tiles on a board. If every move counts, a region is a free cell.
-
-    cell_sets       int64[n_sets]            masks, in lexicographic order
-    first_block     int32[n_sets + 1]        the blocks of cell set s are first_block[s] .. first_block[s+1]-1
-    regions         int64[n_blocks]          mask of the blank region, those of a cell set by their lowest cells
-    region_numbers  uint8[n_sets, n_cells]   the number of a free cell's region within its cell set; OCCUPIED elsewhere
-    """
+    """Blocks of all patterns of `n_tiles` tiles on a board. If every move counts, a region is a free cell."""
 
     size: BoardSize
     n_tiles: int
-    cell_sets: npt.NDArray[np.int64]
-    first_block: npt.NDArray[np.int32]
-    regions: npt.NDArray[np.int64]
-    region_numbers: npt.NDArray[np.uint8]
+    cell_sets: npt.NDArray[np.int64]  # [n_sets] masks, in lexicographic order
+    first_block: npt.NDArray[np.int32]  # [n_sets + 1] the blocks of cell set s are first_block[s] .. first_block[s+1]-1
+    regions: npt.NDArray[np.int64]  # [n_blocks] masks of the blank regions, those of a cell set by their lowest cells
+    region_numbers: npt.NDArray[np.uint8]  # [n_sets, n_cells] of each free cell within its cell set, or OCCUPIED
     cost: Cost
 
     @property
@@ -80,21 +75,12 @@ class Blocks:
         return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 
-@dataclass(frozen=True, eq=False)
-class PatternLayout:
-    """Blocks and transitions of all patterns of `n_tiles` tiles on a board, for any goal and any tiles.
+class PatternLayout(NamedTuple):
+    """Transitions into the blocks of some consecutive cell sets, the same for any goal and any tiles."""
 
-    first_transition  int64[n_blocks + 1]   the transitions into block b
-    sources           int32[n_transitions]  the block a transition comes from
-    jumps             int16[n_transitions]  index into `jump_positions`, or NO_JUMP
-    jump_positions    pairs (position before, position after)
-    """
-
-    blocks: Blocks
-    first_transition: npt.NDArray[np.int64]
-    sources: npt.NDArray[np.int32]
-    jumps: npt.NDArray[np.int16]
-    jump_positions: tuple[tuple[int, int], ...]
+    first_transition: npt.NDArray[np.int64]  # [n_blocks + 1] running counts of the transitions into these blocks
+    sources: npt.NDArray[np.int32]  # [n_transitions] the block a transition comes from
+    jumps: npt.NDArray[np.int16]  # [n_transitions] index into `jump_positions`, or NO_JUMP
 
 
 def cell_masks(size: BoardSize) -> tuple[int, int, int]:
@@ -155,21 +141,8 @@ def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.in
     return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, "every-move")
 
 
-@lru_cache(maxsize=4)
-def pattern_layout(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> PatternLayout:
-    """Lay out the state space of `n_tiles` tiles on a board."""
-    blocks = pattern_blocks(size, n_tiles, cost)
-    return PatternLayout(blocks, *block_transitions(blocks, 0, blocks.n_sets), jump_positions(n_tiles, size.width))
-
-
-def block_transitions(
-    blocks: Blocks, first_set: int, last_set: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.int16]]:
-    """Return the transitions into the blocks of cell sets `first_set` to `last_set`-1.
-
-    They are `first_transition`, `sources` and `jumps` as in `PatternLayout`; the first begins with the first of these
-    blocks.
-    """
+def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> PatternLayout:
+    """Return the transitions into the blocks of cell sets `first_set` to `last_set`-1."""
     size, n_tiles = blocks.size, blocks.n_tiles
     ranks = cell_set_ranks(size.n_cells, n_tiles)
     neighbour_masks = np.array([sum(1 << cell for cell in near) for near in size.neighbours], dtype=np.int64)
@@ -188,7 +161,7 @@ def block_transitions(
         if count_only:
             sources = np.empty(int(first_transition[-1]), dtype=np.int32)
             jumps = np.empty(int(first_transition[-1]), dtype=np.int16)
-    return first_transition, sources, jumps
+    return PatternLayout(first_transition, sources, jumps)
 
 
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:

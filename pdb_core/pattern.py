@@ -251,10 +251,7 @@ def parse_partition(
         return replace(_automatic_partition(size, goal or blank_last(size)), cost=cost)
     is_written_out = re.fullmatch(r"\d+(\s*,\s*\d+)*(\s*/\s*\d+(\s*,\s*\d+)*)*", text, re.ASCII)
     if not is_written_out or not re.search(r"[,/]", text):
-        of_size: dict[BoardSize, list[str]] = {}
-        for name, named_size in named_partitions().items():
-            of_size.setdefault(named_size, []).append(name)
-        named = "; ".join(f"{', '.join(names)} ({named_size})" for named_size, names in of_size.items())
+        named = ", ".join(f"{name} ({published.size})" for name, published in _NAMED.items())
         raise PartitionError(
             f"partition {shorten(text)!r} is neither a name ({named}; {AUTOMATIC} for any --size) nor written out "
             "like 1,2,5/3,4,6/7,8"

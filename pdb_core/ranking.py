@@ -7,16 +7,14 @@ entry = rank(cell set) * k! + rank(arrangement), where
 
 Both ranks are sums of two table entries, with no loop:
 
-- In a cell set, each free cell with i < k occupied cells before it accounts for C(n-1-cell, k-1-i) earlier sets. This
-  depends only on the cells below it. So the lower half of the mask gives one summand. The upper half, with the number
-  of occupied cells in the lower half, gives the other.
+- In a cell set, each free cell with i < k occupied cells before it accounts for C(n-1-cell, k-1-i) earlier sets. So
+  the lower half of the mask gives one summand. The upper half, with the number of occupied cells in the lower half,
+  gives the other.
 - A Lehmer digit of an early position depends only on the labels before it, one of a late position only on the labels
   after it. So the first labels give one summand, the last labels the other.
 
-`ranking_kernels` ranks one pattern by these tables. `lookup_kernels.byte_address`, `descent_kernels` and the engine's
-`unit_kernels.unit_address` do the same with the tables of many patterns in flat arrays. Kernels of the engine on
-vectors (`rank_of_digits`) compute arrangement ranks from Lehmer digits, which need no lookups.
-tests/solver/test_index_functions.py compares the first three, and tests/solver/test_engine.py compares searches.
+`ranking_kernels` ranks one pattern by these tables; `lookup_kernels`, `descent_kernels` and the engine's `unit_kernels`
+do the same with many patterns. tests/solver/test_index_functions.py compares them.
 """
 
 import math

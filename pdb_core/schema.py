@@ -13,12 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
-from pdb_core.errors import (
-    MemoryLimitError,
-    TableFileDamagedError,
-    TableFileForeignError,
-    TableFileVersionError,
-)
+from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
 from pdb_core.puzzle import BoardSize, check_board, check_table_size
@@ -88,11 +83,7 @@ class PatternHeader:
     def to_record(self) -> dict[str, Any]:
         """Return the fields in the JSON header."""
         if self.use is not None:
-            return {
-                "tiles": self.pattern.tiles,
-                "same_as": self.use.index,
-                "cell_map": self.use.cell_map,
-            }
+            return {"tiles": self.pattern.tiles, "same_as": self.use.index, "cell_map": self.use.cell_map}
         return {
             "tiles": self.pattern.tiles,
             "offset": self.offset,
@@ -166,39 +157,6 @@ class Header:
         }
         return json.dumps(content, separators=(",", ":"), ensure_ascii=True)
 
-    @classmethod
-    def from_json(cls, text: str) -> "Header":
-        """Parse the text that `to_json` returned, and check every field.
-
-        Raises `ValueError`, `TypeError`, `LookupError` or `RecursionError` for any other text, and `MemoryLimitError`
-        if lookups in the tables need more memory than there is.
-        """
-        content = json.loads(text)
-        size = BoardSize(_natural(content["width"]), _natural(content["height"]))
-        check_table_size(size)
-        goal = check_board(_naturals(content["goal"]), size)
-        encoding, cost = _one_of(ENCODINGS, content["encoding"]), _one_of(COSTS, content["cost"])
-        file_bytes = _natural(content["file_bytes"])
-        records = content["patterns"]
-        if not 1 <= len(records) <= MAX_CATALOGUE_PATTERNS:
-            raise ValueError(f"it has {len(records)} patterns; a file has 1 to {MAX_CATALOGUE_PATTERNS}")
-        entries: list[PatternHeader] = []
-        for record in records:
-            spec = TableSpec(size, goal, Pattern(_naturals(record["tiles"])), encoding, cost)
-            if "same_as" in record:
-                entries.append(_parse_use(record, spec, entries))
-            else:
-                entries.append(_parse_table(record, spec, file_bytes))
-        patterns = tuple(entry.pattern for entry in entries)
-        partition = _parse_partition(content, patterns, size, cost)
-        digest = _digest_text(content["structure_sha256"])
-        header = cls(DatabaseSpec(goal, partition, encoding), tuple(entries), file_bytes, digest)
-        if sum(stop - start for start, stop in header.structure_extents()) > MAX_STRUCTURE_BYTES:
-            raise ValueError(f"more than {format_bytes(MAX_STRUCTURE_BYTES)} of the file are in no table")
-        if header.to_json() != text:
-            raise ValueError("it has unknown fields, or fields in other places or forms")
-        return header
-
     def to_user_block(self) -> bytes:
         """Return the user block: the JSON text and its digest, a line each, and zeros."""
         lines = f"{self.to_json()}\n{self.digest()}\n".encode("ascii")
@@ -238,7 +196,9 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 f"{source} is damaged: it has {n_bytes} bytes instead of {shorten(str(content['file_bytes']), 20)}; "
                 "copy it or build it again"
             )
-        header = Header.from_json(text.decode("ascii"))
+        header = _parse_header(content)
+        if header.to_json().encode("ascii") != text:
+            raise ValueError("it has unknown fields, or fields in other places or forms")
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise TableFileDamagedError(
             f"{source} is damaged: its header is invalid ({as_typed(str(error), 200)}); build it again"
@@ -259,6 +219,30 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
             f"build it again with pdb build PARTITION --out {source}"
         )
     raise TableFileForeignError(f"{source} is an HDF5 file, but not a table file of tile-pdb; make one with pdb build")
+
+
+def _parse_header(content: dict[str, Any]) -> Header:
+    size = BoardSize(_natural(content["width"]), _natural(content["height"]))
+    check_table_size(size)
+    goal = check_board(_naturals(content["goal"]), size)
+    encoding, cost = _one_of(ENCODINGS, content["encoding"]), _one_of(COSTS, content["cost"])
+    file_bytes = _natural(content["file_bytes"])
+    records = content["patterns"]
+    if not 1 <= len(records) <= MAX_CATALOGUE_PATTERNS:
+        raise ValueError(f"it has {len(records)} patterns; a file has 1 to {MAX_CATALOGUE_PATTERNS}")
+    entries: list[PatternHeader] = []
+    for record in records:
+        spec = TableSpec(size, goal, Pattern(_naturals(record["tiles"])), encoding, cost)
+        if "same_as" in record:
+            entries.append(_parse_use(record, spec, entries))
+        else:
+            entries.append(_parse_table(record, spec, file_bytes))
+    partition = _parse_partition(content, tuple(entry.pattern for entry in entries), size, cost)
+    digest = _digest_text(content["structure_sha256"])
+    header = Header(DatabaseSpec(goal, partition, encoding), tuple(entries), file_bytes, digest)
+    if sum(stop - start for start, stop in header.structure_extents()) > MAX_STRUCTURE_BYTES:
+        raise ValueError(f"more than {format_bytes(MAX_STRUCTURE_BYTES)} of the file are in no table")
+    return header
 
 
 def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], size: BoardSize, cost: Cost) -> Partition:
@@ -378,17 +362,14 @@ def hdf5_attributes(header: Header) -> dict[str, dict[str, Any]]:
     groups = {"/": root}
     for index, entry in enumerate(header.patterns):
         tiles = {"tiles": np.array(entry.pattern.tiles, dtype=np.uint8)}
-        groups[pattern_group(index)] = tiles | (_table_attributes(entry) if entry.use is None else {
-            "same_as": np.int64(entry.use.index),
-            "cell_map": np.array(entry.use.cell_map, dtype=np.uint8),
-        })  # fmt: skip
+        if entry.use is None:
+            groups[pattern_group(index)] = tiles | {
+                "maximum": np.int64(entry.maximum),
+                "mean": np.float64(entry.mean),
+                "n_unreached": np.int64(entry.n_unreached),
+                "sha256": entry.sha256,
+            }
+        else:
+            cell_map = np.array(entry.use.cell_map, dtype=np.uint8)
+            groups[pattern_group(index)] = tiles | {"same_as": np.int64(entry.use.index), "cell_map": cell_map}
     return groups
-
-
-def _table_attributes(entry: PatternHeader) -> dict[str, Any]:
-    return {
-        "maximum": np.int64(entry.maximum),
-        "mean": np.float64(entry.mean),
-        "n_unreached": np.int64(entry.n_unreached),
-        "sha256": entry.sha256,
-    }

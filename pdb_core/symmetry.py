@@ -73,8 +73,3 @@ def mappings_between(goal: Board, table_goal: Board, size: BoardSize) -> tuple[B
             f'build one with pdb build ... --size {size} --goal "{goal_name(goal, size)}"'
         )
     return tuple(result)
-
-
-def goal_symmetries(goal: Board, size: BoardSize) -> tuple[BoardMapping, ...]:
-    """Return the symmetries that fix the goal's blank, each with its relabelling; the identity first."""
-    return mappings_between(goal, goal, size)

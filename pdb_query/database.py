@@ -74,9 +74,8 @@ class Database:
         self.size, self.goal = header.spec.size, header.spec.goal
         self.encoding: Encoding = header.spec.encoding
         self.cost: Cost = header.spec.cost
-        starts = [entry.offset for entry in header.patterns]
         self._tables: LookupTables | None = lookup_tables(
-            self.goal, header.spec.partition, self.encoding, memory, starts, header.uses
+            header.spec, header.uses, memory, [entry.offset for entry in header.patterns]
         )
         self._views_of = lru_cache(maxsize=64)(self._make_views)
 
@@ -113,7 +112,7 @@ class Database:
 
     def _make_views(self, goal: Board, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
-        return sum_views(self.goal, self.header.spec.partition, mappings, self.header.uses)
+        return sum_views(self.header.spec, self.header.uses, mappings)
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` if the tables are for boards of another size."""

@@ -82,11 +82,9 @@ def _known_sets(source: str) -> str:
 
 def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instance]:
     columns: list[str] | None = None
-    is_first = True
-    for number, line in _numbered_lines(lines, name):
+    for at, (number, line) in enumerate(_numbered_lines(lines, name)):
         where = f"{name} line {number}"
-        if is_first:
-            is_first = False
+        if at == 0:
             columns = _parse_header(line, where)
             if columns is not None:
                 continue
@@ -125,11 +123,16 @@ def _is_unicode(line: str) -> bool:
     return line.isascii() or not any("\ud800" <= character <= "\udfff" for character in line)
 
 
+def _fields(line: str) -> list[str]:
+    """Return the fields of a row of CSV. Raises `csv.Error`."""
+    return [field.strip() for field in next(csv.reader([line], strict=True), [])]
+
+
 def _parse_header(line: str, where: str) -> list[str] | None:
     """Return the names of the columns, or None if `line` is not a header."""
     try:
-        columns = [field.strip().lower() for field in next(iter(csv.reader([line], strict=True)))]
-    except (csv.Error, StopIteration):
+        columns = [field.lower() for field in _fields(line)]
+    except csv.Error:
         return None
     if "board" not in columns:
         return None
@@ -141,14 +144,14 @@ def _parse_header(line: str, where: str) -> list[str] | None:
 
 def _parse_row(line: str, columns: list[str], number: int, where: str, size: BoardSize | None) -> Instance:
     try:
-        fields = next(iter(csv.reader([line], strict=True)))
-    except (csv.Error, StopIteration) as error:
+        fields = _fields(line)
+    except csv.Error as error:
         raise InstanceError(f"{where} is not a row of CSV: {error}") from None
     if len(fields) != len(columns):
         raise InstanceError(
             f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
         )
-    row = {column: field.strip() for column, field in zip(columns, fields, strict=True)}
+    row = dict(zip(columns, fields, strict=True))
     board, board_size = _parse_board(row["board"], where, size)
     length = row.get("optimal_length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) <= 6):

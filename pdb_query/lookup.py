@@ -15,13 +15,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.encoding import Encoding, block_bytes
+from pdb_core.encoding import block_bytes
 from pdb_core.layout import OCCUPIED, cell_masks, pattern_blocks
-from pdb_core.pattern import Partition, Pattern
+from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
-from pdb_core.shared_tables import TableUse, own_tables, tiles_stood_for
+from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
+from pdb_core.table_spec import DatabaseSpec
 from pdb_query import descent
 from pdb_query.descent import HEADER_FIELDS, RECORD_FIELDS, move_records, moves_toward_goal, n_words_of
 from pdb_query.descent_kernels import DESCENT_FIELDS, N_DESCENTS, probe_bits
@@ -35,89 +36,57 @@ _MOST_MEMO_ENTRIES = 1 << 17
 
 
 class LookupTables(NamedTuple):
-    """Tables of one partition, and the arrays that rank their entries.
+    """Tables of one partition, and the arrays that rank their entries. [p] stands for an entry for each pattern.
 
-    A pattern that uses the table of another has the same values as the other.
-
-    memory        uint8[...]     read-only; holds all tables
-    table_start   int64[p]       start of each pattern's table in `memory`
-    low_start, high_start, prefix_start, suffix_start   int64[p]: start of each pattern's part in the arrays below
-    label_bits, prefix_bits, n_suffixes, n_orders       int64[p]
-    low, high     int32          cell-set ranks, see `ranking.CellSetRanks`
-    prefix, suffix  uint16       arrangement ranks, see `ranking.ArrangementRanks`
-    low_bits, high_bits          cells in the lower and the upper half of a mask
-    goal          uint8[n_cells] the goal of the tables
-    dark_cells    mask of the cells of one colour of a chessboard
-    n_dark        int64[p]       number of tiles of each pattern that are on dark cells in the goal
-
-    set_ranks     int32          `low`, `high` and `first_block`, which are parts of it
-    order_ranks   uint16         `prefix` and `suffix`, which are parts of it
-
-    For tables in bits; otherwise empty or 0:
-    is_bits       1
-    counts_every_move  1 if the blank's moves count: then each free cell is a region
-    block_start, region_start  int64[p]: start of each pattern's part in the next two
-    first_block   int32          see `layout.Blocks`
-    region_numbers  uint8        see `layout.Blocks`; flat, and 15 more bytes
-    descent       int64          see `descent`
+    A pattern that uses the table of another has the same values as the other. The last fields are for tables in bits;
+    otherwise they are empty or 0.
     """
 
-    memory: npt.NDArray[np.uint8]
-    table_start: Int64s
-    low_start: Int64s
+    memory: npt.NDArray[np.uint8]  # read-only; holds all tables
+    table_start: Int64s  # [p] start of the table in `memory`
+    low_start: Int64s  # [p] starts in `low`, `high`, `prefix` and `suffix`
     high_start: Int64s
     prefix_start: Int64s
     suffix_start: Int64s
-    label_bits: Int64s
+    label_bits: Int64s  # [p] see `ranking.ArrangementRanks`
     prefix_bits: Int64s
     n_suffixes: Int64s
     n_orders: Int64s
-    low: npt.NDArray[np.int32]
+    low: npt.NDArray[np.int32]  # cell-set ranks, see `ranking.CellSetRanks`
     high: npt.NDArray[np.int32]
-    prefix: npt.NDArray[np.uint16]
+    prefix: npt.NDArray[np.uint16]  # arrangement ranks, see `ranking.ArrangementRanks`
     suffix: npt.NDArray[np.uint16]
-    low_bits: int
+    low_bits: int  # cells in the lower and the upper half of a mask
     high_bits: int
-    goal: npt.NDArray[np.uint8]
-    dark_cells: int
-    n_dark: Int64s
+    goal: npt.NDArray[np.uint8]  # [n_cells] the goal of the tables
+    dark_cells: int  # mask of the cells of one colour of a chessboard
+    n_dark: Int64s  # [p] number of tiles that are on dark cells in the goal
     is_bits: int
-    counts_every_move: int
-    block_start: Int64s
+    counts_every_move: int  # 1 if the blank's moves count: then each free cell is a region
+    block_start: Int64s  # [p] starts in `first_block` and `region_numbers`
     region_start: Int64s
-    first_block: npt.NDArray[np.int32]
-    region_numbers: npt.NDArray[np.uint8]
-    set_ranks: npt.NDArray[np.int32]
-    order_ranks: npt.NDArray[np.uint16]
-    descent: Int64s
+    first_block: npt.NDArray[np.int32]  # see `layout.Blocks`
+    region_numbers: npt.NDArray[np.uint8]  # see `layout.Blocks`; flat, and 15 more bytes
+    set_ranks: npt.NDArray[np.int32]  # `low`, `high` and `first_block`, which are parts of it
+    order_ranks: npt.NDArray[np.uint16]  # `prefix` and `suffix`, which are parts of it
+    descent: Int64s  # see `descent`
 
 
 class SumViews(NamedTuple):
-    """Maps from the cells and tiles of a given board to those of each view.
+    """Maps from the cells and tiles of a given board to those of each of v views; a tile has -1 if it has no entry.
 
-    Sum s begins with view s; views beyond the sums are those of patterns that use the tables of others.
-
-    cell_maps      int64[v, n_cells]  the cell of the view for each cell of the given board
-    given_cells    int64[v, n_cells]  the inverse: the cell of the given board for each cell of the view
-    tile_patterns  int64[v, n_cells]  the pattern of each tile of the given board; -1 for the blank, and for tiles whose
-                   pattern has another view
-    tile_labels    int64[v, n_cells]  the label of each tile within the table's pattern; -1 likewise
-    sum_of_view    int64[v]           the sum of each view
-    view_of_unit   int64[s, p]        the view of each pattern of each sum. For a catalogue, s counts the symmetries,
-                   and p the patterns of all partitions
-    unit_maps      int64[s * p * 2 * n_cells]  for each unit the row of its view in `given_cells`, then the label of
-                   each tile of the given board; -1 for none
-    is_in_sum      bool[q, p]         whether a pattern belongs to a partition
+    Sum s begins with view s; views beyond the sums are those of patterns that use the tables of others. Of a catalogue,
+    s counts the symmetries, and p the patterns of all q partitions.
     """
 
-    cell_maps: Int64s
-    given_cells: Int64s
-    tile_patterns: Int64s
-    tile_labels: Int64s
-    sum_of_view: Int64s
-    view_of_unit: Int64s
-    unit_maps: Int64s
-    is_in_sum: npt.NDArray[np.bool_]
+    cell_maps: Int64s  # [v, n_cells] the cell of the view for each cell of the given board
+    given_cells: Int64s  # [v, n_cells] the inverse: the cell of the given board for each cell of the view
+    tile_patterns: Int64s  # [v, n_cells] the pattern of each tile of the given board, if it has this view
+    tile_labels: Int64s  # [v, n_cells] the label of each tile within the table's pattern
+    sum_of_view: Int64s  # [v]
+    view_of_unit: Int64s  # [s, p] the view of each pattern of each sum
+    unit_maps: Int64s  # [s * p * 2 * n_cells] for each unit its row of `given_cells`, then the label of each tile
+    is_in_sum: npt.NDArray[np.bool_]  # [q, p] whether a pattern belongs to a partition
 
     @property
     def n_sums(self) -> int:
@@ -129,26 +98,21 @@ class SumViews(NamedTuple):
 
 
 def lookup_tables(
-    goal: Board,
-    partition: Partition,
-    encoding: Encoding,
-    memory: npt.NDArray[np.uint8],
-    table_start: Sequence[int],
-    uses: Sequence[TableUse] = (),
+    spec: DatabaseSpec, uses: Sequence[TableUse], memory: npt.NDArray[np.uint8], table_start: Sequence[int]
 ) -> LookupTables:
-    """Return the arrays for lookups in the tables of `partition`.
+    """Return the arrays for lookups in the tables of a database.
 
     `memory` must be read-only, so that kernels are compiled for one type. `table_start` has the start of each pattern's
-    table, also if it is that of another pattern. `uses` names these; by default each pattern has its own table.
+    table, also if it is that of another pattern.
     """
-    size, is_bits = partition.size, encoding == "bits"
+    size, goal, is_bits = spec.size, spec.goal, spec.encoding == "bits"
     # The patterns that the tables were built for. Their arrays depend only on their numbers of tiles.
-    patterns = [partition.patterns[use.index] for use in uses] or list(partition.patterns)
+    patterns = [spec.partition.patterns[use.index] for use in uses]
     counts = list(dict.fromkeys(pattern.n_tiles for pattern in patterns))
     which = np.array([counts.index(pattern.n_tiles) for pattern in patterns])
     sets = [cell_set_ranks(size.n_cells, n_tiles) for n_tiles in counts]
     orders = [arrangement_ranks(n_tiles) for n_tiles in counts]
-    blocks = [pattern_blocks(size, n_tiles, partition.cost) for n_tiles in counts] if is_bits else []
+    blocks = [pattern_blocks(size, n_tiles, spec.cost) for n_tiles in counts] if is_bits else []
     no_blocks = np.empty(0, dtype=np.int32)
     set_ranks, (low, high, first_block), set_starts = _joined(
         [
@@ -182,7 +146,7 @@ def lookup_tables(
         dark_cells=sum(1 << cell for cell in range(size.n_cells) if size.is_dark(cell)),
         n_dark=np.array([sum(size.is_dark(goal.index(tile)) for tile in of.tiles) for of in patterns], dtype=np.int64),
         is_bits=int(is_bits),
-        counts_every_move=int(is_bits and partition.cost == "every-move"),
+        counts_every_move=int(is_bits and spec.cost == "every-move"),
         block_start=set_starts[2][which] if is_bits else _NO_INT64S,
         region_start=region_starts[which] if is_bits else _NO_INT64S,
         first_block=first_block,
@@ -261,15 +225,9 @@ def _joined(
     return whole, np.split(whole, np.cumsum([end[-1] for end in ends])[:-1]), [end[:-1] for end in ends]
 
 
-def sum_views(
-    goal: Board, partition: Partition, mappings: Sequence[BoardMapping], uses: Sequence[TableUse] = ()
-) -> SumViews:
-    """Return the views of a board through each of `mappings`, which map to boards with `goal`, that of the tables.
-
-    `uses` names the table of each pattern; by default each has its own.
-    """
-    size = partition.size
-    uses = uses or own_tables(size, len(partition.patterns))
+def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping]) -> SumViews:
+    """Return the views of a board through each of `mappings`, which map to boards with the goal of the tables."""
+    size, partition = spec.size, spec.partition
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))
     pattern_of = np.full((len(table_maps), size.n_cells), -1, dtype=np.int64)
@@ -277,7 +235,7 @@ def sum_views(
     label_in = np.full((len(uses), size.n_cells), -1, dtype=np.int64)
     for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True)):
         row, labels = table_maps.index(use.cell_map), partition.patterns[use.index].tiles
-        for tile, stood_for in zip(pattern.tiles, tiles_stood_for(goal, pattern, use.cell_map), strict=True):
+        for tile, stood_for in zip(pattern.tiles, tiles_stood_for(spec.goal, pattern, use.cell_map), strict=True):
             pattern_of[row, tile], label_of[row, tile] = index, labels.index(stood_for)
             label_in[index, tile] = labels.index(stood_for)
     tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)

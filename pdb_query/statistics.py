@@ -18,8 +18,6 @@ class RandomBoardStatistics:
     `sums` has the mean of each sum, first those of the identity; `maximum` is the mean of the largest sum.
     """
 
-    n_boards: int
-    seed: int
     sums: tuple[tuple[float, float], ...]
     maximum: tuple[float, float]
 
@@ -34,7 +32,6 @@ def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed
         probe = database.probe_batch(boards)
         rows.append(np.column_stack([probe.sums, probe.maximum]))
     values = np.concatenate(rows)
-    means = values.mean(axis=0)
     errors = values.std(axis=0, ddof=1) / math.sqrt(n_boards)
-    pairs = tuple((float(mean), float(error)) for mean, error in zip(means, errors, strict=True))
-    return RandomBoardStatistics(n_boards, seed, pairs[:-1], pairs[-1])
+    *sums, maximum = zip(values.mean(axis=0).tolist(), errors.tolist(), strict=True)
+    return RandomBoardStatistics(tuple(sums), maximum)

@@ -25,7 +25,7 @@ from pdb_build import build_database, plan_build
 from pdb_build.search import search_pattern
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import Board, BoardSize
-from pdb_core.symmetry import goal_symmetries
+from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, read_instances
 
@@ -74,7 +74,7 @@ class Patterns:
 
     def __init__(self, size: BoardSize, goal: Board, boards: Boards) -> None:
         self.size, self.goal, self.boards = size, goal, boards
-        cells = goal_symmetries(goal, size)[1].cell_map
+        cells = mappings_between(goal, goal, size)[1].cell_map
         self._image = {goal[cell]: goal[cells[cell]] for cell in range(size.n_cells)}
         self.distances = cache(self._distances)
         self.lift = cache(self._lift)

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,7 +46,7 @@ def test_full_disk_loses_only_the_kernel_cache(monkeypatch: pytest.MonkeyPatch) 
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("keep", [0, 1, 40, -1])
+@pytest.mark.parametrize("keep", [0, 40])
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 def test_truncated_file_in_the_kernel_cache_is_made_again(
     kernel_cache: Path, suffix: str, keep: int, monkeypatch: pytest.MonkeyPatch
@@ -130,14 +129,6 @@ def test_kernel_folder_is_private(tmp_path: Path, mask: int) -> None:
 
 
 @pytest.mark.usefixtures("held")
-def test_kernel_folder_that_others_can_only_read_is_made_private(tmp_path: Path) -> None:
-    folder = tmp_path / "kernels" / OWN
-    folder.mkdir(parents=True)
-    folder.chmod(0o755)
-    assert mode_of(use_kernel_folder(folder.parent, OWN)) == 0o700
-
-
-@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o757, 0o1777, 0o720])
 @pytest.mark.parametrize("which", ["kernels", f"kernels/{OWN}"])
 def test_kernel_folder_that_others_can_write_to_is_refused(tmp_path: Path, which: str, mode: int) -> None:
@@ -208,48 +199,3 @@ def test_old_kernel_folders_are_removed_when_a_new_one_is_made(tmp_path: Path, h
     assert recent.is_dir()
     use_kernel_folder(parent, OTHER)
     assert sorted(path.name for path in parent.iterdir()) == sorted([OWN, OTHER, "notes"])
-
-
-def test_kernel_folder_of_a_running_process_is_kept(tmp_path: Path, held: list[int]) -> None:
-    program = "import sys; from pdb_core import jit; print(jit._cache_folder, flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"TILE_PDB_CACHE": str(tmp_path)},
-    ) as process:
-        assert process.stdout is not None
-        folder = Path(process.stdout.readline().strip())
-        make_old(folder, KEPT_DAYS + 1)
-        use_kernel_folder(folder.parent, OWN)
-        assert folder.is_dir()
-        process.communicate()
-    release(held)
-    use_kernel_folder(folder.parent, OTHER)
-    assert not folder.exists()
-
-
-@pytest.mark.usefixtures("held")
-def test_kernel_folder_that_is_removed_meanwhile_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another process removes the folder between its check and the lock, and between the opening and the lock."""
-    parent = tmp_path / "kernels"
-    use_kernel_folder(parent, OWN)
-    removals = [partial((parent / OWN).rename, tmp_path / name) for name in ("first", "second")]
-    lock, flock = kernel_folder._lock, kernel_folder.fcntl.flock
-
-    def slow_lock(folder: Path) -> bool:
-        if len(removals) == 2:
-            removals.pop()()
-        return lock(folder)
-
-    def slow_flock(descriptor: int, operation: int) -> None:
-        if len(removals) == 1:
-            removals.pop()()
-        flock(descriptor, operation)
-
-    monkeypatch.setattr(kernel_folder, "_lock", slow_lock)
-    monkeypatch.setattr(kernel_folder.fcntl, "flock", slow_flock)
-    folder = use_kernel_folder(parent, OWN)
-    assert not removals
-    assert (folder / "in-use.lock").exists()

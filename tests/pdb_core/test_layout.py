@@ -6,9 +6,8 @@ from collections import deque
 import numpy as np
 import pytest
 
-from pdb_core.layout import NO_JUMP, jump_permutation, pattern_blocks, pattern_layout
+from pdb_core.layout import NO_JUMP, block_transitions, jump_permutation, jump_positions, pattern_blocks
 from pdb_core.puzzle import BoardSize, blank_last
-from pdb_core.ranking import PatternIndex
 from tests.naive import boards_and_tables as naive
 
 SMALL = [
@@ -40,42 +39,6 @@ def test_regions_are_the_connected_free_cells(size: BoardSize, n_tiles: int) -> 
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("size", "n_tiles"), SMALL, ids=str)
-def test_transitions_are_the_naive_moves(size: BoardSize, n_tiles: int) -> None:
-    """Every move of a tile into the blank's region, from state to state."""
-    layout = pattern_layout(size, n_tiles)
-    n_orders = layout.blocks.n_orders
-    index = PatternIndex(size, n_tiles)
-    listed = set()
-    for block in range(layout.blocks.n_blocks):
-        for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
-            jump = int(layout.jumps[t])
-            before, after = (0, 0) if jump == NO_JUMP else layout.jump_positions[jump]
-            listed.add((int(layout.sources[t]), block, before, after))
-    expected = set()
-    set_numbers = {mask: s for s, mask in enumerate(layout.blocks.cell_sets.tolist())}
-    for mask, s in set_numbers.items():
-        # One arrangement represents all: tiles in the order of the cells.
-        cells = tuple(index.unrank(np.array([s * n_orders]))[0].tolist())
-        for block in range(layout.blocks.first_block[s], layout.blocks.first_block[s + 1]):
-            region = cells_of(int(layout.blocks.regions[block]))
-            for label, cell in enumerate(cells):
-                for target in naive.naive_neighbours(cell, size):
-                    if target in region:
-                        moved = (*cells[:label], target, *cells[label + 1 :])
-                        position = sorted(moved).index(target)
-                        new_set = set_numbers[mask ^ (1 << cell) ^ (1 << target)]
-                        new_block = int(
-                            layout.blocks.first_block[new_set] + layout.blocks.region_numbers[new_set, cell]
-                        )
-                        jump = (label, position) if label != position else (0, 0)
-                        expected.add((block, new_block, *jump))
-    assert listed == expected
-    # Each is listed once.
-    assert len(layout.sources) == len(layout.jumps) == layout.first_transition[-1] == len(expected)
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("size", "goal", "tiles"),
     [
@@ -91,13 +54,15 @@ def test_distances_along_the_transitions_equal_naive(
     size: BoardSize, goal: tuple[int, ...], tiles: tuple[int, ...]
 ) -> None:
     """A search from the goal by blocks, jumps and arrangement ranks alone; each state it meets, and its distance."""
-    layout = pattern_layout(size, len(tiles))
-    permutations = [jump_permutation(len(tiles), *positions).tolist() for positions in layout.jump_positions]
+    blocks = pattern_blocks(size, len(tiles))
+    layout = block_transitions(blocks, 0, blocks.n_sets)
+    positions = jump_positions(len(tiles), size.width)
+    permutations = [jump_permutation(len(tiles), *before_after).tolist() for before_after in positions]
     moves: dict[int, list[tuple[int, int]]] = {}
-    for block in range(layout.blocks.n_blocks):
+    for block in range(blocks.n_blocks):
         for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
             moves.setdefault(int(layout.sources[t]), []).append((block, int(layout.jumps[t])))
-    start = layout.blocks.state_of(goal, tiles)
+    start = blocks.state_of(goal, tiles)
     distances = {start: 0}
     queue = deque([start])
     while queue:
@@ -111,9 +76,9 @@ def test_distances_along_the_transitions_equal_naive(
     placements = naive.naive_placements(size.n_cells, len(tiles))
     found = {}
     for (block, rank), distance in distances.items():
-        cell_set = int(np.searchsorted(layout.blocks.first_block, block, side="right")) - 1
-        region = frozenset(cells_of(int(layout.blocks.regions[block])))
-        found[placements[cell_set * layout.blocks.n_orders + rank], region] = distance
+        cell_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
+        region = frozenset(cells_of(int(blocks.regions[block])))
+        found[placements[cell_set * blocks.n_orders + rank], region] = distance
     assert found == naive.naive_pattern_distances(size, goal, tiles)
 
 
@@ -129,5 +94,5 @@ def test_distances_along_the_transitions_equal_naive(
     ids=str,
 )
 def test_blocks_are_as_many_as_known(size: BoardSize, n_tiles: int, n_sets: int, n_blocks: int) -> None:
-    layout = pattern_layout(size, n_tiles)
-    assert (layout.blocks.n_sets, layout.blocks.n_blocks) == (n_sets, n_blocks)
+    blocks = pattern_blocks(size, n_tiles)
+    assert (blocks.n_sets, blocks.n_blocks) == (n_sets, n_blocks)

@@ -5,11 +5,9 @@
 
 import ast
 import asyncio
-import inspect
 import re
 import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import distributed
@@ -18,9 +16,6 @@ import numpy as np
 import pytest
 from distributed.comm import connect
 from numba.core import cgutils, event
-from numba.core.caching import IndexDataCacheFile
-from numba.core.options import TargetOptions
-from numba.core.targetconfig import TargetConfig
 from numba.core.typing import templates
 
 from pdb_core import jit
@@ -64,50 +59,12 @@ def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> N
     assert callable(cgutils.get_or_insert_function)
 
 
-def test_options_of_kernels_are_known_to_numba() -> None:
-    """`_nrt` and the others are options of a target. Unknown ones raise."""
-    compiled: Any = jit.kernel(lambda a: a + 1)
-    assert {"_nrt", "forceinline", "no_cfunc_wrapper", "no_cpython_wrapper"} <= compiled.targetoptions.keys()
-    assert compiled(1) == 2
-    with pytest.raises(KeyError, match="unknown_option"):
-        numba.njit(unknown_option=True)(lambda a: a)(1)
-    assert issubclass(numba.core.cpu.CPUTargetOptions, TargetOptions)
-    assert issubclass(numba.core.compiler.Flags, TargetConfig)
-
-
-def test_cache_of_a_kernel_has_the_methods_that_are_replaced() -> None:
-    cache = numba.njit(cache=True)(_added)._cache
-    assert list(inspect.signature(type(cache).load_overload).parameters) == ["self", "sig", "target_context"]
-    assert list(inspect.signature(type(cache).save_overload).parameters) == ["self", "sig", "data"]
-    assert callable(cache.flush)
-    assert callable(IndexDataCacheFile._save_data)
-
-
-def _added(a: int, b: int) -> int:
-    return a + b
-
-
-def test_folder_of_the_cache_is_read_when_a_function_is_decorated(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    compiled = numba.njit(cache=True)(_added)
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    assert compiled(1, 2) == 3
-    assert list(tmp_path.rglob("*.nbc"))
-
-
 def test_compilation_is_announced() -> None:
     told: list[str] = []
     listener: Any = jit._CompilationListener(lambda: told.append("now"))
     with event.install_listener("numba:compile", listener):
         numba.njit(lambda a: a * np.int64(3))(1)
     assert told == ["now"]
-
-
-def test_choice_by_type_is_made_when_a_kernel_is_compiled() -> None:
-    """`overload` with `jit_options` that hold `_nrt` and `forceinline`; the class of a NamedTuple's type."""
-    assert "jit_options" in inspect.signature(numba.extending.overload).parameters
-    assert hasattr(numba.types.NamedTuple, "__init__")
-    assert "instance_class" in inspect.getsource(numba.types.NamedTuple)
 
 
 def test_invalid_address_is_no_connection() -> None:

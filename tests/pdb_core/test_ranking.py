@@ -1,17 +1,12 @@
 """The index function against lists of all placements."""
 
-import itertools
 import math
-from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pdb_core.layout import jump_permutation
 from pdb_core.puzzle import BoardSize
-from pdb_core.ranking import PatternIndex, arrangement_ranks, lexicographic_arrangements, lexicographic_cell_sets
+from pdb_core.ranking import PatternIndex, arrangement_ranks
 from pdb_core.ranking_kernels import cells_mask, move_label, pack_labels
 from tests.naive import boards_and_tables as naive
 
@@ -47,14 +42,6 @@ def test_fractions_are_rejected() -> None:
         index.unrank([10.7])
 
 
-@pytest.mark.tiny
-def test_naive_rank_and_unrank_agree_with_the_naive_list() -> None:
-    for n_tiles in (1, 2, 4):
-        placements = naive.naive_placements(6, n_tiles)
-        assert [naive.naive_unrank(rank, 6, n_tiles) for rank in range(len(placements))] == placements
-        assert [naive.naive_rank(cells, 6) for cells in placements] == list(range(len(placements)))
-
-
 @pytest.mark.parametrize(
     ("size", "n_tiles"),
     [(BoardSize(4, 4), 6), (BoardSize(4, 4), 7), (BoardSize(4, 4), 8), (BoardSize(5, 5), 6), (BoardSize(6, 6), 5)],
@@ -69,42 +56,6 @@ def test_large_ranks_equal_naive(size: BoardSize, n_tiles: int) -> None:
     assert index.rank(placements).tolist() == ranks
 
 
-@pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
-@given(seed=st.integers(0, 2**32 - 1))
-def test_large_ranks_go_round(size: BoardSize, n_tiles: int, seed: int) -> None:
-    index = PatternIndex(size, n_tiles)
-    ranks = np.random.default_rng(seed).integers(0, index.n_entries, 50)
-    ranks[:2] = 0, index.n_entries - 1
-    cells = index.unrank(ranks)
-    assert (np.sort(cells, axis=1)[:, 1:] != np.sort(cells, axis=1)[:, :-1]).all()
-    assert cells.max() < size.n_cells
-    assert (index.rank(cells) == ranks).all()
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("n_tiles", [1, 2, 3, 5, 6])
-def test_arrangements_and_cell_sets_equal_those_of_itertools(n_tiles: int) -> None:
-    orders = [tuple(order) for order in lexicographic_arrangements(n_tiles).tolist()]
-    assert orders == list(itertools.permutations(range(n_tiles)))
-    masks = lexicographic_cell_sets(9, n_tiles).tolist()
-    assert masks == [sum(1 << cell for cell in cells) for cells in itertools.combinations(range(9), n_tiles)]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("n_tiles", [1, 3, 7, 8, 9, 10])
-def test_packed_labels_are_those_along_the_cells_first_lowest(n_tiles: int) -> None:
-    label_bits = arrangement_ranks(n_tiles).label_bits
-    assert 2**label_bits >= n_tiles
-    for seed in range(20):
-        cells = Random(seed).sample(range(36), n_tiles)
-        mask = cells_mask(np.array(cells, dtype=np.uint8))
-        assert mask == sum(1 << cell for cell in cells)
-        packed = int(pack_labels(np.array(cells, dtype=np.uint8), mask, label_bits))
-        labels = [packed >> (label_bits * position) & (2**label_bits - 1) for position in range(n_tiles)]
-        assert tuple(labels) == naive.naive_arrangement(tuple(cells))
-        assert packed >> (label_bits * n_tiles) == 0
-
-
 @pytest.mark.tiny
 @pytest.mark.parametrize(
     ("size", "n_tiles"),
@@ -114,13 +65,6 @@ def test_packed_labels_are_those_along_the_cells_first_lowest(n_tiles: int) -> N
 def test_moved_labels_equal_labels_packed_again(size: BoardSize, n_tiles: int) -> None:
     for cells in naive.naive_placements(size.n_cells, n_tiles):
         assert_moves_agree(size, cells)
-
-
-@pytest.mark.parametrize(("size", "n_tiles"), LARGE, ids=str)
-def test_moved_labels_of_large_patterns_equal_labels_packed_again(size: BoardSize, n_tiles: int) -> None:
-    index = PatternIndex(size, n_tiles)
-    for cells in index.unrank(np.random.default_rng(2).integers(0, index.n_entries, 300)).tolist():
-        assert_moves_agree(size, tuple(cells))
 
 
 def assert_moves_agree(size: BoardSize, cells: tuple[int, ...]) -> None:
@@ -136,20 +80,6 @@ def assert_moves_agree(size: BoardSize, cells: tuple[int, ...]) -> None:
                 # The kernel takes the cell set before or after the move.
                 assert move_label(labels, mask, cell, target, label_bits) == expected
                 assert move_label(labels, cells_mask(after), cell, target, label_bits) == expected
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("n_tiles", [1, 2, 3, 4, 5, 6])
-def test_jump_permutation_equals_naive(n_tiles: int) -> None:
-    orders = list(itertools.permutations(range(n_tiles)))
-    rank_of = {order: rank for rank, order in enumerate(orders)}
-    for before in range(n_tiles):
-        for after in range(n_tiles):
-            permutation = jump_permutation(n_tiles, before, after)
-            for rank, order in enumerate(orders):
-                moved = list(order)
-                moved.insert(after, moved.pop(before))
-                assert permutation[rank] == rank_of[tuple(moved)]
 
 
 @pytest.mark.tiny

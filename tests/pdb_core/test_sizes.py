@@ -84,7 +84,3 @@ def test_tables_of_large_boards_are_refused() -> None:
 def test_commands_that_need_tables_name_the_way_for_larger_boards(arguments: list[str], tmp_path: Path) -> None:
     result: subprocess.CompletedProcess[str] = pdb(*arguments, cwd=tmp_path)
     refused(result, 2, r"go to boards of 6x6, this board is .*; pdb approximate finds a suboptimal solution")
-
-
-def test_study_of_heuristics_on_larger_boards_asks_for_a_smaller_size() -> None:
-    refused(pdb("study", "heuristics", "7x7"), 2, "go to boards of 6x6, this board is 7x7; choose a smaller size")

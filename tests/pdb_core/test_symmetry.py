@@ -1,12 +1,10 @@
 """Symmetries: a group, and each keeps distances."""
 
-from collections.abc import Callable
-
 import pytest
 
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BoardSize, blank_first, blank_last, random_boards, snail
-from pdb_core.symmetry import goal_symmetries, mappings_between, symmetries
+from pdb_core.puzzle import BoardSize, blank_first, blank_last, snail
+from pdb_core.symmetry import mappings_between, symmetries
 from tests.naive import boards_and_tables as naive
 
 pytestmark = pytest.mark.tiny
@@ -34,43 +32,11 @@ def test_symmetries_that_fix_each_cell_are_as_many_as_naive(size: BoardSize) -> 
     for blank in range(size.n_cells):
         others = list(range(1, size.n_cells))
         goal = (*others[:blank], 0, *others[blank:])
-        mappings = goal_symmetries(goal, size)
+        mappings = mappings_between(goal, goal, size)
         assert len(mappings) == sum(image[blank] == blank for image in images)
         assert mappings[0].cell_map == mappings[0].tile_map == numbered
         is_corner = len(size.neighbours[blank]) == 2
         assert not is_corner or len(mappings) == (2 if size.width == size.height else 1)
-
-
-@pytest.mark.parametrize(
-    ("goal", "table_goal"),
-    [
-        (blank_last(S3), blank_first(S3)),
-        (blank_last(S3), blank_last(S3)),
-        (snail(S3), (8, 7, 6, 5, 0, 4, 3, 2, 1)),
-        ((1, 0, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 0, 6, 7, 8)),
-    ],
-    ids=["corner to corner", "reflection", "centre to centre", "edge to edge"],
-)
-def test_mapped_boards_are_the_boards_turned_and_flipped(goal: tuple[int, ...], table_goal: tuple[int, ...]) -> None:
-    mappings = mappings_between(goal, table_goal, S3)
-    for board in random_boards(S3, goal, 50, seed=7).tolist():
-        mapped = sorted(mapping.apply(board) for mapping in mappings)
-        assert mapped == sorted(naive.naive_images(tuple(board), goal, table_goal, S3))
-
-
-@pytest.mark.parametrize("side", [2, 3, 4, 5, 6])
-@pytest.mark.parametrize("goal_of", [blank_last, blank_first])
-def test_second_symmetry_of_a_corner_is_the_reflection(
-    side: int, goal_of: Callable[[BoardSize], tuple[int, ...]]
-) -> None:
-    size = BoardSize(side, side)
-    goal = goal_of(size)
-    identity, reflection = goal_symmetries(goal, size)
-    assert (identity.name, reflection.name) == ("identity", "reflection")
-    for board in random_boards(size, goal, 20, seed=3).tolist():
-        assert identity.apply(board) == tuple(board)
-        assert reflection.apply(board) == naive.naive_reflect(tuple(board), goal, side)
-        assert reflection.apply(reflection.apply(board)) == tuple(board)
 
 
 @pytest.mark.parametrize(
@@ -81,8 +47,6 @@ def test_second_symmetry_of_a_corner_is_the_reflection(
         (BoardSize(2, 3), (1, 2, 0, 3, 4, 5), (1, 2, 3, 0, 4, 5)),
         (BoardSize(2, 2), snail(BoardSize(2, 2)), blank_last(BoardSize(2, 2))),
         (S3, blank_first(S3), blank_last(S3)),
-        (S3, (8, 7, 6, 5, 4, 3, 2, 1, 0), (0, 3, 1, 2, 5, 4, 8, 7, 6)),
-        (S3, (1, 0, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 4, 5, 0, 6, 7, 8)),
     ],
 )
 def test_mapped_boards_are_as_far_from_the_other_goal(

@@ -1,12 +1,10 @@
 """TableSpec: the sizes of tables, and the values that it rejects."""
 
-import math
-
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.errors import BoardError, InputError, PartitionError
-from pdb_core.layout import pattern_layout
+from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.table_spec import DatabaseSpec, TableSpec
@@ -28,13 +26,8 @@ def test_sizes_equal_naive_counts(cost: Cost) -> None:
     assert spec.n_entries == spec.n_states == len(distances) == spec.n_blocks * 6
     assert spec.n_bytes == spec.n_blocks
     assert spec.n_sets == 84
-    assert spec.n_transitions == len(pattern_layout(SIZE, 3, cost).sources)
-
-
-@pytest.mark.tiny
-def test_bytes_have_an_entry_for_each_placement() -> None:
-    spec = TableSpec(SIZE, GOAL, Pattern((1, 2, 5)), "bytes")
-    assert spec.n_entries == spec.n_bytes == math.perm(9, 3)
+    blocks = pattern_blocks(SIZE, 3, cost)
+    assert spec.n_transitions == len(block_transitions(blocks, 0, blocks.n_sets).sources)
 
 
 @pytest.mark.tiny

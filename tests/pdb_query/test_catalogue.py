@@ -8,15 +8,12 @@ import pytest
 
 from pdb_build import plan_build
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
-from pdb_core.pattern import Partition, catalogue, named_partitions, parse_partition
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
+from pdb_core.pattern import Partition, catalogue, parse_partition
+from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import open_database
 from pdb_query.database import Database
-from solver import Solver
 from solver.engine.catalogue_round_kernels import CatalogueStages
-from solver.engine.catalogue_stages import distinct_units
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
-from solver.engine.unit_tables import DatabaseSums
+from solver.engine.database_engine import CATALOGUE, SCALAR, WIDE
 from tests.command_line import pdb
 from tests.solver.test_engine import engine_for, node_counts
 from tests.solving import share, solvable_boards
@@ -24,7 +21,6 @@ from tests.tables import rewrite_header, table_file
 
 S3, S4, S5 = BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 5)
 PARTS_3X3 = ("1,2,3,4/5,6,7,8", "1,2,3,4/5,6/7,8", "1,4,7/2,3,5/6,8", "1,2/3,4,5/6,7,8")
-PARTS_4X4 = ("555", "1,2,3,4,7/5,6,9,10,13/8,11,12/14,15", "1,2,5,6/3,4,7,8/9,10,13,14/11,12,15")
 PARTS_2X5 = ("1,2,3,4,5/6,7,8,9", "1,2,3/4,5/6,7,8,9")
 
 
@@ -90,10 +86,8 @@ def test_sums_of_a_catalogue_are_those_of_its_partitions(size: str, parts: tuple
 @pytest.mark.parametrize(
     ("size", "parts", "goal"),
     [
-        ("3x3", PARTS_3X3, "blank-last"),
         ("3x3", PARTS_3X3[1:], "1 2 3/4 0 5/6 7 8"),
         ("2x5", PARTS_2X5, "blank-first"),
-        ("5x2", PARTS_2X5, "blank-last"),
     ],
 )
 def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], goal: str) -> None:
@@ -109,31 +103,6 @@ def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], 
             assert all(counts == complete[0] for counts in complete)
 
 
-def test_catalogue_of_the_15_puzzle_is_searched_like_its_partitions() -> None:
-    with open_bits("+".join(PARTS_4X4), "4x4") as joined:
-        separate = [open_bits(part, "4x4") for part in PARTS_4X4]
-        reference = engine_for(separate, rounds=(SCALAR,))
-        for kind in (VECTOR, CATALOGUE, WIDE):
-            ida_star = engine_for([joined], rounds=(kind, CATALOGUE))
-            for board in solvable_boards(S4, blank_last(S4), 4, 5):
-                one, other = ida_star.search(board), reference.search(board)
-                assert len(one.tiles or ()) == len(other.tiles or ())
-                assert node_counts(one.iterations[:-1]) == node_counts(other.iterations[:-1])
-
-
-@pytest.mark.tiny
-def test_table_of_several_sums_is_looked_up_once() -> None:
-    with open_bits("+".join(PARTS_3X3), "3x3") as joined:
-        heuristic = DatabaseSums(joined.lookup_tables, joined.views(joined.goal))
-        sums = [(heuristic, view, patterns) for view, patterns in heuristic.sums()]
-        tiles = {heuristic.tiles(view, pattern) for _, view, patterns in sums for pattern in patterns}
-        units = distinct_units([*sums, *sums])
-        assert {key[1] for key in units} == tiles
-        stages = engine_for([joined], rounds=(CATALOGUE,)).engine.stages
-        assert isinstance(stages, CatalogueStages)
-        assert len(stages.units) == len(tiles) < sum(len(patterns) for _, _, patterns in sums)
-
-
 @pytest.mark.tiny
 def test_more_than_32_tables_are_searched_like_few() -> None:
     parts = [f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}"
@@ -146,14 +115,6 @@ def test_more_than_32_tables_are_searched_like_few() -> None:
             found, expected = one.search(board), other.search(board)
             assert node_counts(found.iterations[:-1]) == node_counts(expected.iterations[:-1])
             assert len(found.tiles or ()) == len(expected.tiles or ())
-
-
-@pytest.mark.tiny
-def test_solver_uses_a_catalogue() -> None:
-    with open_bits("+".join(PARTS_3X3), "3x3") as joined, open_bits("8", "3x3") as exact:
-        solver = Solver(joined)
-        for board in solvable_boards(S3, blank_last(S3), 10, 3):
-            assert solver.solve(board).length == exact.probe(board).maximum
 
 
 @pytest.mark.tiny
@@ -180,12 +141,6 @@ def test_invalid_partitions_of_a_catalogue_are_refused(tmp_path: Path, partition
         open_database(path)
 
 
-@pytest.mark.tiny
-def test_header_of_a_catalogue_names_its_partitions() -> None:
-    with open_bits("+".join(PARTS_3X3), "3x3") as database:
-        assert database.header.spec.partition == parse_partition("+".join(PARTS_3X3), S3)
-
-
 def test_commands_build_describe_and_use_a_catalogue(tmp_path: Path) -> None:
     path = tmp_path / "a.h5"
     assert pdb("build", "+".join(PARTS_3X3[:2]), "--size", "3x3", "--out", str(path)).returncode == 0
@@ -200,13 +155,3 @@ def test_commands_build_describe_and_use_a_catalogue(tmp_path: Path) -> None:
     refused = pdb("build", "8+1,2/3,4,5,6,7,8", "--encoding", "bytes", "--out", str(path))
     assert refused.returncode == 2
     assert "catalogue" in refused.stderr
-
-
-@pytest.mark.tiny
-def test_the_named_catalogue_has_the_published_partitions() -> None:
-    assert named_partitions()["24-small"] == S5
-    found = parse_partition("24-small", S5, blank_first(S5))
-    assert len(found.sums) == 7
-    assert {pattern.n_tiles for pattern in found.patterns} == {6}
-    with_last = parse_partition("24-small", S5)
-    assert [len(places) for places in with_last.sums] == [4] * 7

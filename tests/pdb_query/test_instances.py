@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pdb_core.errors import BoardError, GoalError, InstanceError, PdbError
 from pdb_core.puzzle import BoardSize, is_solvable, parse_goal
-from pdb_query import Instance, instance_sets, read_instances
+from pdb_query import Instance, read_instances
 
 pytestmark = pytest.mark.tiny
 
@@ -45,12 +43,6 @@ def test_boards_of_korf100_are_korfs() -> None:
     size = BoardSize(4, 4)
     assert first == Instance("1", (14, 13, 15, 7, 11, 12, 9, 5, 6, 0, 2, 1, 4, 8, 10, 3), size, "blank-first", 57)
     assert last == Instance("100", (11, 4, 0, 8, 6, 10, 5, 13, 12, 7, 14, 3, 1, 2, 9, 15), size, "blank-first", 54)
-
-
-def test_every_set_names_its_source() -> None:
-    assert list(instance_sets()) == sorted(instance_sets())
-    for path in instance_sets().values():
-        assert path.read_text(encoding="utf-8").startswith("# ")
 
 
 def test_columns_may_have_any_order_and_number() -> None:
@@ -126,18 +118,6 @@ def test_unknown_set_gets_a_hint(tmp_path: Path) -> None:
         list(read_instances(str(tmp_path / "no.csv"), None))
 
 
-@pytest.mark.parametrize("text", ["1 2 3 4 " * 1000, "1/" * 1000, "1/" * 100 + "\0", "a" * 200])
-def test_long_texts_are_quoted_in_part(text: str) -> None:
-    """As the name of a file, as a board, and in a column."""
-    with pytest.raises(InstanceError, match=r"\.\.\.") as caught:
-        list(read_instances(text, None))
-    assert len(str(caught.value)) < 300
-    for line in (text, f"board,optimal_length\n1 2 3 0,{text}"):
-        with pytest.raises(PdbError, match=r"standard input line \d.*\.\.\.") as caught:
-            read_text(line)
-        assert len(str(caught.value)) < 300
-
-
 def test_folder_and_binary_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InstanceError, match="Is a directory"):
         list(read_instances(str(tmp_path), None))
@@ -165,19 +145,3 @@ def test_missing_or_binary_standard_input_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(InstanceError, match="there is no standard input"):
         list(read_instances("-", None))
-
-
-def test_empty_file_holds_no_boards() -> None:
-    assert read_text("") == []
-    assert read_text("id,board\n") == []
-
-
-@given(st.binary(max_size=300))
-def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
-    path = tmp_path_factory.getbasetemp() / "any"
-    path.write_bytes(content)
-    try:
-        found = list(read_instances(str(path), None))
-    except PdbError:
-        return
-    assert all(sorted(instance.board) == list(range(instance.size.n_cells)) for instance in found)

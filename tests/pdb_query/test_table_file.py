@@ -3,8 +3,6 @@
 import errno
 import json
 import os
-import pickle
-import resource
 import subprocess
 import sys
 import time
@@ -117,12 +115,6 @@ def test_folders_and_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
 
 
 @pytest.mark.tiny
-def test_link_to_a_table_file_is_followed(tmp_path: Path) -> None:
-    (tmp_path / "link.h5").symlink_to(table_file(PARTITION, "3x3"))
-    assert read_table_header(tmp_path / "link.h5").spec.partition.name == PARTITION
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x00" * 5000, b"id,board\n1,1 2 3\n", b'{"format":"other"}\n'])
 def test_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.h5"
@@ -147,29 +139,17 @@ def test_newer_version_is_refused(copy_of_table: Path) -> None:
     assert_refused(copy_of_table, TableFileVersionError, "has format version 6, .* reads version 5; update tile-pdb")
 
 
-@pytest.mark.tiny
-def test_unreadable_file_is_refused(copy_of_table: Path) -> None:
-    copy_of_table.chmod(0)
-    if os.access(copy_of_table, os.R_OK):  # root reads every file
-        open_database(copy_of_table).close()
-    else:
-        assert_refused(copy_of_table, TableFileError, "cannot be read")
-
-
 # Damaged files.
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("keep", [20, 500, 1000, 4096, 33_000, -500, -1])
-def test_truncated_file_is_refused(copy_of_table: Path, keep: int) -> None:
-    copy_of_table.write_bytes(copy_of_table.read_bytes()[:keep])
-    assert_refused(copy_of_table, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of")
-
-
-@pytest.mark.tiny
-def test_longer_file_is_refused(copy_of_table: Path) -> None:
-    copy_of_table.write_bytes(copy_of_table.read_bytes() + b"\0")
-    assert_refused(copy_of_table, TableFileDamagedError, r"it has (\d+) bytes instead of \d+; copy it or build it")
+@pytest.mark.parametrize("keep", [20, 500, 1000, 4096, 33_000, -500, -1, 0])
+def test_file_of_another_length_is_refused(copy_of_table: Path, keep: int) -> None:
+    content = copy_of_table.read_bytes()
+    copy_of_table.write_bytes(content[:keep] or content + b"\0")
+    assert_refused(
+        copy_of_table, TableFileDamagedError, r"its header does not match|it has \d+ bytes instead of \d+; cop"
+    )
 
 
 @pytest.mark.parametrize("index", range(len(SAMPLES)))
@@ -194,14 +174,6 @@ def test_every_changed_byte_is_refused_or_found_by_verify(
                 database.verify()
     except TableFileError as error:
         sentence(error)
-
-
-@pytest.mark.tiny
-def test_verify_reports_progress(copy_of_table: Path) -> None:
-    reported: list[tuple[int, int]] = []
-    with open_database(copy_of_table) as database:
-        database.verify(lambda done, total: reported.append((done, total)))
-    assert reported[-1] == (504 + 504 + 72, 504 + 504 + 72)
 
 
 # Headers that somebody changed on purpose, with right digests.
@@ -370,13 +342,6 @@ def test_unknown_load_mode_is_refused() -> None:
 
 
 @pytest.mark.tiny
-def test_header_is_a_value() -> None:
-    header = read_table_header(table_file(PARTITION, "3x3"))
-    assert header == read_table_header(table_file(PARTITION, "3x3"))
-    assert pickle.loads(pickle.dumps(header)) == header
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("load", "failure", "error", "match"),
     [
@@ -409,22 +374,6 @@ def test_systems_without_huge_pages_load_tables(monkeypatch: pytest.MonkeyPatch)
             assert np.array_equal(other.table(index), mapped.table(index))
 
 
-@pytest.mark.parametrize("load", LOAD_MODES)
-def test_file_larger_than_the_address_space_is_refused(load: LoadMode) -> None:
-    """With a limit as `ulimit -v` sets it, in this process: it leaves what is already mapped."""
-    path = table_file("1,2,3,4,5,6/7,8,9,10,11", "4x3", encoding="bytes")
-    read_table_header(path)
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    in_use = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (in_use + 500_000, hard))
-        with pytest.raises(MemoryLimitError, match="cannot be opened: its 7") as caught:
-            load_table_file(path, load)
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-    sentence(caught.value)
-
-
 # A file that changes while it is read.
 
 
@@ -452,26 +401,16 @@ def test_open_database_keeps_its_answers_while_a_build_replaces_the_file(tmp_pat
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("load", LOAD_MODES)
-def test_file_replaced_or_cut_behind_its_header_is_not_mixed_up(
+def test_file_cut_behind_its_header_is_refused(
     copy_of_table: Path, load: LoadMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, new = pdb_query.table_file.read_header, copy_of_table.with_name("new.h5")
-
-    def replace_and_read(file: Any, source: str) -> object:
-        header = real(file, source)
-        new.write_bytes(table_file("1,2,3,4/5,6,7,8", "3x3").read_bytes())
-        new.replace(copy_of_table)
-        return header
+    real = pdb_query.table_file.read_header
 
     def cut_and_read(file: Any, source: str) -> object:
         header = real(file, source)
         os.truncate(copy_of_table, 600)
         return header
 
-    monkeypatch.setattr("pdb_query.table_file.read_header", replace_and_read)
-    with open_database(copy_of_table, load=load) as database:
-        assert database.header.spec.partition.name == PARTITION
-        database.verify()
     monkeypatch.setattr("pdb_query.table_file.read_header", cut_and_read)
     with pytest.raises(TableFileDamagedError, match="became shorter"):
         open_database(copy_of_table, load=load)

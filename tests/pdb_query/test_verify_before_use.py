@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pdb_cli import serve
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_query import Database, open_database
@@ -102,11 +101,3 @@ def test_counts_are_those_of_bytes_taken_one_by_one(first: int, length: int) -> 
 )
 def test_command_refuses_a_damaged_table(damaged: Path, command: tuple[str, ...]) -> None:
     refused(pdb(*command, "--db", str(damaged)), 4, r"the table of pattern 7,8 does not match its digest; build it")
-
-
-def test_commands_verify_sound_tables_and_open_damaged_ones_without_verify(damaged: Path, small_table: str) -> None:
-    assert "maximum      31" in pdb("query", "--verify", "--db", str(table_file("8", "3x3")), BOARD).stdout
-    assert pdb("query", "--db", str(damaged), BOARD).returncode == 0
-    serve._open(serve.ServedTableOptions([damaged], verify=False))[0].close()
-    for database in serve._open(serve.ServedTableOptions([Path(small_table)], "huge")):
-        database.close()
