@@ -4,8 +4,9 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -175,6 +176,29 @@ async def running_app(database: Database, solvers: Any, **settings: Any) -> Asyn
     assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
     left = asyncio.all_tasks() - {asyncio.current_task()}
     assert not left, left
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a test in an event loop. It fails on errors that asyncio only logs."""
+    unread: list[Any] = []
+
+    async def watched() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
+        async with asyncio.timeout(60):
+            await work
+
+    asyncio.run(watched())
+    assert not unread
+
+
+def in_event_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Return a test that runs a coroutine function."""
+
+    @wraps(test)
+    def wrapped(*args: Any, **named: Any) -> None:
+        run(test(*args, **named))
+
+    return wrapped
 
 
 async def until(is_so: Callable[[], bool]) -> None:

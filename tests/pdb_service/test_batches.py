@@ -2,29 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.app import create_app
 from pdb_service.lookups import BINARY, JSON
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.app_requests import AppRequest
 from tests.pdb_service.server import Reply
-from tests.tables import table_file
 
 pytestmark = pytest.mark.tiny
 N_CELLS = 9
 GOOD = "[1,2,3,4,5,6,7,8,0]"
 Answer = Callable[..., Reply]
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from pdb_core import errors
 from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, TableFileDamagedError
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.app import create_app
 from pdb_service.problems import problem, status_of
 from pdb_service.server import open_socket
@@ -25,17 +24,11 @@ from tests.pdb_service.app_requests import (
     HeldSolvers,
     ask_moves,
     ask_solve,
+    in_event_loop,
     running_app,
 )
 from tests.pdb_service.server import Reply
 from tests.tables import table_file
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
-        yield opened
-
 
 # Requests
 
@@ -90,40 +83,36 @@ def test_every_fault_is_logged_with_the_id_of_the_request(
         check_fault(reply, caplog.text)
 
 
-def test_refusal_is_not_logged(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+@in_event_loop
+async def test_refusal_is_not_logged(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     solving = HeldSolvers()
     solving.fail = BusyError("later")
     solving.release.set()
 
-    async def work() -> None:
-        async with running_app(database, solving) as app:
-            refused = await ask_solve(app, BOARDS[0]).reply()
-            assert (refused.status, "request_id" in refused.json) == (503, False)
-            assert b"later" in (await ask_solve(app, BOARDS[0], events=True).reply()).body
-
-    asyncio.run(work())
+    async with running_app(database, solving) as app:
+        refused = await ask_solve(app, BOARDS[0]).reply()
+        assert (refused.status, "request_id" in refused.json) == (503, False)
+        assert b"later" in (await ask_solve(app, BOARDS[0], events=True).reply()).body
     assert not caplog.records
 
 
+@in_event_loop
 @pytest.mark.parametrize(
     ("given", "is_kept"),
     [("", False), ("a-1.B_2", True), ("0" * 64, True), ("0" * 65, False), ("a b", False), ("a\u00e9", False)],
 )
-def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(database: Database, given: str, is_kept: bool) -> None:
-    async def work() -> None:
-        app = create_app([database])
-        for path in ("/healthz", "/v1/databases", "/v1/nowhere", "/v1/lookup", "/"):
-            ids = [
-                (await AppRequest(app, path, headers=[("Host", "localhost"), ("X-Request-Id", given)]).reply()).headers[
-                    "x-request-id"
-                ]
-                for _ in range(2)
+async def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(database: Database, given: str, is_kept: bool) -> None:
+    app = create_app([database])
+    for path in ("/healthz", "/v1/databases", "/v1/nowhere", "/v1/lookup", "/"):
+        ids = [
+            (await AppRequest(app, path, headers=[("Host", "localhost"), ("X-Request-Id", given)]).reply()).headers[
+                "x-request-id"
             ]
-            assert (ids[0] == given) == (ids[1] == given) == is_kept
-            assert is_kept or all(re.fullmatch("[0-9a-f]{32}", number) for number in ids)
-            assert is_kept or ids[0] != ids[1]
-
-    asyncio.run(work())
+            for _ in range(2)
+        ]
+        assert (ids[0] == given) == (ids[1] == given) == is_kept
+        assert is_kept or all(re.fullmatch("[0-9a-f]{32}", number) for number in ids)
+        assert is_kept or ids[0] != ids[1]
 
 
 def test_every_error_has_a_status_and_hides_internal_details() -> None:
@@ -170,17 +159,15 @@ def test_invalid_limit_is_refused(name: str, value: float) -> None:
         ServiceSettings(**{name: value})
 
 
-def test_databases_lists_the_limits(database: Database) -> None:
-    async def work() -> None:
-        settings = ServiceSettings(solve_s=7.0, short_s=0.5, wait_s=3.0, max_boards=10, max_body_bytes=1000)
-        app = create_app([database], settings)
-        limits = (await AppRequest(app, "/v1/databases").reply()).json["limits"]
-        assert limits == {
-            "solve_seconds_limit": 7.0, "short_seconds_limit": 0.5, "wait_seconds_limit": 3.0,
-            "body_bytes_limit": 1000, "batch_boards_limit": 10,
-        }  # fmt: skip
-
-    asyncio.run(work())
+@in_event_loop
+async def test_databases_lists_the_limits(database: Database) -> None:
+    settings = ServiceSettings(solve_s=7.0, short_s=0.5, wait_s=3.0, max_boards=10, max_body_bytes=1000)
+    app = create_app([database], settings)
+    limits = (await AppRequest(app, "/v1/databases").reply()).json["limits"]
+    assert limits == {
+        "solve_seconds_limit": 7.0, "short_seconds_limit": 0.5, "wait_seconds_limit": 3.0,
+        "body_bytes_limit": 1000, "batch_boards_limit": 10,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["a..b", ".", "x" * 64 + ".org", "\xe4" * 80])

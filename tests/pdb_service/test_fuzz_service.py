@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import PdbError
 from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service import answers
 from pdb_service.app import create_app
 from pdb_service.client_connection import Connections
@@ -24,17 +24,10 @@ from pdb_service.lookups import BINARY, JSON
 from pdb_service.settings import ServiceSettings
 from tests.fuzzing import ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
 from tests.pdb_service.app_requests import AppRequest
-from tests.tables import table_file
 
 S3 = BoardSize(3, 3)
 BOARDS: list[list[int]] = random_boards(S3, blank_last(S3), 6, 1).tolist()
 MAX_BOARDS = 50
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
-        yield opened
 
 
 BATCH = {"boards": [*BOARDS, format_board(BOARDS[0], S3), "x"], "goal": "blank-last", "size": "3x3"}

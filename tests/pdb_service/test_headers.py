@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdb_core.errors import InputError
-from pdb_query import open_database
 from pdb_service.app import create_app
 from pdb_service.settings import (
     LOOPBACK,
@@ -24,7 +22,6 @@ from pdb_service.settings import (
 )
 from tests.pdb_service.app_requests import AppRequest
 from tests.pdb_service.server import Reply
-from tests.tables import table_file
 
 ORIGIN = ("Origin", "https://example.org")
 BOARD = "/v1/lookup?board=8+6+7/2+5+4/3+0+1"
@@ -33,12 +30,6 @@ PATHS = (
     "/v1/instances", "/v1/instances/hardest80", "/v1/instances/none", "/healthz", "/readyz", "/metrics",
     "/openapi.json", "/nowhere",
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Any]:
-    with open_database(table_file("8", "3x3")) as database:
-        yield database
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Malformed and hostile requests cause no server error and leak no memory or files."""
 
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,14 +12,7 @@ from tests.pdb_service.hostile_requests import (
     resident_bytes,
     send_all,
 )
-from tests.pdb_service.server import Server, serving
-from tests.tables import table_file
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving(table_file("663", "4x4"), options=["--grace", "0"]) as running:
-        yield running
+from tests.pdb_service.server import Server
 
 
 @pytest.mark.parametrize("n_requests", [3000, pytest.param(100_000, marks=pytest.mark.slow)])

@@ -5,7 +5,6 @@ import dataclasses
 import http.client
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,18 +14,11 @@ from pdb_core.puzzle import blank_last, parse_size
 from pdb_query import read_instances
 from pdb_service.problems import STATUS, status_of
 from pdb_service.settings import ServiceSettings
-from tests.pdb_service.server import Server, serving
+from tests.pdb_service.server import Server
 from tests.project.test_docs import page
-from tests.tables import table_file
 
 S3, S4 = parse_size("3x3"), parse_size("4x4")
 BOARD, UNSOLVABLE = "8+6+7/2+5+4/3+0+1", "1+2+3/4+5+6/8+7+0"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving(table_file("663", "4x4"), table_file("8", "3x3")) as running:
-        yield running
 
 
 def sections() -> dict[str, str]:

@@ -36,12 +36,6 @@ def table() -> Path:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving(table(), options=["--grace", "0"]) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def strict() -> Iterator[Server]:
     options = ["--solves", "1", "--waiting", "1", "--grace", "0"]
     with serving(table(), options=options, settings=STRICT) as running:

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Coroutine, Iterator
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,7 +10,7 @@ import orjson
 import pytest
 from fastapi import FastAPI
 
-from pdb_query import Database, open_database
+from pdb_query import Database
 from pdb_service.searches import Search
 from solver import Iteration
 from tests.pdb_service.app_requests import (
@@ -23,35 +22,17 @@ from tests.pdb_service.app_requests import (
     answer_for,
     ask_moves,
     ask_solve,
+    in_event_loop,
+    run,
     running_app,
     until,
 )
 from tests.pdb_service.server import Reply
-from tests.tables import table_file
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
-        yield opened
 
 
 @pytest.fixture
 def solvers() -> HeldSolvers:
     return HeldSolvers()
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a test. It fails on errors that asyncio only logs."""
-    unread: list[Any] = []
-
-    async def watched() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context))
-        async with asyncio.timeout(60):
-            await work
-
-    asyncio.run(watched())
-    assert not unread
 
 
 async def metrics(app: FastAPI) -> dict[str, float]:
@@ -67,25 +48,23 @@ def searches(app: FastAPI) -> Any:
 # Shared searches
 
 
+@in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-def test_identical_solves_share_one_search(database: Database, solvers: HeldSolvers, events: bool) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers) as app:
-            requests = [ask_solve(app, BOARDS[0], events=events and at != 1) for at in range(5)]
-            await until(lambda: len(solvers.begun) == 1 and searches(app).n_running == 1)
-            solvers.release.set()
-            replies = [await request.reply() for request in requests]
-            assert solvers.begun == [BOARDS[0]]
-            assert {reply.status for reply in replies} == {200}
-            body = replies[1].json
-            assert body["moves"] == list(answer_for(BOARDS[0]))
-            for reply in replies:
-                assert (result_of(reply) if "event" in reply.headers["content-type"] else reply.json) == body
-            counted = await metrics(app)
-            assert counted['tile_pdb_solve_answers_total{source="search"}'] == 1
-            assert counted['tile_pdb_solve_answers_total{source="shared"}'] == 4
-
-    run(work())
+async def test_identical_solves_share_one_search(database: Database, solvers: HeldSolvers, events: bool) -> None:
+    async with running_app(database, solvers) as app:
+        requests = [ask_solve(app, BOARDS[0], events=events and at != 1) for at in range(5)]
+        await until(lambda: len(solvers.begun) == 1 and searches(app).n_running == 1)
+        solvers.release.set()
+        replies = [await request.reply() for request in requests]
+        assert solvers.begun == [BOARDS[0]]
+        assert {reply.status for reply in replies} == {200}
+        body = replies[1].json
+        assert body["moves"] == list(answer_for(BOARDS[0]))
+        for reply in replies:
+            assert (result_of(reply) if "event" in reply.headers["content-type"] else reply.json) == body
+        counted = await metrics(app)
+        assert counted['tile_pdb_solve_answers_total{source="search"}'] == 1
+        assert counted['tile_pdb_solve_answers_total{source="shared"}'] == 4
 
 
 def result_of(reply: Reply) -> Any:
@@ -95,178 +74,161 @@ def result_of(reply: Reply) -> Any:
     return orjson.loads(data.removeprefix("data: "))
 
 
-def test_solves_with_different_limits_do_not_share(database: Database, solvers: HeldSolvers) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=8) as app:
-            requests = [ask_solve(app, BOARDS[0], **named) for named in ({}, {"seconds": 50}, {"nodes": 9})]
-            requests.append(ask_moves(app, BOARDS[0], seconds=60))
-            await until(lambda: len(solvers.begun) == 4)
-            solvers.release.set()
-            assert {(await request.reply()).status for request in requests} == {200}
-
-    run(work())
+@in_event_loop
+async def test_solves_with_different_limits_do_not_share(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers, n_solves=8) as app:
+        requests = [ask_solve(app, BOARDS[0], **named) for named in ({}, {"seconds": 50}, {"nodes": 9})]
+        requests.append(ask_moves(app, BOARDS[0], seconds=60))
+        await until(lambda: len(solvers.begun) == 4)
+        solvers.release.set()
+        assert {(await request.reply()).status for request in requests} == {200}
 
 
+@in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-def test_search_ends_when_its_last_client_leaves(database: Database, solvers: HeldSolvers, events: bool) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=1) as app:
-            first, second, third = (ask_solve(app, BOARDS[0], events=events) for _ in range(3))
-            await until(lambda: len(solvers.begun) == 1)
-            first.leave()
-            await first.task
-            await asyncio.sleep(0.05)
-            assert searches(app).n_running == 1
-            for request in (second, third):
-                request.leave()
-                await request.task
-            # A new request does not share the search that is about to end.
-            fourth = ask_solve(app, BOARDS[0], events=events)
-            await until(lambda: len(solvers.begun) == 2)
-            solvers.release.set()
-            assert (await fourth.reply()).status == 200
-            assert len(solvers.begun) == 2
-
-    run(work())
+async def test_search_ends_when_its_last_client_leaves(database: Database, solvers: HeldSolvers, events: bool) -> None:
+    async with running_app(database, solvers, n_solves=1) as app:
+        first, second, third = (ask_solve(app, BOARDS[0], events=events) for _ in range(3))
+        await until(lambda: len(solvers.begun) == 1)
+        first.leave()
+        await first.task
+        await asyncio.sleep(0.05)
+        assert searches(app).n_running == 1
+        for request in (second, third):
+            request.leave()
+            await request.task
+        # A new request does not share the search that is about to end.
+        fourth = ask_solve(app, BOARDS[0], events=events)
+        await until(lambda: len(solvers.begun) == 2)
+        solvers.release.set()
+        assert (await fourth.reply()).status == 200
+        assert len(solvers.begun) == 2
 
 
 # Kept answers
 
 
-def test_complete_answer_is_kept_for_any_limits(database: Database, solvers: HeldSolvers) -> None:
+@in_event_loop
+async def test_complete_answer_is_kept_for_any_limits(database: Database, solvers: HeldSolvers) -> None:
     solvers.release.set()
 
-    async def work() -> None:
-        async with running_app(database, solvers) as app:
-            bodies = [
-                (await ask_solve(app, BOARDS[0], **named).reply()).json
-                for named in ({}, {}, {"seconds": 1}, {"nodes": 2})
-            ]
-            bodies.append(result_of(await ask_solve(app, BOARDS[0], events=True).reply()))
-            assert solvers.begun == [BOARDS[0]]
-            assert all(body == bodies[0] for body in bodies)
-            assert (await metrics(app))['tile_pdb_solve_answers_total{source="cache"}'] == 4
-            await ask_moves(app, BOARDS[0]).reply()
-            assert len(solvers.begun) > 1  # another question
-
-    run(work())
+    async with running_app(database, solvers) as app:
+        bodies = [
+            (await ask_solve(app, BOARDS[0], **named).reply()).json for named in ({}, {}, {"seconds": 1}, {"nodes": 2})
+        ]
+        bodies.append(result_of(await ask_solve(app, BOARDS[0], events=True).reply()))
+        assert solvers.begun == [BOARDS[0]]
+        assert all(body == bodies[0] for body in bodies)
+        assert (await metrics(app))['tile_pdb_solve_answers_total{source="cache"}'] == 4
+        await ask_moves(app, BOARDS[0]).reply()
+        assert len(solvers.begun) > 1  # another question
 
 
-def test_incomplete_answer_is_not_kept(database: Database, solvers: HeldSolvers) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers) as app:
-            both = [ask_solve(app, BOARDS[0], seconds=0.05) for _ in range(2)]
-            for request in both:
-                reply = await request.reply()
-                assert (reply.status, reply.json["length"], reply.json["lower_bound"]) == (200, None, 5)
-            assert len(solvers.begun) == 1
-            solvers.release.set()
-            assert (await ask_solve(app, BOARDS[0], seconds=0.05).reply()).json["length"] == 5
-            assert len(solvers.begun) == 2
-
-    run(work())
+@in_event_loop
+async def test_incomplete_answer_is_not_kept(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers) as app:
+        both = [ask_solve(app, BOARDS[0], seconds=0.05) for _ in range(2)]
+        for request in both:
+            reply = await request.reply()
+            assert (reply.status, reply.json["length"], reply.json["lower_bound"]) == (200, None, 5)
+        assert len(solvers.begun) == 1
+        solvers.release.set()
+        assert (await ask_solve(app, BOARDS[0], seconds=0.05).reply()).json["length"] == 5
+        assert len(solvers.begun) == 2
 
 
+@in_event_loop
 @pytest.mark.parametrize("max_cached_bytes", [0, 10_000])
-def test_memory_of_kept_answers_is_bounded(database: Database, solvers: HeldSolvers, max_cached_bytes: int) -> None:
+async def test_memory_of_kept_answers_is_bounded(
+    database: Database, solvers: HeldSolvers, max_cached_bytes: int
+) -> None:
     solvers.release.set()
 
-    async def work() -> None:
-        async with running_app(database, solvers, max_cached_bytes=max_cached_bytes) as app:
-            for board in BOARDS[:40]:
-                assert (await ask_solve(app, board).reply()).json["moves"] == list(answer_for(board))
-                assert (await metrics(app))["tile_pdb_cached_bytes"] <= max_cached_bytes
-            # The last answer is kept if the cache has any memory, the first is not.
-            await ask_solve(app, BOARDS[39]).reply()
-            assert len(solvers.begun) == (40 if max_cached_bytes else 41)
-            await ask_solve(app, BOARDS[0]).reply()
-            assert len(solvers.begun) == (41 if max_cached_bytes else 42)
-
-    run(work())
+    async with running_app(database, solvers, max_cached_bytes=max_cached_bytes) as app:
+        for board in BOARDS[:40]:
+            assert (await ask_solve(app, board).reply()).json["moves"] == list(answer_for(board))
+            assert (await metrics(app))["tile_pdb_cached_bytes"] <= max_cached_bytes
+        # The last answer is kept if the cache has any memory, the first is not.
+        await ask_solve(app, BOARDS[39]).reply()
+        assert len(solvers.begun) == (40 if max_cached_bytes else 41)
+        await ask_solve(app, BOARDS[0]).reply()
+        assert len(solvers.begun) == (41 if max_cached_bytes else 42)
 
 
 # Queues
 
 
+@in_event_loop
 @pytest.mark.parametrize("events", [False, True])
-def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolvers, events: bool) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=1, wait_s=0.1) as app:
-            running = ask_solve(app, BOARDS[0])
-            await until(lambda: len(solvers.begun) == 1)
-            for request in [ask_solve(app, BOARDS[1], events=events) for _ in range(2)]:
-                reply = await request.reply()
-                if events:
-                    assert b"event: problem" in reply.body
-                    assert b"BusyError" in reply.body
-                else:
-                    assert (reply.status, reply.headers["retry-after"]) == (503, "5")
-                    assert "0.1 seconds" in reply.json["detail"]
-            counted = await metrics(app)
-            assert counted['tile_pdb_solve_refusals_total{queue="long",reason="waited"}'] == 1
-            assert counted['tile_pdb_solve_wait_seconds_count{queue="long"}'] == 2
-            assert counted['tile_pdb_solve_wait_seconds_sum{queue="long"}'] >= 0.1
-            solvers.release.set()
-            assert (await running.reply()).status == 200
-            assert (await ask_solve(app, BOARDS[1]).reply()).status == 200
-
-    run(work())
+async def test_wait_of_a_solve_is_bounded(database: Database, solvers: HeldSolvers, events: bool) -> None:
+    async with running_app(database, solvers, n_solves=1, wait_s=0.1) as app:
+        running = ask_solve(app, BOARDS[0])
+        await until(lambda: len(solvers.begun) == 1)
+        for request in [ask_solve(app, BOARDS[1], events=events) for _ in range(2)]:
+            reply = await request.reply()
+            if events:
+                assert b"event: problem" in reply.body
+                assert b"BusyError" in reply.body
+            else:
+                assert (reply.status, reply.headers["retry-after"]) == (503, "5")
+                assert "0.1 seconds" in reply.json["detail"]
+        counted = await metrics(app)
+        assert counted['tile_pdb_solve_refusals_total{queue="long",reason="waited"}'] == 1
+        assert counted['tile_pdb_solve_wait_seconds_count{queue="long"}'] == 2
+        assert counted['tile_pdb_solve_wait_seconds_sum{queue="long"}'] >= 0.1
+        solvers.release.set()
+        assert (await running.reply()).status == 200
+        assert (await ask_solve(app, BOARDS[1]).reply()).status == 200
 
 
-def test_full_queue_refuses_only_new_searches(database: Database, solvers: HeldSolvers) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
-            taken = [ask_solve(app, board) for board in BOARDS[:2]]
-            await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
-            for events in (False, True):
-                refused = await ask_solve(app, BOARDS[2], events=events).reply()
-                assert (refused.status, refused.headers["retry-after"]) == (503, "5")
-            taken += [ask_solve(app, BOARDS[at % 2], events=at % 3 == 0) for at in range(20)]
-            await asyncio.sleep(0.02)
-            assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
-            solvers.release.set()
-            assert {(await request.reply()).status for request in taken} == {200}
-            assert len(solvers.begun) == 2
-
-    run(work())
+@in_event_loop
+async def test_full_queue_refuses_only_new_searches(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
+        taken = [ask_solve(app, board) for board in BOARDS[:2]]
+        await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
+        for events in (False, True):
+            refused = await ask_solve(app, BOARDS[2], events=events).reply()
+            assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+        taken += [ask_solve(app, BOARDS[at % 2], events=at % 3 == 0) for at in range(20)]
+        await asyncio.sleep(0.02)
+        assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="full"}'] == 2
+        solvers.release.set()
+        assert {(await request.reply()).status for request in taken} == {200}
+        assert len(solvers.begun) == 2
 
 
-def test_short_searches_do_not_wait_behind_long_ones(database: Database, solvers: HeldSolvers) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
-            long = [ask_solve(app, board) for board in BOARDS[:2]]
-            await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
-            solvers.wait_s = lambda board: 60.0 if board in BOARDS[:2] else 0.0
-            hint = (await ask_moves(app, BOARDS[2]).reply()).json
-            assert hint["distance"] == 5
-            assert (await ask_solve(app, BOARDS[3], seconds=2).reply()).json["length"] == 5
-            assert (await ask_solve(app, BOARDS[4], seconds=2.1).reply()).status == 503
-            # These need no search and no turn.
-            for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
-                assert (reply.status, reply.json["solvable"]) == (200, False)
-            assert result_of(await ask_solve(app, UNSOLVABLE, events=True).reply())["solvable"] is False
-            assert (await ask_moves(app, GOAL).reply()).json["distance"] == 0
-            assert (await ask_moves(app, BOARDS[0], seconds=0).reply()).json["distance"] is None
-            solvers.wait_s = None
-            solvers.release.set()
-            assert {(await request.reply()).status for request in long} == {200}
-
-    run(work())
+@in_event_loop
+async def test_short_searches_do_not_wait_behind_long_ones(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers, n_solves=1, n_waiting=1) as app:
+        long = [ask_solve(app, board) for board in BOARDS[:2]]
+        await until(lambda: (searches(app).n_running, searches(app).n_waiting) == (1, 1))
+        solvers.wait_s = lambda board: 60.0 if board in BOARDS[:2] else 0.0
+        hint = (await ask_moves(app, BOARDS[2]).reply()).json
+        assert hint["distance"] == 5
+        assert (await ask_solve(app, BOARDS[3], seconds=2).reply()).json["length"] == 5
+        assert (await ask_solve(app, BOARDS[4], seconds=2.1).reply()).status == 503
+        # These need no search and no turn.
+        for reply in (await ask_solve(app, UNSOLVABLE).reply(), await ask_moves(app, UNSOLVABLE).reply()):
+            assert (reply.status, reply.json["solvable"]) == (200, False)
+        assert result_of(await ask_solve(app, UNSOLVABLE, events=True).reply())["solvable"] is False
+        assert (await ask_moves(app, GOAL).reply()).json["distance"] == 0
+        assert (await ask_moves(app, BOARDS[0], seconds=0).reply()).json["distance"] is None
+        solvers.wait_s = None
+        solvers.release.set()
+        assert {(await request.reply()).status for request in long} == {200}
 
 
-def test_events_report_the_number_of_searches_ahead(database: Database, solvers: HeldSolvers) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=1) as app:
-            requests = [ask_solve(app, board, events=True) for board in BOARDS[:3]]
-            await until(lambda: all(request.sent[1:] for request in requests))
-            events = [request.sent[1]["body"] for request in requests]
-            assert b"event: progress" in events[0]
-            assert [b'{"ahead":0}' in events[1], b'{"ahead":1}' in events[2]] == [True, True]
-            solvers.release.set()
-            for request in requests:
-                await request.reply()
-
-    run(work())
+@in_event_loop
+async def test_events_report_the_number_of_searches_ahead(database: Database, solvers: HeldSolvers) -> None:
+    async with running_app(database, solvers, n_solves=1) as app:
+        requests = [ask_solve(app, board, events=True) for board in BOARDS[:3]]
+        await until(lambda: all(request.sent[1:] for request in requests))
+        events = [request.sent[1]["body"] for request in requests]
+        assert b"event: progress" in events[0]
+        assert [b'{"ahead":0}' in events[1], b'{"ahead":1}' in events[2]] == [True, True]
+        solvers.release.set()
+        for request in requests:
+            await request.reply()
 
 
 def test_progress_counts_the_nodes_of_all_thresholds() -> None:
@@ -283,27 +245,27 @@ def test_progress_counts_the_nodes_of_all_thresholds() -> None:
 # The end of the service
 
 
+@in_event_loop
 @pytest.mark.parametrize("grace_s", [0.0, 30.0])
-def test_running_searches_have_the_time_of_grace(database: Database, solvers: HeldSolvers, grace_s: float) -> None:
-    async def work() -> None:
-        async with running_app(database, solvers, n_solves=1, grace_s=grace_s) as app:
-            shared = [ask_solve(app, BOARDS[0]) for _ in range(2)]
-            await until(lambda: len(solvers.begun) == 1)
-            waiting = ask_solve(app, BOARDS[1])
-            await until(lambda: searches(app).n_waiting == 1)
-            searches(app).stop()
-            assert (await ask_solve(app, BOARDS[2]).reply()).status == 503
-            if grace_s:
-                joined = ask_solve(app, BOARDS[0])
-                solvers.release.set()
-                assert (await joined.reply()).status == 200
-            replies = [await request.reply() for request in shared]
-            assert [reply.status for reply in replies] == [200 if grace_s else 503] * 2
-            assert (await waiting.reply()).status == 503
-            assert solvers.begun == [BOARDS[0]]
-            assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
-
-    run(work())
+async def test_running_searches_have_the_time_of_grace(
+    database: Database, solvers: HeldSolvers, grace_s: float
+) -> None:
+    async with running_app(database, solvers, n_solves=1, grace_s=grace_s) as app:
+        shared = [ask_solve(app, BOARDS[0]) for _ in range(2)]
+        await until(lambda: len(solvers.begun) == 1)
+        waiting = ask_solve(app, BOARDS[1])
+        await until(lambda: searches(app).n_waiting == 1)
+        searches(app).stop()
+        assert (await ask_solve(app, BOARDS[2]).reply()).status == 503
+        if grace_s:
+            joined = ask_solve(app, BOARDS[0])
+            solvers.release.set()
+            assert (await joined.reply()).status == 200
+        replies = [await request.reply() for request in shared]
+        assert [reply.status for reply in replies] == [200 if grace_s else 503] * 2
+        assert (await waiting.reply()).status == 503
+        assert solvers.begun == [BOARDS[0]]
+        assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
 
 
 # Random requests

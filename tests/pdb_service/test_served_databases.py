@@ -1,6 +1,5 @@
 """The ids of databases, and the database that serves a board."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,12 +14,6 @@ pytestmark = pytest.mark.tiny
 S3 = parse_size("3x3")
 # No symmetry moves its blank to a corner.
 MIDDLE = "1 2 3/4 0 5/6 7 8"
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[Database]:
-    with open_database(table_file("1,2,5/3,4,6/7,8", "3x3")) as opened:
-        yield opened
 
 
 def test_databases_with_equal_names_are_numbered(database: Database) -> None:
