@@ -167,11 +167,11 @@ def _build_on_cluster(plans: "list[BuildPlan]", cluster: BuildClusterOptions, ru
     return results
 
 
-def _task_lines(plan: "BuildPlan", tasks: "tuple[PatternTask, ...]") -> Iterator[str]:
+def _task_lines(plan: "BuildPlan", tasks: "list[PatternTask]") -> Iterator[str]:
     from pdb_core.messages import format_bytes
 
     for task in tasks:
-        how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards else "by one of"
+        how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
         yield (
             f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
             f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"

@@ -55,17 +55,17 @@ def cluster_outcomes(
     taken: deque[tuple[Instance, Board]] = deque()
     ids: list[str] = []
 
-    def requests() -> "Iterator[Request | None]":
+    def requests() -> "Iterator[Request | Solution | None]":
         for instance in instances:
             if instance is None:
                 yield None
                 continue
             goal = goal_of(instance)
             known = None if log is None else log.answer(instance.board, goal, instance.size)
-            of_board = () if known is not None else databases.databases_for(instance.size, goal)
+            request = known or Request(instance.board, goal, databases.databases_for(instance.size, goal))
             taken.append((instance, goal))
             ids.append(instance.id)
-            yield Request(instance.board, goal, of_board, known)
+            yield request
 
     display = ClusterDisplay(ids)
     batch = ClusterBatch(
@@ -73,9 +73,8 @@ def cluster_outcomes(
         limits=limits,
         load=load,  # type: ignore[arg-type]
         worker_folder=worker_folder,
-        each_once=log is not None,
         report=display.show,
-        finished=None if log is None else lambda _number, solution: log.add(solution),
+        finished=None if log is None else log.add,
     )
     for answer in batch.solutions(requests()):
         display.clear()

@@ -1,55 +1,54 @@
 """Build of a database on a Dask cluster, as a whole. Start reading here.
 
-plan     which patterns one worker can search, which need shards      build_plan.py, build_workers.py
-search   each pattern as a task on one worker                         build_tasks.py
-         or in shards on all workers, level by level                  sharded_search.py, shard.py
-write    workers write tables into the file, or the client does       table_parts.py
-finish   the header, a check of all tables, the name                  pdb_build/writer.py
-report   as for a local build, with the workers that built each table  pdb_build/report.py
+plan     the shards of each pattern: one if it fits a worker            build_plan.py
+search   level by level; patterns at the same time on different workers  pattern_search.py, shard.py
+write    workers write tables into the file, or the client does         pattern_search.py
+finish   the header, a check of all tables, the name                    pdb_build/writer.py
+report   as for a local build, with the workers that built each table   pdb_build/report.py
 
 The file has the bytes of a local build.
 """
 
+import secrets
 import time
+from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import CancelledError
-from contextlib import ExitStack
-from dataclasses import asdict
-from queue import SimpleQueue
-from typing import Any
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 
-from distributed import Client, Future
+from distributed import Client
 
 from pdb_build.build import BuildProgress
 from pdb_build.checkpoint import refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.report import BuildResult, report_path, write_report
-from pdb_build.search import PatternTable
 from pdb_build.writer import TableFileWriter
-from pdb_cluster.build_plan import HALO_BYTES, PatternTask, check_disk, divide, plan_tasks
-from pdb_cluster.build_tasks import Found, SearchRequest, describe, search
-from pdb_cluster.build_workers import Worker, workers_of
-from pdb_cluster.failures import LostError, failure, while_reachable
-from pdb_cluster.shard import ShardedPattern
-from pdb_cluster.sharded_search import search_on_shards
-from pdb_cluster.table_parts import Part, digest_of_parts, run_on, write_token
+from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
+from pdb_cluster.connect import while_reachable
+from pdb_cluster.pattern_search import BuiltTable, PatternSearch, Place
+from pdb_cluster.shard import LostError
+from pdb_core.durable_files import writing_errors
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.resources import peak_memory
 
-_POLL_S = 0.2
-_DONE = ("finished", "error", "cancelled")
-# Time for lost workers to be replaced, if the others have too little memory for a search in shards.
+_ATTEMPTS = 5
+# Interval at which workers that ended silently are noticed.
+_POLL_S = 0.5
+# Time for lost workers to be replaced, if the others have too little memory for a pattern.
 _REPLACEMENT_S = 30.0
 
 Show = Callable[[BuildProgress], None]
 Say = Callable[[str], None]
 
 
-def check_cluster_plan(plan: BuildPlan, client: Client, *, n_shards: int | None = None) -> tuple[PatternTask, ...]:
+def check_cluster_plan(plan: BuildPlan, client: Client, *, n_shards: int | None = None) -> list[PatternTask]:
     """Return how each pattern would be built. Raises `MemoryLimitError`, `DiskFullError`, `ClusterError`."""
     check_disk(plan)
-    return plan_tasks(plan, workers_of(client), n_shards)
+    with while_reachable():
+        workers = workers_of(client)
+    if not workers:
+        raise ClusterError("the cluster has no workers; start some with dask worker, and build again")
+    return [plan_task(plan, index, workers, n_shards) for index in by_size(plan)]
 
 
 def build_on_cluster(
@@ -59,7 +58,6 @@ def build_on_cluster(
     n_shards: int | None = None,
     progress: Show | None = None,
     say: Say | None = None,
-    halo_bytes: int = HALO_BYTES,
     fresh: bool = False,
 ) -> BuildResult:
     """Build `plan` on a cluster, at `plan.out`, with the bytes that `build_database` writes.
@@ -71,149 +69,118 @@ def build_on_cluster(
     `DiskFullError`, `OutputError`, `BuildRunningError`, `ClusterError` if workers are lost again and again, and
     `CheckpointMismatchError` if a local build left a checkpoint, which `fresh` removes.
     """
-    tasks = check_cluster_plan(plan, client, n_shards=n_shards)
+    check_cluster_plan(plan, client, n_shards=n_shards)
     start = time.perf_counter()
-    with PartialFolder(plan.out) as folder, while_reachable("start it again, and build again"):
+    with PartialFolder(plan.out) as folder, while_reachable():
         refuse_checkpoint(folder, fresh=fresh)
         writer = TableFileWriter(folder, plan.spec, plan.uses)
-        build = _Build(plan, client, folder, writer, progress or (lambda _: None), say or (lambda _: None))
-        for task in tasks:
-            if task.n_shards:
-                build.search_in_shards(task, n_shards, halo_bytes)
-        build.search_whole([task for task in tasks if not task.n_shards])
+        text = secrets.token_hex(16)
+        with writing_errors(plan.out):
+            folder.token.write_text(text, encoding="ascii")
+        places = {
+            index: Place(str(folder.table.absolute()), str(folder.token.absolute()), text, writer.offset(index))
+            for index in by_size(plan)
+        }
+        build = _Build(plan, client, places, n_shards, progress or (lambda _: None), say or (lambda _: None))
+        built = build.run()
+        for index, table in built.items():
+            writer.add(index, table.table, table.sha256)
         header = writer.close()
     seconds = time.perf_counter() - start
     result = BuildResult(plan.out, report_path(plan.out), header, writer.searches, seconds, peak_memory())
-    write_report(result, plan, built_by=[build.built_by[use.index] for use in plan.uses])
+    write_report(result, plan, built_by=[built[use.index].built_by for use in plan.uses])
     return result
 
 
 class _Build:
-    """A build under way, with the patterns that are done."""
+    """Searches of all patterns of a plan. A worker searches one pattern at a time, or shards of one."""
 
     def __init__(
-        self, plan: BuildPlan, client: Client, folder: PartialFolder, writer: TableFileWriter, show: Show, say: Say
+        self, plan: BuildPlan, client: Client, places: dict[int, Place], n_shards: int | None, show: Show, say: Say
     ) -> None:
-        self._plan, self._client, self._folder, self._writer = plan, client, folder, writer
+        self._plan, self._client, self._places, self._n_shards = plan, client, places, n_shards
         self._show, self._say = show, say
-        self._token = write_token(folder)
-        self.built_by: dict[int, dict[str, Any]] = {}
+        self._queue = by_size(plan)
+        self._searches: dict[int, PatternSearch] = {}
+        self._built: dict[int, BuiltTable] = {}
+        self._n_lost = Counter[int]()
+        self._workers = workers_of(client)
+        self._updated_at = self._idle_since = time.monotonic()
 
-    def search_in_shards(self, task: PatternTask, n_shards: int | None, halo_bytes: int) -> None:
-        """Search a pattern on all workers."""
-        plan, pattern = self._plan, self._plan.patterns[task.index].pattern
+    def run(self) -> dict[int, BuiltTable]:
+        """Return the tables of all patterns, which are in the file."""
+        try:
+            while self._queue or self._searches:
+                self._start_searches()
+                waiting = [search.waiting for search in self._searches.values()] or [Future()]
+                wait(waiting, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+                if time.monotonic() >= self._updated_at + _POLL_S or not self._searches:
+                    self._update_workers()
+                for index, search in list(self._searches.items()):
+                    self._continue(index, search)
+        finally:
+            for search in self._searches.values():
+                search.close()
+        return self._built
 
-        def prepare() -> tuple[ShardedPattern, tuple[Worker, ...], int]:
-            now = self._plan_again(task.index, n_shards, halo_bytes)
-            return divide(plan.patterns[task.index].spec, now.n_shards), now.workers, now.halo_bytes
+    def _start_searches(self) -> None:
+        """Start as many searches as idle workers have memory for. Raises `MemoryLimitError`."""
+        if self._searches or not self._workers:
+            self._idle_since = time.monotonic()
+        busy = {address for search in self._searches.values() for address in search.addresses}
+        for index in list(self._queue) if self._workers else []:
+            try:
+                task = plan_task(self._plan, index, self._workers, self._n_shards)
+            except MemoryLimitError:
+                if self._searches or time.monotonic() < self._idle_since + _REPLACEMENT_S:
+                    continue
+                raise
+            free = [worker for worker in task.workers if worker.address not in busy]
+            if len(free) >= min(task.n_shards, len(task.workers)):
+                self._queue.remove(index)
+                self._searches[index] = search = self._search(task, free[: task.n_shards])
+                busy |= search.addresses
+
+    def _search(self, task: PatternTask, workers: list[Worker]) -> PatternSearch:
+        entry = self._plan.patterns[task.index]
 
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
-            self._show(BuildProgress(task.index, pattern, depth, n_reached, n_states))
+            self._show(BuildProgress(task.index, entry.pattern, depth, n_reached, n_states))
 
-        found = search_on_shards(self._client, prepare, self._place(task.index), say=self._say, progress=report_depth)
-        self._add(task.index, found.table, found.parts)
-        self.built_by[task.index] = {
-            "shards": [asdict(builder) for builder in found.builders],
-            "rounds": found.n_rounds,
-            "sent_bytes_per_depth": list(found.sent_bytes),
-        }
+        return PatternSearch(self._client, entry.spec, task, workers, self._places[task.index], report_depth)
 
-    def search_whole(self, tasks: list[PatternTask]) -> None:
-        """Search patterns at the same time, each on one worker."""
-        client, topic = self._client, f"tile-pdb-build-{self._token}"
-        events: SimpleQueue[tuple[int, int, int, int]] = SimpleQueue()
-        # The addresses of the workers with enough memory. If all have enough, those that come later may search too.
-        present = set(client.nthreads())
-        able = {task.index: {worker.address for worker in task.workers} for task in tasks}
-        able = {index: set() if addresses >= present else addresses for index, addresses in able.items()}
-        futures: dict[int, Future] = {}
-        with ExitStack() as stack:
-            client.subscribe_topic(topic, lambda event: events.put(event[1]))
-            stack.callback(client.unsubscribe_topic, topic)
-            stack.callback(lambda: client.cancel(list(futures.values())))
-            for index in able:
-                futures[index] = self._submit(index, able[index], topic)
-            had_workers = True
-            while futures:
-                self._show_events(events)
-                had_workers = self._check_workers([able[index] for index in futures], had_workers)
-                done = [index for index, future in futures.items() if future.status in _DONE]
-                for index in done:
-                    if self._take(index, futures[index]):
-                        del futures[index]
-                    else:
-                        futures[index] = self._submit(index, able[index], topic)
-                if not done:
-                    time.sleep(_POLL_S)
-            self._show_events(events)
-
-    def _submit(self, index: int, able: set[str], topic: str) -> Future:
-        """Submit the search of a pattern to workers; to any if `able` is empty."""
-        request = SearchRequest(index, self._plan.patterns[index].spec, self._place(index), topic)
-        return self._client.submit(search, request, workers=sorted(able) or None, pure=False)
-
-    def _take(self, index: int, future: Future) -> bool:
-        """Record the table of a finished search. Return False if the table was lost with its worker."""
-        pattern = self._plan.patterns[index].pattern
-        if future.status == "cancelled":
-            raise ClusterError(f"the scheduler restarted and lost the search of pattern {pattern}; build again")
-        if future.status == "error":
-            error = future.exception()
-            what = f"the search of pattern {pattern} failed on a worker"
-            raise failure(what, error, "give --shards to divide it among workers") from error
+    def _continue(self, index: int, search: PatternSearch) -> None:
+        """Continue a search, or begin it again if one of its workers is gone. Raises as `PatternSearch.resume`."""
         try:
-            address = next(iter(self._client.who_has([future]).get(future.key, ())), None)
-            if address is None:
-                raise LostError("no worker holds the table")
-            found: Found = run_on(self._client, address, describe, future.key)
-            part = found.part if found.part.sha256 else found.part.fetch(self._client, address, future.key)
-        except (LostError, CancelledError):
-            self._say(f"pattern {pattern}: the worker that held its table is gone; it is searched again")
-            return False
-        self._add(index, found.table, (part,))
-        self.built_by[index] = {"worker": asdict(found.builder)}
-        return True
-
-    def _place(self, index: int) -> Part:
-        """Return the place of a table in the file."""
-        n_bytes = self._plan.patterns[index].spec.n_bytes
-        return Part.of_table(self._folder, self._token, self._writer.offset(index), n_bytes)
-
-    def _add(self, index: int, table: PatternTable, parts: tuple[Part, ...]) -> None:
-        self._writer.add(index, table, digest_of_parts(parts))
-
-    def _show_events(self, events: "SimpleQueue[tuple[int, int, int, int]]") -> None:
-        while not events.empty():
-            index, depth, n_reached, n_states = events.get()
-            if depth:
-                pattern = self._plan.patterns[index].pattern
-                self._show(BuildProgress(index, pattern, depth, n_reached, n_states))
-
-    def _check_workers(self, able: list[set[str]], had_workers: bool) -> bool:
-        """Return whether there are workers, and report a change.
-
-        Raises `ClusterError` if a pattern fits only workers that are gone. `able` is as for `_submit`.
-        """
-        present = set(self._client.nthreads())
-        if bool(present) != had_workers:
-            self._say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
-        for addresses in able:
-            if addresses and not addresses & present:
+            gone = sorted(search.addresses - {worker.address for worker in self._workers})
+            if gone:
+                raise LostError(f"the worker at {gone[0]} is gone")
+            built = search.resume() if search.waiting.done() else None
+        except LostError as lost:
+            search.close()
+            del self._searches[index]
+            self._queue.insert(0, index)
+            self._n_lost[index] += 1
+            pattern = self._plan.patterns[index].pattern
+            self._say(f"pattern {pattern}: at depth {search.depth} {lost}; the search of this pattern begins again")
+            if self._n_lost[index] == _ATTEMPTS:
                 raise ClusterError(
-                    f"the workers with enough memory for a pattern are gone, such as {min(addresses)}; start them "
-                    "again and build again, or give --shards to divide the pattern among workers"
-                )
-        return bool(present)
+                    f"workers were lost {_ATTEMPTS} times during the search of pattern {pattern}; see their logs; "
+                    "most often they ran out of memory: give --shards a larger number, or start larger workers"
+                ) from lost
+            return
+        if built is not None:
+            search.close()
+            del self._searches[index]
+            self._built[index] = built
 
-    def _plan_again(self, index: int, n_shards: int | None, halo_bytes: int) -> PatternTask:
-        """Plan a search in shards for the workers that are left, or that came back."""
-        end = time.monotonic() + _REPLACEMENT_S
-        while True:
-            try:
-                workers = workers_of(self._client)
-                tasks = plan_tasks(self._plan, workers, n_shards or len(workers), halo_bytes=halo_bytes)
-                return next(task for task in tasks if task.index == index)
-            except (MemoryLimitError, ClusterError):
-                if time.monotonic() > end:
-                    raise
-                time.sleep(_POLL_S)
+    def _update_workers(self) -> None:
+        """Measure the memory of new workers, or of all while no search is under way."""
+        self._updated_at = time.monotonic()
+        present, known = set(self._client.nthreads()), {worker.address: worker for worker in self._workers}
+        if bool(present) != bool(known):
+            self._say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
+        if present != set(known) or not self._searches:
+            measured = workers_of(self._client) if present else ()
+            kept = known if self._searches else {}
+            self._workers = tuple(kept.get(worker.address, worker) for worker in measured)

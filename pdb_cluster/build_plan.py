@@ -1,16 +1,18 @@
-"""Plan of a build on a cluster: which patterns one worker searches, which are searched in shards, and the memory."""
+"""Plan of a build on a cluster: the memory of the workers, and the number of shards of each pattern."""
 
+import platform
+import uuid
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+from distributed import Client
 
 from pdb_build.plan import PROCESS_BYTES, BuildPlan, PatternPlan
 from pdb_build.word_layout import row_bytes
-from pdb_cluster.build_workers import Worker
-from pdb_cluster.shard import ShardedPattern
 from pdb_core.errors import DiskFullError, MemoryLimitError
-from pdb_core.layout import jump_positions, pattern_blocks
+from pdb_core.layout import jump_positions
 from pdb_core.messages import format_bytes
+from pdb_core.resources import available_memory
 from pdb_core.table_spec import TableSpec
 
 # Most bytes of rows of other shards that a shard holds at a time. Its packs take about four times that.
@@ -21,11 +23,20 @@ _MAX_SHARDS = 4096
 
 
 @dataclass(frozen=True)
+class Worker:
+    """A worker. `memory_bytes` is what a search may take: its share of the machine, within the worker's own limit."""
+
+    address: str
+    n_threads: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
 class PatternTask:
     """Way in which one pattern is built.
 
-    n_shards      0 if one of `workers` searches it; all of them have enough memory
     memory_bytes  most bytes that a worker takes
+    workers       all of these if there are several shards, else one of them
     halo_bytes    most bytes of the halo of each shard
     """
 
@@ -33,22 +44,42 @@ class PatternTask:
     n_shards: int
     memory_bytes: int
     workers: tuple[Worker, ...]
-    halo_bytes: int = 0
+    halo_bytes: int
 
 
-def plan_tasks(
-    plan: BuildPlan, workers: tuple[Worker, ...], n_shards: int | None = None, *, halo_bytes: int = HALO_BYTES
-) -> tuple[PatternTask, ...]:
-    """Return a task for each pattern that has its own table. The largest pattern comes first.
+def workers_of(client: Client) -> tuple[Worker, ...]:
+    """Return all workers, ordered by address."""
+    # A worker that is about to end returns an error, and is left out.
+    answers = client.run(_memory_of, on_error="return")
+    found = {address: answer for address, answer in sorted(answers.items()) if isinstance(answer, tuple)}
+    machines = [machine for machine, _n_threads, _available, _limit in found.values()]
+    return tuple(
+        Worker(address, n_threads, max(0, min(available // machines.count(machine), limit)))
+        for address, (machine, n_threads, available, limit) in found.items()
+    )
 
-    `n_shards` applies to all patterns. With None, a pattern too large for each worker has one shard per worker. The
-    halo has at most `halo_bytes`, and less if memory is short.
 
-    Raises `MemoryLimitError` if all workers together have too little memory.
+def _memory_of(dask_worker: Any) -> tuple[str, int, int, int]:
+    """Return the machine, the threads, the machine's available bytes and those within the worker's limit.
+
+    Runs on a worker.
     """
-    searched = [index for index, entry in enumerate(plan.patterns) if entry.use is None]
-    by_size = sorted(searched, key=lambda index: -plan.patterns[index].n_states)
-    return tuple(_plan_task(plan, index, workers, n_shards, halo_bytes) for index in by_size)
+    manager = dask_worker.memory_manager
+    available = limit = available_memory()
+    if manager.memory_limit:
+        # Above the pause fraction a worker starts no task. A result above the target fraction is written to the disk
+        # at once; a shard cannot be.
+        fractions = (manager.memory_pause_fraction, manager.memory_target_fraction, 0.95)
+        usable = manager.memory_limit * min(fraction for fraction in fractions if fraction)
+        limit = int(usable) - dask_worker.monitor.get_process_memory()
+    # Containers on one machine may share a name, but not an address.
+    return f"{platform.node()} {uuid.getnode()}", dask_worker.state.nthreads, available, limit
+
+
+def by_size(plan: BuildPlan) -> list[int]:
+    """Return the patterns that have a table of their own, the largest first."""
+    searched = (index for index, entry in enumerate(plan.patterns) if entry.use is None)
+    return sorted(searched, key=lambda index: -plan.patterns[index].n_states)
 
 
 def check_disk(plan: BuildPlan) -> None:
@@ -60,19 +91,18 @@ def check_disk(plan: BuildPlan) -> None:
         )
 
 
-def _plan_task(
-    plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards: int | None, halo_bytes: int
-) -> PatternTask:
+def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards: int | None = None) -> PatternTask:
+    """Return how the pattern at `index` is built.
+
+    With `n_shards` None, a pattern too large for each worker has one shard per worker. If memory is short, the halo is
+    smaller. Raises `MemoryLimitError` if all workers have too little memory together.
+    """
     entry = plan.patterns[index]
-    if n_shards is None:
-        # A worker may hold a table that is not fetched yet while it searches the next pattern.
-        others = [other.n_bytes for at, other in enumerate(plan.patterns) if at != index]
-        waiting = max(others, default=0) if len(plan.patterns) > len(workers) else 0
-        needed = entry.memory_bytes + waiting + PROCESS_BYTES
-        fitting = tuple(worker for worker in workers if worker.memory_bytes >= needed)
-        if fitting:
-            return PatternTask(index, 0, needed, fitting)
-    number = n_shards or len(workers)
+    needed = entry.memory_bytes + PROCESS_BYTES
+    fitting = tuple(worker for worker in workers if worker.memory_bytes >= needed)
+    if fitting and n_shards in (None, 1):
+        return PatternTask(index, 1, needed, fitting, 0)
+    number, halo_bytes = n_shards or len(workers), HALO_BYTES
     least = min(worker.memory_bytes for worker in workers)
     # A small halo takes many rounds, each of which costs a message or two between any two shards.
     while (needed := _shards_bytes(entry, number, len(workers), halo_bytes)) > least:
@@ -100,28 +130,14 @@ def _advice(entry: PatternPlan, memory: int) -> str:
     return f"about {n_workers} workers of that size would do"
 
 
-def divide(spec: TableSpec, n_shards: int) -> ShardedPattern:
-    """Divide a pattern into shards of about as many blocks each, in whole cell sets."""
-    first_block = pattern_blocks(spec.size, spec.n_tiles, spec.cost).first_block
-    wanted = np.arange(n_shards + 1) * int(first_block[-1]) // n_shards
-    bounds = tuple(int(bound) for bound in np.searchsorted(first_block, wanted))
-    return ShardedPattern(spec, bounds)
-
-
-def shard_bytes(spec: TableSpec, n_shards: int, halo_bytes: int = HALO_BYTES) -> int:
-    """Return the memory of the largest shard, before it is laid out: exact except for the exchange, an upper bound."""
-    row = row_bytes(spec.n_tiles)
-    own_blocks, own_sets = -(-spec.n_blocks // n_shards), -(-spec.n_sets // n_shards)
+def shard_bytes(spec: TableSpec, n_shards: int, halo_bytes: int) -> int:
+    """Return an upper bound of the memory of the largest of several shards."""
+    size, n_tiles, n_sets, row = spec.size, spec.n_tiles, spec.n_sets, row_bytes(spec.n_tiles)
+    own_blocks, own_sets = -(-spec.n_blocks // n_shards), -(-n_sets // n_shards)
     rows = 2 * own_blocks * row
     if spec.encoding == "bytes":
         rows = (own_blocks + own_sets) * row + own_sets * spec.n_orders
-    halo = min(halo_bytes, (spec.n_blocks - own_blocks) * row) if n_shards > 1 else 0
-    return rows + halo * (1 + _PACKS_PER_HALO) + layout_bytes(spec, own_blocks)
-
-
-def layout_bytes(spec: TableSpec, own_blocks: int) -> int:
-    """Return the memory of the lists of a shard: all blocks, the words, and the transitions to its own blocks."""
-    size, n_tiles, n_sets = spec.size, spec.n_tiles, spec.n_sets
+    halo = min(halo_bytes, (spec.n_blocks - own_blocks) * row)
     # A transition is a pair of neighbouring cells. One is free; the other holds a tile, or, if every move counts, is
     # free too. This is the average per cell set; the cell sets of a shard may have more.
     n_free = size.n_cells - n_tiles
@@ -129,9 +145,10 @@ def layout_bytes(spec: TableSpec, own_blocks: int) -> int:
     n_pairs = sum(len(near) for near in size.neighbours)
     per_set = n_pairs * n_free * n_others / (size.n_cells * (size.n_cells - 1))
     n_transitions = round(1.5 * per_set * own_blocks * n_sets / spec.n_blocks)
-    return (
+    layout = (
         n_sets * (32 + size.n_cells) + spec.n_blocks * 24
-        + len(jump_positions(n_tiles, size.width)) * row_bytes(n_tiles) * 12
+        + len(jump_positions(n_tiles, size.width)) * row * 12
         + spec.n_orders * (16 * n_tiles + 64)
         + n_transitions * 64
     )  # fmt: skip
+    return rows + halo * (1 + _PACKS_PER_HALO) + layout

@@ -1,4 +1,4 @@
-"""Clusters that are started, and clients that are connected to them."""
+"""Connections to clusters, and the errors of Dask and of tasks, turned into errors of the project."""
 
 import asyncio
 import contextlib
@@ -12,11 +12,11 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 import dask
-from distributed import Client, LocalCluster, Security
+from distributed import Client, KilledWorker, LocalCluster, Security
 from distributed.comm import connect
 from tornado.ioloop import IOLoop
 
-from pdb_core.errors import ClusterError, InputError
+from pdb_core.errors import ClusterError, InputError, PdbError
 from pdb_core.jit import program_version
 
 # Seconds for a scheduler to answer, and for a local cluster to end; interval at which workers are looked for.
@@ -56,14 +56,7 @@ def connected(scheduler: str | None, n_workers: int, say: Callable[[str], None])
         try:
             if scheduler is not None:
                 check_scheduler(scheduler, Security())
-            client = Client(
-                cluster,
-                timeout=_CONNECT_S,
-                set_as_default=False,
-                name="tile-pdb",
-                direct_to_workers=False,
-                loop=event_loop(),
-            )
+            client = Client(cluster, timeout=_CONNECT_S, set_as_default=False, name="tile-pdb", loop=event_loop())
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             why = str(error).partition("\n")[0] or type(error).__name__
             raise ClusterError(
@@ -124,14 +117,11 @@ def local_cluster(n_workers: int) -> Iterator[LocalCluster]:
 
 def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
     """Wait for the first worker. Raises `ClusterError` if the scheduler ends meanwhile."""
-    address = client.scheduler.address
-    try:
+    with while_reachable():
         if not client.nthreads():
-            say(f"waiting for workers ... (dask worker {address} starts some)")
+            say(f"waiting for workers ... (dask worker {client.scheduler.address} starts some)")
         while not client.nthreads():
             time.sleep(_POLL_S)
-    except (OSError, CancelledError):
-        raise ClusterError(f"the scheduler at {address} cannot be reached any more; start the command again") from None
 
 
 def check_workers(client: Client) -> None:
@@ -193,3 +183,30 @@ def _quietly(close: Callable[[], object]) -> None:
     finally:
         if is_main:
             signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def while_reachable() -> Iterator[None]:
+    """Raise `ClusterError` when the scheduler is lost or has dropped the tasks."""
+    try:
+        yield
+    except BrokenPipeError:  # the command's output was closed
+        raise
+    except (OSError, asyncio.CancelledError, CancelledError) as error:
+        if isinstance(error, PdbError):
+            raise
+        raise ClusterError(
+            "the scheduler dropped the tasks or cannot be reached any more; start the command again"
+        ) from error
+
+
+def failure(what: str, error: BaseException) -> PdbError:
+    """Return the error to raise when `what` failed on a worker with `error`. An error of the project stays as it is."""
+    if isinstance(error, PdbError):
+        return error
+    if isinstance(error, KilledWorker):
+        return ClusterError(f"{what}: several workers died, most often because they ran out of memory; see their logs")
+    if isinstance(error, MemoryError):
+        return ClusterError(f"{what}: a worker ran out of memory; start more or larger workers")
+    why = "".join(f": {line}" for line in str(error).splitlines()[:1])
+    return ClusterError(f"{what} ({type(error).__name__}{why}); the logs of the workers may say more")

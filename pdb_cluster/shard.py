@@ -1,4 +1,4 @@
-"""Shard: the part of the search of one pattern that one worker holds.
+"""Shard: the part of the search of one pattern that one worker holds, or the whole search.
 
 A shard owns a range of cell sets. Its rows are those of a local search. At a level its blocks also receive from blocks
 of other shards, the *halo*. The other shards pack these rows, and this one unpacks them behind its own rows. The
@@ -12,6 +12,7 @@ Since every move can be undone, a shard knows which of its rows another shard ne
 from there. Both sides list them in ascending order of blocks.
 """
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -20,27 +21,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.frontier import SearchPart, Table, search_frontier
+from pdb_build.frontier import SearchPart, Table, search_frontier, whole_pattern
 from pdb_build.word_layout import word_layout
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
-from pdb_cluster.failures import LostError
-from pdb_core.encoding import block_bytes
+from pdb_core.encoding import UNREACHED, block_bytes
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.table_spec import TableSpec
 
 _FINISHED = -1
 
+# The cell sets of each shard, see `divide`.
+Bounds = tuple[int, ...]
+# int64[3]: zero-aware states reached, entries written, bytes received from other shards.
+Counts = npt.NDArray[np.int64]
 
-@dataclass(frozen=True)
-class ShardedPattern:
-    """Pattern that is searched in shards. Shard i owns the cell sets bounds[i] to bounds[i+1]-1."""
 
-    spec: TableSpec
-    bounds: tuple[int, ...]
+class LostError(Exception):
+    """A shard was lost with its worker, or was made anew."""
 
-    @property
-    def n_shards(self) -> int:
-        return len(self.bounds) - 1
+
+def divide(spec: TableSpec, n_shards: int) -> Bounds:
+    """Divide a pattern into shards of about as many blocks each.
+
+    Shard i has the cell sets bounds[i] to bounds[i+1]-1.
+    """
+    if n_shards == 1:
+        return 0, spec.n_sets
+    first_block = pattern_blocks(spec.size, spec.n_tiles, spec.cost).first_block
+    wanted = np.arange(n_shards + 1) * int(first_block[-1]) // n_shards
+    return tuple(int(bound) for bound in np.searchsorted(first_block, wanted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,40 +70,6 @@ class Pack:
         return self.n_active.nbytes + self.marks.nbytes + self.words.nbytes
 
 
-@dataclass(frozen=True)
-class Advance:
-    """Result of a round: zero-aware states reached, entries written, and bytes received from other shards."""
-
-    n_reached: int
-    n_written: int
-    n_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class ShardSize:
-    """Memory of a shard. `rows_bytes` counts its own rows and its table, `row_bytes` one row.
-
-    n_given  int64[n_rounds, 2]            most rows that it packs, in each round of even and odd levels
-    n_taken  int64[n_rounds, 2, n_shards]  rows that each other shard packs for it
-    """
-
-    rows_bytes: int
-    row_bytes: int
-    n_given: npt.NDArray[np.int64]
-    n_taken: npt.NDArray[np.int64]
-
-    @property
-    def halo_bytes(self) -> int:
-        """Most bytes of rows of other shards in a round."""
-        return int(self.n_taken.sum(axis=2).max(initial=0)) * self.row_bytes
-
-    @property
-    def exchange_bytes(self) -> int:
-        """Most bytes of the halo and of the packs of two rounds, which overlap."""
-        given = int(self.n_given.max(initial=0)) * self.row_bytes
-        return self.halo_bytes + (self.halo_bytes + given) * 2 * 9 // 8
-
-
 class _RowLists:
     """Ascending lists of blocks, one for each key, made from pairs (key, block) that may repeat."""
 
@@ -102,7 +77,6 @@ class _RowLists:
         found, self.places = np.unique(keys * n_blocks + blocks, return_inverse=True)
         self.starts = np.searchsorted(found, np.arange(n_keys + 1) * n_blocks)
         self.blocks = (found % n_blocks).astype(np.int32)
-        self.lengths = np.diff(self.starts)
 
     def of(self, key: int) -> npt.NDArray[np.int32]:
         """Return the list of a key."""
@@ -118,36 +92,52 @@ class Shard:
     or replace a lost shard by a new one. Then `LostError` is raised, and the search of the pattern begins again.
     """
 
-    def __init__(self, search: ShardedPattern, number: int, n_threads: int = 1) -> None:
-        self._search, self._spec, self._number = search, search.spec, number
-        self._blocks = blocks = pattern_blocks(self._spec.size, self._spec.n_tiles, self._spec.cost)
-        self._words = word_layout(self._spec.n_tiles, self._spec.size.width)
-        first_set, last_set = search.bounds[number], search.bounds[number + 1]
+    def __init__(self, spec: TableSpec, bounds: Bounds, number: int, n_threads: int = 1) -> None:
+        self._spec, self._bounds, self._number = spec, bounds, number
+        self._blocks = blocks = pattern_blocks(spec.size, spec.n_tiles, spec.cost)
+        self._words = word_layout(spec.n_tiles, spec.size.width)
+        first_set, last_set = bounds[number], bounds[number + 1]
         self._first_block = int(blocks.first_block[first_set])
         self._first_blocks = blocks.first_block[first_set : last_set + 1] - np.int32(self._first_block)
         self._n_own, self._n_sets = int(self._first_blocks[-1]), last_set - first_set
-        self._transitions = block_transitions(blocks, first_set, last_set)
+        if len(bounds) > 2:
+            self._transitions = block_transitions(blocks, first_set, last_set)
         self._pool = ThreadPoolExecutor(n_threads)
         self._level, self._advanced, self._is_complete = 0, set[int](), True
         self._lock = Lock()
         # Where the entries of this shard begin in the table of the pattern.
-        in_bits = self._spec.encoding == "bits"
+        in_bits = spec.encoding == "bits"
         self.first_byte = self._first_block * block_bytes(blocks.n_tiles) if in_bits else first_set * blocks.n_orders
 
     def __reduce__(self) -> Any:
         raise TypeError("a shard stays with its worker")
 
     def __sizeof__(self) -> int:
-        """Return the memory that it takes from `start` on: Dask asks once, when it is laid out."""
-        return self._rows_bytes()
+        """Return the memory that its rows take from `start` on: Dask asks once, when the shard is made."""
+        row_bytes, n_orders = self._words.row_bytes, self._spec.n_orders
+        if self._spec.encoding == "bits":
+            return 2 * self._n_own * row_bytes
+        return (self._n_own + self._n_sets) * row_bytes + self._n_sets * n_orders
 
-    def set_rounds(self, n_rounds: int) -> ShardSize:
-        """Lay out the exchange in `n_rounds` rounds, and return the memory that the shard then takes."""
-        search, blocks = self._search, self._blocks
+    def set_rounds(self, n_rounds: int) -> npt.NDArray[np.int64]:
+        """Lay out the exchange in `n_rounds` rounds.
+
+        Return the rows that each other shard packs for this one, in each round of even and odd levels:
+        int64[n_rounds, 2, n_shards].
+        """
         self._n_rounds = n_rounds
+        if len(self._bounds) == 2:
+            self._part = whole_pattern(self._spec)
+            self._borders = np.zeros((2 * n_rounds, 2), dtype=np.int64)
+        else:
+            self._lay_out_exchange()
+        return np.diff(self._borders, axis=1).reshape(n_rounds, 2, -1)
+
+    def _lay_out_exchange(self) -> None:
+        blocks, bounds, n_rounds = self._blocks, self._bounds, self._n_rounds
         goal_block, goal_rank = blocks.state_of(self._spec.goal, self._spec.pattern.tiles)
         parities = blocks.parities() ^ blocks.parities()[goal_block]
-        sets = np.array(search.bounds, dtype=np.int64)
+        sets = np.array(bounds, dtype=np.int64)
         edges = (sets[:-1, None] + np.diff(sets)[:, None] * np.arange(n_rounds) // n_rounds).reshape(-1)
         round_edges = blocks.first_block[edges]
 
@@ -165,31 +155,30 @@ class Shard:
         inside, outside = own[is_cut], sources[is_cut].astype(np.int64)
 
         # Step 2. The rows that come in, with their rows in the halo, and the rows that are given.
-        n_keys = 2 * n_rounds * search.n_shards
-        first_key = 2 * n_rounds * self._number
-        self._taken = _RowLists(keys_of(inside) - first_key, outside, 2 * n_rounds, blocks.n_blocks)
-        self._given = _RowLists(keys_of(outside), inside, n_keys, blocks.n_blocks)
-        halo = self._taken.places - self._taken.starts[keys_of(inside) - first_key]
+        n_keys, first_key = 2 * n_rounds, 2 * n_rounds * self._number
+        taken = _RowLists(keys_of(inside) - first_key, outside, n_keys, blocks.n_blocks)
+        self._given = _RowLists(keys_of(outside), inside, n_keys * (len(bounds) - 1), blocks.n_blocks)
+        halo = taken.places - taken.starts[keys_of(inside) - first_key]
         local_sources[is_cut] = (self._n_own + halo).astype(np.int32)
+        # The first row of each shard in the halo. Shards own ascending blocks, so their rows are in order.
+        first_blocks = blocks.first_block[sets]
+        self._borders = np.array([np.searchsorted(taken.of(key), first_blocks) for key in range(n_keys)])
 
-        # Step 3. The blocks of each round, and the memory.
+        # Step 3. The blocks of each round.
         own_goal = goal_block - self._first_block
         goal_set = int(np.searchsorted(self._first_blocks, own_goal, side="right")) - 1
         self._part = SearchPart(
             self._words, blocks.n_orders, self._first_blocks, first_transition, local_sources, jumps,
-            groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=2 * n_rounds,
-            n_halo=int(self._taken.lengths.max(initial=0)),
+            groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=n_keys,
+            n_halo=int(self._borders[:, -1].max()),
             goal=(goal_set, own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
         )  # fmt: skip
-        given = self._given.lengths.reshape(search.n_shards, n_rounds, 2).sum(axis=0)
-        taken = np.array([np.diff(self._borders(key)) for key in range(2 * n_rounds)])
-        return ShardSize(self._rows_bytes(), self._words.row_bytes, given, taken.reshape(n_rounds, 2, search.n_shards))
 
-    def start(self) -> Advance:
+    def start(self) -> Counts:
         """Allocate the rows, at level 0: the goal."""
         self._frontier = search_frontier(self._part, self._spec.encoding)
         n_goals = int(self._part.goal is not None)
-        return Advance(n_goals, n_goals)
+        return np.array([n_goals, n_goals, 0])
 
     def pack(self, level: int, target: int, of_round: int) -> Pack:
         """Return the rows of level-1 that shard `target` receives in a round of `level`. Raises `LostError`."""
@@ -209,7 +198,7 @@ class Shard:
         pack_rows(indices, self._frontier.n_active, rows, row_words, marks, words, n_written)
         return Pack(self._number, n_active, marks[: n_written[0]], words[: n_written[1]])
 
-    def advance(self, level: int, of_round: int, packs: list[Pack]) -> Advance:
+    def advance(self, level: int, of_round: int, packs: list[Pack]) -> Counts:
         """Advance the cell sets of a round to `level`. `packs` come from the other shards with states of level-1.
 
         Raises `LostError`.
@@ -224,43 +213,41 @@ class Shard:
             slabs = self._frontier.slabs(level, of_round)
             counts = sum(self._pool.map(lambda slab: self._frontier.advance(slab, level), slabs), np.zeros(2, np.int64))
             self._is_complete = len(self._advanced) == self._n_rounds
-            return Advance(int(counts[0]), int(counts[1]), sum(pack.n_bytes for pack in packs))
+            return np.array([*counts, sum(pack.n_bytes for pack in packs)])
 
-    def finish(self, level: int, is_complete: bool) -> None:
-        """Make the entries after the last level. `is_complete` says whether all shards together reached every entry."""
+    def advance_levels(self, level: int, seconds: float) -> list[Counts]:
+        """Advance the only shard of a pattern to `level` and further, for some time or to the end.
+
+        Return the counts of each level. Raises `LostError`.
+        """
+        end = time.monotonic() + seconds
+        levels = [self.advance(level, 0, [])]
+        while levels[-1][0] and time.monotonic() < end and level + len(levels) < UNREACHED:
+            levels.append(self.advance(level + len(levels), 0, []))
+        return levels
+
+    def finish(self, level: int, is_complete: bool) -> Table:
+        """Return the entries of its cell sets after the last level. `is_complete`: all shards reached every entry."""
         if self._level != level or not self._is_complete:
             raise self._lost(level)
         self._entries = self._frontier.finish(is_complete, self._pool)
         self._level, self._is_complete = _FINISHED, False
+        return self._entries
 
-    @property
-    def entries(self) -> Table:
-        """Entries of its cell sets, after `finish`. Raises `LostError` before."""
+    def piece(self, first: int, last: int) -> Table:
+        """Return bytes `first` to `last`-1 of its entries, after `finish`. Raises `LostError` before."""
         if self._level != _FINISHED:
             raise LostError(f"shard {self._number} has not finished")
-        return self._entries
+        return self._entries[first:last]
 
     def _lost(self, expected: int) -> LostError:
         return LostError(f"shard {self._number} is at level {self._level}, not at {expected}")
-
-    def _rows_bytes(self) -> int:
-        row_bytes, n_orders = self._words.row_bytes, self._spec.n_orders
-        if self._spec.encoding == "bits":
-            return 2 * self._n_own * row_bytes
-        return (self._n_own + self._n_sets) * row_bytes + self._n_sets * n_orders
-
-    def _borders(self, key: int) -> npt.NDArray[np.int64]:
-        """Return the first row of each shard in the halo. Shards own ascending blocks, so their rows are in order."""
-        borders: npt.NDArray[np.int64] = np.searchsorted(
-            self._taken.of(key), self._blocks.first_block[np.array(self._search.bounds)]
-        )
-        return borders
 
     def _unpack(self, packs: list[Pack], key: int) -> None:
         """Fill the halo of a round."""
         rows, n_active = self._frontier.rows, self._frontier.n_active
         n_active[self._n_own :] = 0
-        borders = self._borders(key)
+        borders = self._borders[key]
         for pack in packs:
             first, last = borders[pack.source], borders[pack.source + 1]
             if last - first != len(pack.n_active):

@@ -45,15 +45,11 @@ Answer = Solution | UnsolvableError
 
 @dataclass(frozen=True)
 class Request:
-    """A board to be solved with the largest of the sums of some databases, as `Solver` takes them.
-
-    If its `answer` is known, that is yielded in its turn without a search.
-    """
+    """A board to be solved with the largest of the sums of some databases, as `Solver` takes them."""
 
     board: Board
     goal: Board
     databases: tuple[Database, ...]
-    answer: Solution | None = None
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,6 @@ class ClusterProgress:
 
     n_done, n_taken     boards with an answer, and all boards read
     generated, seconds  nodes of the whole cluster and time since the batch began
-    busy_s              search time of all workers together
     n_threads           of the cluster, 0 while it has no workers
     iterations          numbers, from 0, and thresholds of the hard boards that are being split
     """
@@ -71,16 +66,14 @@ class ClusterProgress:
     n_taken: int
     generated: int
     seconds: float
-    busy_s: float
     n_threads: int
     iterations: tuple[tuple[int, Iteration], ...]
 
 
 @dataclass(frozen=True)
 class _Job:
-    """The board with index `number`. `searched` is the board in the terms of the tables."""
+    """Board that is searched. `searched` is the board in the terms of the tables."""
 
-    number: int
     request: Request
     mapping: BoardMapping
     searched: Board
@@ -102,130 +95,112 @@ class ClusterBatch:
         load: Literal["map", "copy", "huge"] = "map",
         worker_folder: Path | None = None,
         sizes: PartSizes | None = None,
-        each_once: bool = False,
         report: Callable[[ClusterProgress], None] | None = None,
-        finished: Callable[[int, Solution], None] | None = None,
+        finished: Callable[[Solution], None] | None = None,
     ) -> None:
         """`client` is a `distributed.Client`. Workers read table files at the client's paths or in `worker_folder`.
 
-        With `each_once`, equal requests that are under way at the same time are searched once. `report` is called
-        several times a second. `finished` is called with number and solution of each searched board, in any order.
+        `report` is called several times a second. `finished` is called with each solution that was searched, in any
+        order.
         """
         self._tasks = Tasks(client)
         self._limits, self._sizes = limits or Limits(), sizes or PartSizes()
         self._load, self._worker_folder = load, worker_folder
-        self._each_once, self._report, self._finished = each_once, report, finished
+        self._report, self._finished = report, finished
         self._tables_of: dict[tuple[Database, ...], WorkerTables] = {}
         self._to_send: deque[_Job] = deque()
         self._hard: deque[tuple[_Job, SearchResult]] = deque()
-        self._split: dict[int, tuple[_Job, SplitBoard]] = {}
-        self._same: dict[Request, list[int]] = {}
+        self._split: list[tuple[_Job, SplitBoard]] = []
+        self._numbers: dict[Request, list[int]] = {}
         self._answers: dict[int, Answer] = {}
-        self._n_taken = self._n_done = self._n_board_tasks = self._generated = 0
-        self._search_s = self._split_s = 0.0
-        self._reads_on, self._none_yet = True, False
+        self._n_taken = self._n_yielded = self._n_board_tasks = self._generated = 0
+        self._reads_on = True
         self._unreadable: PdbError | None = None
         self._start = time.perf_counter()
 
-    def solutions(self, requests: Iterable[Request | None]) -> Iterator[Answer]:
+    def solutions(self, requests: Iterable[Request | Solution | None]) -> Iterator[Answer]:
         """Yield the answers in the order of the boards. When the iteration ends early, pending tasks are cancelled.
 
-        Requests are read ahead. An iterator that would have to wait for its next request yields None instead.
+        Requests are read ahead. An iterator that would have to wait for its next request yields None instead. A
+        `Solution` among them is yielded in its turn. Equal requests that are under way at the same time are searched
+        once.
 
         After the answers to the boards before, raises `BoardError`, `GoalError` and what `requests` raises. Raises
         `WrongAnswerError` if a solution fails its replay, and `ClusterError`, for instance if a worker lacks tables.
         """
         source = iter(requests)
-        n_yielded = 0
         try:
             while True:
-                self._read(source, n_yielded)
+                wait_s = self._read(source)
                 self._send_boards()
+                while self._n_yielded in self._answers:
+                    yield self._answers.pop(self._n_yielded)
+                    self._n_yielded += 1
+                if not self._reads_on and self._n_yielded == self._n_taken:
+                    break
+                self._tasks.work(wait_s)
                 self._split_boards()
-                while n_yielded in self._answers:
-                    yield self._answers.pop(n_yielded)
-                    n_yielded += 1
-                if self._tasks.n_pending == 0 and n_yielded == self._n_taken and not self._reads_on:
-                    if self._unreadable is not None:
-                        raise self._unreadable
-                    return
-                self._tasks.work(self._wait_s())
-                self._finish_split_boards()
-                if self._report is not None and n_yielded < self._n_taken:
+                if self._report is not None and self._n_yielded < self._n_taken:
                     self._report(self._progress())
         finally:
             self._tasks.cancel_all()
+        if self._unreadable is not None:
+            raise self._unreadable
 
-    def _read(self, source: Iterator[Request | None], n_yielded: int) -> None:
-        """Read some boards ahead."""
-        self._none_yet = False
+    def _read(self, source: Iterator[Request | Solution | None]) -> float:
+        """Read some boards ahead. Return the seconds to wait for results before reading on."""
         for _ in range(_READ):
-            has_room = len(self._to_send) < _MAX_UNSENT and self._n_taken - n_yielded < _MAX_WAITING
-            self._reads_on = has_room and self._unreadable is None
-            if not self._reads_on:
-                return
+            n_waiting = self._n_taken - self._n_yielded
+            if not self._reads_on or len(self._to_send) >= _MAX_UNSENT or n_waiting >= _MAX_WAITING:
+                return _WAIT_S
             try:
                 request = next(source)
                 if request is None:
-                    self._none_yet = True
-                    return
+                    return _WAIT_FOR_BOARDS_S
                 self._take(request)
             except StopIteration:
                 self._reads_on = False
-                return
             except PdbError as error:
-                self._unreadable, self._reads_on = error, False
-                return
+                self._reads_on, self._unreadable = False, error
+        return 0.0  # the first boards are searched while others are read
 
-    def _take(self, request: Request) -> None:
+    def _take(self, request: Request | Solution) -> None:
         """Answer a request, or queue its board. Raises `BoardError`, `GoalError`."""
         number = self._n_taken
-        if request.answer is not None:
-            self._n_taken += 1
-            self._set_answer(number, request.answer)
-            return
-        database = request.databases[0]
-        board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
-        mapping = database.mappings(goal)[0]
+        if isinstance(request, Solution):
+            self._answers[number] = request
+        else:
+            database = request.databases[0]
+            board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
+            mapping = database.mappings(goal)[0]
+            try:
+                check_solvable(board, goal, database.size)
+                if request not in self._numbers:
+                    self._to_send.append(_Job(request, mapping, mapping.apply(board)))
+                self._numbers.setdefault(request, []).append(number)
+            except UnsolvableError as error:
+                self._answers[number] = error
         self._n_taken += 1
-        try:
-            check_solvable(board, goal, database.size)
-        except UnsolvableError as error:
-            self._set_answer(number, error)
-            return
-        if self._each_once:
-            if request in self._same:
-                self._same[request].append(number)
-                return
-            self._same[request] = []
-        self._to_send.append(_Job(number, request, mapping, mapping.apply(board)))
-
-    def _wait_s(self) -> float:
-        if self._none_yet:
-            return _WAIT_FOR_BOARDS_S
-        # The first boards are searched while others are read.
-        return 0.0 if self._reads_on else _WAIT_S
 
     def _send_boards(self) -> None:
-        while self._to_send and self._n_board_tasks < _TASKS_PER_THREAD * self._tasks.n_threads():
+        limits, sizes, n_threads = self._limits, self._sizes, self._tasks.n_threads()
+        while self._to_send and self._n_board_tasks < _TASKS_PER_THREAD * n_threads:
             databases = self._to_send[0].request.databases
             jobs: list[_Job] = []
-            share = len(self._to_send) // (2 * self._tasks.n_threads())
-            n_boards = max(_SMALLEST_CHUNK, min(share, _LARGEST_CHUNK))
+            n_boards = max(_SMALLEST_CHUNK, min(len(self._to_send) // (2 * n_threads), _LARGEST_CHUNK))
             while self._to_send and len(jobs) < n_boards and self._to_send[0].request.databases == databases:
                 jobs.append(self._to_send.popleft())
-            n_under_way = self._n_taken - self._n_done
-            most_s = self._sizes.board_s if n_under_way >= self._tasks.n_threads() else self._sizes.lone_board_s
-            nodes = self._sizes.board_nodes if self._limits.nodes is None else self._limits.nodes
-            seconds = most_s if self._limits.seconds is None else self._limits.seconds
+            board_s = sizes.board_s if len(self._numbers) >= n_threads else sizes.lone_board_s
+            seconds = board_s if limits.seconds is None else min(limits.seconds, board_s)
+            nodes = sizes.board_nodes if limits.nodes is None else min(limits.nodes, sizes.board_nodes)
             self._n_board_tasks += 1
             self._tasks.submit(
                 search_boards,
                 [tuple(job.searched for job in jobs)],
                 functools.partial(self._take_boards, jobs),
                 tables=self._tables(databases),
-                limits=Limits(min(seconds, most_s), min(nodes, self._sizes.board_nodes)),
-                seconds=self._sizes.chunk_s,
+                limits=Limits(seconds, nodes),
+                seconds=sizes.chunk_s,
             )
 
     def _take_boards(self, jobs: list[_Job], _key: str, results: list[SearchResult | None]) -> None:
@@ -235,43 +210,36 @@ class ClusterBatch:
         for job, result in zip(jobs, results, strict=True):
             if result is None:
                 not_started.append(job)
-                continue
-            self._search_s += result.seconds
-            if result.tiles is not None or _is_given_up(result, self._limits):
-                self._answer(job, result)
-            else:
+            elif result.tiles is None:
                 self._hard.append((job, result))
+            else:
+                self._answer(job, result)
         self._to_send.extendleft(reversed(not_started))
 
     def _split_boards(self) -> None:
-        while self._hard and len(self._split) < _MAX_SPLIT:
+        """Answer split boards whose search is over, and split others. A board at its limits is over at once."""
+        while True:
+            over = [(job, board) for job, board in self._split if board.check_limits()]
+            self._split = [(job, board) for job, board in self._split if not board.is_over]
+            for job, board in over:
+                self._answer(job, board.result)
+            if not self._hard or len(self._split) >= _MAX_SPLIT:
+                return
             job, result = self._hard.popleft()
             databases = job.request.databases
             tables = self._tables(databases)
-            self._split[job.number] = (
-                job, SplitBoard(self._tasks, databases, tables, job.searched, result, self._limits, self._sizes)
-            )  # fmt: skip
-
-    def _finish_split_boards(self) -> None:
-        for job, board in list(self._split.values()):
-            if board.check_limits():
-                del self._split[job.number]
-                self._split_s += board.busy_s
-                self._answer(job, board.result)
+            board = SplitBoard(self._tasks, databases, tables, job.searched, result, self._limits, self._sizes)
+            self._split.append((job, board))
 
     def _answer(self, job: _Job, result: SearchResult) -> None:
         tiles = None if result.tiles is None else job.mapping.original_tiles(result.tiles)
         request = job.request
         solution = result.solution(request.board, request.goal, request.databases[0].size, tiles)
         self._generated += solution.generated
-        for number in (job.number, *self._same.pop(request, ())):
-            self._set_answer(number, solution)
+        for number in self._numbers.pop(request):
+            self._answers[number] = solution
         if self._finished is not None:
-            self._finished(job.number, solution)
-
-    def _set_answer(self, number: int, answer: Answer) -> None:
-        self._n_done += 1
-        self._answers[number] = answer
+            self._finished(solution)
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
         if databases not in self._tables_of:
@@ -286,17 +254,10 @@ class ClusterBatch:
 
     def _progress(self) -> ClusterProgress:
         return ClusterProgress(
-            n_done=self._n_done,
+            n_done=self._n_yielded + len(self._answers),
             n_taken=self._n_taken,
-            generated=self._generated + sum(board.generated for _, board in self._split.values()),
+            generated=self._generated + sum(board.generated for _, board in self._split),
             seconds=time.perf_counter() - self._start,
-            busy_s=self._search_s + self._split_s + sum(board.busy_s for _, board in self._split.values()),
             n_threads=self._tasks.n_present(),
-            iterations=tuple((number, board.iteration) for number, (_, board) in self._split.items()),
+            iterations=tuple((self._numbers[job.request][0], board.iteration) for job, board in self._split),
         )
-
-
-def _is_given_up(result: SearchResult, limits: Limits) -> bool:
-    """Return whether a search reached the limits of the batch, not only those of a task."""
-    too_many = limits.nodes is not None and result.generated >= limits.nodes
-    return too_many or (limits.seconds is not None and result.seconds >= limits.seconds)

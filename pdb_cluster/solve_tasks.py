@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from pdb_cluster.failures import failure, while_reachable
+from pdb_cluster.connect import failure, while_reachable
 from pdb_core.errors import ClusterError, PdbError
 
-# How long the number of threads of the cluster is taken as known, in seconds; and if it has none.
-_THREADS_S, _NO_THREADS_S = 5.0, 0.5
-_ADVICE = "start the command again"
+# Seconds for which the number of threads of the cluster is taken as known.
+_THREADS_S = 1.0
 
 Handle = Callable[[str, Any], None]
 
@@ -28,14 +27,10 @@ class Tasks:
         self._n_threads = 0
         self._counted_at = -_THREADS_S
 
-    @property
-    def n_pending(self) -> int:
-        return len(self._pending)
-
     def n_present(self) -> int:
-        """Return the threads of all workers some seconds ago."""
-        if time.monotonic() - self._counted_at > (_THREADS_S if self._n_threads else _NO_THREADS_S):
-            with while_reachable(_ADVICE):
+        """Return the threads of all workers about a second ago."""
+        if time.monotonic() > self._counted_at + _THREADS_S:
+            with while_reachable():
                 self._n_threads = sum(self._client.nthreads().values())
             self._counted_at = time.monotonic()
         return self._n_threads
@@ -58,7 +53,7 @@ class Tasks:
         `work` calls `handle` with the key and the result of each. Tasks of higher priority run first.
         """
         # Not pure: a result depends on the time that the task had.
-        with while_reachable(_ADVICE):
+        with while_reachable():
             futures = self._client.map(function, arguments, pure=False, priority=priority, **same)
         for future in futures:
             self._pending[future.key] = future, handle
@@ -69,7 +64,7 @@ class Tasks:
         """Cancel tasks. Those that run go on to their end; their results are not handled."""
         futures = [self._pending.pop(key)[0] for key in keys if key in self._pending]
         if futures:
-            with while_reachable(_ADVICE):
+            with while_reachable():
                 self._client.cancel(futures, force=True)
 
     def cancel_all(self) -> None:
@@ -90,7 +85,7 @@ class Tasks:
                 futures.append(self._done.get_nowait())
         futures = [future for future in futures if future.key in self._pending]
         # Dask runs a task again if its result was lost with a worker; this waits for it.
-        with while_reachable(_ADVICE):
+        with while_reachable():
             try:
                 results = self._client.gather(futures)
             except (PdbError, OSError, concurrent.futures.CancelledError):

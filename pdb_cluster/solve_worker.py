@@ -5,15 +5,14 @@ on its arguments and that time: a task that runs again, because its worker died,
 copy of the tables and keeps them open.
 """
 
-import gc
+import functools
+import platform
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-
-from distributed import get_worker
 
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
@@ -40,9 +39,6 @@ class WorkerTables:
     version: tuple[str, str]
 
 
-# In the order of their last use. A solver that is dropped is unmapped as soon as no thread searches with it.
-_opened: dict[WorkerTables, Solver] = {}
-_MAX_OPENED = 4
 _lock = threading.Lock()
 
 
@@ -52,28 +48,13 @@ def solver_for(tables: WorkerTables) -> Solver:
     Raises `ClusterError`, which names the worker, if the tables are not those of the client.
     """
     with _lock:
-        solver = _opened.pop(tables, None)
-        if solver is None:
-            _make_room(tables)
-            try:
-                solver = _open(tables)
-            except PdbError as error:
-                raise ClusterError(f"the worker at {_own_address()} cannot search: {error}") from None
-        _opened[tables] = solver
-        return solver
+        try:
+            return _open(tables)
+        except PdbError as error:
+            raise ClusterError(f"the worker on {platform.node()} cannot search: {error}") from None
 
 
-def _make_room(tables: WorkerTables) -> None:
-    """Drop solvers of files that were built anew, and the one that was unused for longest if there are too many."""
-    dropped = [old for old in _opened if old.paths == tables.paths and old.digests != tables.digests]
-    others = [old for old in _opened if old not in dropped]
-    dropped += others[: max(0, len(others) - _MAX_OPENED + 1)]
-    for old in dropped:
-        del _opened[old]
-    if dropped:
-        gc.collect()  # a database and its cache of views refer to each other
-
-
+@functools.lru_cache(maxsize=4)
 def _open(tables: WorkerTables) -> Solver:
     if program_version() != tables.version:
         raise ClusterError("it runs another version of tile-pdb than the client; install the same on both")
@@ -88,13 +69,6 @@ def _open(tables: WorkerTables) -> Solver:
         database.verify()
         databases.append(database)
     return Solver(*databases)
-
-
-def _own_address() -> str:
-    try:
-        return str(get_worker().address)
-    except ValueError:
-        return "this process"
 
 
 def search_boards(

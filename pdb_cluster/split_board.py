@@ -36,11 +36,8 @@ class PartSizes:
     lone_board_s          time limit of an unsplit search if there are fewer boards than threads
     chunk_s               time limit of a task of several boards
     part_s, part_nodes    limits of a task of subtrees, which then returns the subtrees that are left
-    thread_part_s         time limit for each thread of a small cluster, at least `least_part_s`: short tasks balance
-                          better, and few threads do not keep the scheduler busy
     task_nodes            intended nodes of a task of subtrees
-    n_prefixes            most subtrees of a threshold, on small and on any clusters; each costs the client 0.1 ms
-    thread_prefixes       most subtrees for each thread, between these two
+    n_prefixes            most subtrees of a threshold; each costs the client 0.1 ms
     prefix_nodes          intended nodes of a subtree
     """
 
@@ -48,13 +45,10 @@ class PartSizes:
     lone_board_s: float = 0.1
     board_nodes: int = 20_000_000
     chunk_s: float = 0.25
-    part_s: float = 1.0
-    thread_part_s: float = 0.005
-    least_part_s: float = 0.25
+    part_s: float = 0.5
     part_nodes: int = 20_000_000
     task_nodes: int = 2_000_000
-    n_prefixes: tuple[int, int] = 512, 4096
-    thread_prefixes: int = 128
+    n_prefixes: int = 1024
     prefix_nodes: int = 20_000
 
 
@@ -101,9 +95,9 @@ class SplitBoard:
         )
         self._next: _Threshold | None = None
         self.is_over = False
-        self.busy_s = 0.0  # search time of all workers
-        self._send_rest(self._current, paused.rest)
-        self._continue()
+        if not self.check_limits():
+            self._send_rest(self._current, paused.rest)
+            self._continue()
 
     @property
     def iteration(self) -> Iteration:
@@ -161,7 +155,7 @@ class SplitBoard:
             board=self._board,
             threshold=threshold.bound,
             max_nodes=sizes.part_nodes,
-            max_seconds=min(sizes.part_s, max(sizes.least_part_s, sizes.thread_part_s * self._tasks.n_threads())),
+            max_seconds=sizes.part_s,
         )
         threshold.keys.update(keys)
 
@@ -170,7 +164,6 @@ class SplitBoard:
         threshold.keys.discard(key)
         threshold.generated += part.generated
         threshold.expanded += part.expanded
-        self.busy_s += part.seconds
         if part.tiles is not None:
             threshold.tiles = part.tiles
             self._cancel(threshold)
@@ -197,10 +190,7 @@ class SplitBoard:
     def _start_after(self, last: _Threshold) -> _Threshold:
         """Return the threshold after `last`: its upper part is searched, and its subtrees are sent, the best first."""
         bound, sizes, n_threads = last.bound + 2, self._sizes, self._tasks.n_threads()
-        # Small clusters all have the same subtrees: their order decides when the solution is found.
-        least, most = sizes.n_prefixes
-        most = min(most, max(least, sizes.thread_prefixes * n_threads))
-        n_wanted = min(most, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
+        n_wanted = min(sizes.n_prefixes, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
         first = self._databases[0]
         upper = upper_tree(
             self._board,

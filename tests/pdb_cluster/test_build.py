@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-import time
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,17 +12,15 @@ import pytest
 from distributed import Client
 
 from pdb_build import BuildPlan, BuildProgress, plan_build
-from pdb_cluster import build_on_cluster
-from pdb_cluster.table_parts import Part
+from pdb_cluster import build_on_cluster, build_plan
+from pdb_cluster.pattern_search import Part, PatternSearch
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError, DiskFullError
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_size
 from tests.command_line import pdb
-from tests.pdb_cluster.two_workers import N_WORKERS, client, cluster, kill, wait_until, worker_pids
+from tests.pdb_cluster.two_workers import N_WORKERS, kill, wait_until, worker_pids
 from tests.tables import table_file
-
-__all__ = ["client", "cluster"]
 
 
 def plan_of(out: Path, partition: str, size_text: str, encoding: Encoding = "bits") -> BuildPlan:
@@ -49,20 +47,16 @@ def _n_held(dask_worker: Any) -> int:
 
 
 @contextmanager
-def replaced_on_workers(client: Client, name: str, replacement: Callable[..., Any] | None) -> Iterator[None]:
-    """Replace a method of `Part` or a function of `build_tasks` in the processes of the workers; None: do not."""
+def replaced_on_workers(client: Client, name: str, replacement: Callable[..., Any]) -> Iterator[None]:
+    """Replace a method of `Place` in the processes of the workers."""
 
     def swap(function: Callable[..., Any]) -> Callable[..., Any]:
-        from pdb_cluster import build_tasks, table_parts
+        from pdb_cluster.pattern_search import Place
 
-        holder = table_parts.Part if hasattr(table_parts.Part, name) else build_tasks
-        before = getattr(holder, name)
-        setattr(holder, name, function)
+        before = getattr(Place, name)
+        setattr(Place, name, function)
         return before  # type: ignore[no-any-return]
 
-    if replacement is None:
-        yield
-        return
     before = client.run(swap, replacement)
     try:
         yield
@@ -71,18 +65,9 @@ def replaced_on_workers(client: Client, name: str, replacement: Callable[..., An
             client.run(swap, before[address], workers=[address])
 
 
-def see_nothing(_part: Any) -> bool:
-    return False
-
-
-def search_slowly(*arguments: Any, progress: Callable[[int, int, int], None], **options: Any) -> Any:
-    from pdb_build.search import search_pattern
-
-    def wait(*at: int) -> None:
-        progress(*at)
-        time.sleep(0.2)
-
-    return search_pattern(*arguments, progress=wait, **options)
+def hide_folder(out: Path) -> None:
+    """Remove the token by which workers recognise the folder of a build."""
+    out.with_name(f"{out.name}.partial").joinpath("token").unlink(missing_ok=True)
 
 
 def fill_the_disk(*_arguments: Any) -> None:
@@ -96,26 +81,24 @@ def fail(*_arguments: Any) -> None:
 SMALL = "1,2,5/3,4,6/7,8"
 
 
-@pytest.mark.parametrize("encoding", ["bits", "bytes"])
-@pytest.mark.parametrize("shared", [True, False])
-def test_patterns_as_tasks_make_the_file_of_a_local_build(
+@pytest.mark.parametrize(("encoding", "shared"), [("bits", True), ("bytes", False)])
+def test_patterns_on_one_worker_make_the_file_of_a_local_build(
     client: Client, tmp_path: Path, encoding: Encoding, shared: bool
 ) -> None:
     out = tmp_path / "small.h5"
     plan = plan_of(out, SMALL, "3x3", encoding)
-    with replaced_on_workers(client, "_is_seen", None if shared else see_nothing):
-        result = build_on_cluster(plan, client)
+    result = build_on_cluster(plan, client, progress=None if shared else lambda _: hide_folder(out))
     check_same_as_local(out, SMALL, "3x3", encoding)
     assert [search.pattern for search in result.searches] == list(plan.spec.partition.patterns)
     for table in json.loads(result.report.read_text())["tables"]:
-        assert table["built_by"]["worker"]["address"] in client.nthreads()
+        (builder,) = table["built_by"]["shards"]
+        assert builder["address"] in client.nthreads()
     wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
 
-@pytest.mark.parametrize("n_shards", [None, 2])
-def test_shared_table_is_built_once(client: Client, tmp_path: Path, n_shards: int | None) -> None:
+def test_shared_table_is_built_once(client: Client, tmp_path: Path) -> None:
     out = tmp_path / "small.h5"
-    result = build_on_cluster(plan_of(out, "1,2/3,6/4,7/5,8", "3x3"), client, n_shards=n_shards)
+    result = build_on_cluster(plan_of(out, "1,2/3,6/4,7/5,8", "3x3"), client)
     check_same_as_local(out, "1,2/3,6/4,7/5,8", "3x3")
     assert [entry.use is None for entry in result.header.patterns] == [True, False, False, True]
     assert [search.seconds > 0 for search in result.searches] == [True, False, False, True]
@@ -123,23 +106,27 @@ def test_shared_table_is_built_once(client: Client, tmp_path: Path, n_shards: in
     assert [table["built_by"] == tables[0]["built_by"] for table in tables] == [True, True, True, False]
 
 
-@pytest.mark.parametrize("encoding", ["bits", "bytes"])
-@pytest.mark.parametrize(("n_shards", "shared", "halo_bytes"), [(2, True, 10**8), (3, False, 1_000)])
+@pytest.mark.parametrize(
+    ("encoding", "n_shards", "shared", "halo_bytes"), [("bits", 2, True, 10**8), ("bytes", 3, False, 1_000)]
+)
 def test_shards_make_the_file_of_a_local_build(
-    client: Client, tmp_path: Path, encoding: Encoding, n_shards: int, shared: bool, halo_bytes: int
-) -> None:
+    client: Client, tmp_path: Path, encoding: Encoding, n_shards: int, shared: bool, halo_bytes: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(build_plan, "HALO_BYTES", halo_bytes)
     out = tmp_path / "small.h5"
     seen: list[BuildProgress] = []
-    with replaced_on_workers(client, "_is_seen", None if shared else see_nothing):
-        result = build_on_cluster(
-            plan_of(out, "1,2,3,4,5/6,7,8", "3x3", encoding),
-            client,
-            n_shards=n_shards,
-            progress=seen.append,
-            halo_bytes=halo_bytes,
-        )
+
+    def see(progress: BuildProgress) -> None:
+        seen.append(progress)
+        if not shared:
+            hide_folder(out)
+
+    plan = plan_of(out, "1,2,3,4,5/6,7,8", "3x3", encoding)
+    result = build_on_cluster(plan, client, n_shards=n_shards, progress=see)
     check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3", encoding)
-    assert seen[-1].depth == len(result.searches[1].states_per_depth) - 1
+    deepest = {progress.pattern_index: progress.depth for progress in seen}
+    assert deepest == {index: len(found.states_per_depth) - 1 for index, found in enumerate(result.searches)}
     table = json.loads(result.report.read_text())["tables"][0]
     assert len(table["built_by"]["shards"]) == n_shards
     assert len({shard["address"] for shard in table["built_by"]["shards"]}) == N_WORKERS
@@ -148,61 +135,44 @@ def test_shards_make_the_file_of_a_local_build(
     wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
 
-def test_killed_workers_are_replaced(client: Client, tmp_path: Path) -> None:
+@pytest.mark.parametrize("n_shards", [None, 3])
+def test_search_begins_again_if_workers_are_killed(client: Client, tmp_path: Path, n_shards: int | None) -> None:
+    """One worker of a search in shards is killed; else all workers, and the client waits for others."""
     killed: list[int] = []
+    said: list[str] = []
 
-    def kill_all(progress: BuildProgress) -> None:
-        if progress.depth >= 2 and not killed:
-            killed.extend(worker_pids(client))
+    def kill_some(progress: BuildProgress) -> None:
+        if progress.depth == 7 and not killed:
+            killed.extend(worker_pids(client)[: 1 if n_shards else N_WORKERS])
             for pid in killed:
                 kill(pid)
 
     out = tmp_path / "killed.h5"
-    with replaced_on_workers(client, "search_pattern", search_slowly):
-        build_on_cluster(plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, progress=kill_all)
-    assert len(killed) == N_WORKERS
+    build_on_cluster(
+        plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, n_shards=n_shards, progress=kill_some, say=said.append
+    )
+    assert killed
+    assert any(re.search("at depth .* is gone; the search of this pattern begins again", text) for text in said), said
     check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
 
 
-def test_table_lost_before_it_is_fetched_is_searched_again(client: Client, tmp_path: Path) -> None:
-    """The worker ends after the search, before the client has fetched its table."""
+def test_table_lost_before_it_is_fetched_is_searched_again(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     killed: list[int] = []
-    said: list[str] = []
 
-    def fetch(part: Part, *arguments: Any) -> Part:
+    def fetch(search: PatternSearch, number: int, part: Part) -> Any:
         if not killed:
             killed.extend(worker_pids(client))
             for pid in killed:
                 kill(pid)
-        return real(part, *arguments)
+        return real(search, number, part)
 
-    real, out = Part.fetch, tmp_path / "small.h5"
-    with pytest.MonkeyPatch.context() as patch, replaced_on_workers(client, "_is_seen", see_nothing):
-        patch.setattr(Part, "fetch", fetch)
-        build_on_cluster(plan_of(out, "8", "3x3"), client, say=said.append)
+    real, out = PatternSearch._fetch, tmp_path / "small.h5"
+    monkeypatch.setattr(PatternSearch, "_fetch", fetch)
+    build_on_cluster(plan_of(out, "8", "3x3"), client, progress=lambda _: hide_folder(out))
     assert killed
-    assert "pattern 1,2,3,4,5,6,7,8: the worker that held its table is gone; it is searched again" in said
     check_same_as_local(out, "8", "3x3")
-
-
-def test_search_in_shards_starts_again_if_a_worker_is_killed(client: Client, tmp_path: Path) -> None:
-    killed: list[int] = []
-    said: list[str] = []
-    depths: list[int] = []
-
-    def kill_one(progress: BuildProgress) -> None:
-        depths.append(progress.depth)
-        if progress.depth == 7 and not killed:
-            killed.append(worker_pids(client)[0])
-            kill(killed[0])
-
-    out = tmp_path / "killed.h5"
-    build_on_cluster(plan_of(out, "1,2,3,4,5/6,7,8", "3x3"), client, n_shards=3, progress=kill_one, say=said.append)
-    assert len(killed) == 1
-    assert len(said) == 1, said
-    assert "is gone, and its shards with it; the search of this pattern begins again" in said[0]
-    assert depths[7] == 1
-    check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3")
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])
@@ -211,22 +181,14 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
         if progress.depth >= 3:
             raise KeyboardInterrupt
 
-    with replaced_on_workers(client, "search_pattern", search_slowly):
-        with pytest.raises(KeyboardInterrupt):
-            build_on_cluster(
-                plan_of(tmp_path / "never.h5", "1,2,3,4,5/6,7,8", "3x3"),
-                client,
-                n_shards=n_shards,
-                progress=interrupt,
-            )
-        assert list(tmp_path.iterdir()) == []
-        begun = time.monotonic()
-        wait_until(lambda: is_idle(client), "the workers to hold nothing")
-        # A search ends at its next level.
-        assert time.monotonic() - begun < 3
+    with pytest.raises(KeyboardInterrupt):
+        build_on_cluster(
+            plan_of(tmp_path / "never.h5", "1,2,3,4,5/6,7,8", "3x3"), client, n_shards=n_shards, progress=interrupt
+        )
+    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
 
-@pytest.mark.parametrize("n_shards", [None, 2])
 @pytest.mark.parametrize(
     ("fault", "error", "match"),
     [
@@ -235,32 +197,17 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
     ],
 )
 def test_error_on_a_worker_ends_the_build(
-    client: Client,
-    tmp_path: Path,
-    n_shards: int | None,
-    fault: Callable[..., None],
-    error: type[Exception],
-    match: str,
+    client: Client, tmp_path: Path, fault: Callable[..., None], error: type[Exception], match: str
 ) -> None:
     with replaced_on_workers(client, "write", fault), pytest.raises(error, match=match):
-        build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=n_shards)
+        build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_tables_are_fetched_if_the_token_disappears(client: Client, tmp_path: Path) -> None:
-    def remove(_progress: BuildProgress) -> None:
-        for path in tmp_path.glob("*.partial/token"):
-            path.unlink()
-
-    out = tmp_path / "small.h5"
-    build_on_cluster(plan_of(out, "8", "3x3"), client, n_shards=2, progress=remove)
-    check_same_as_local(out, "8", "3x3")
 
 
 def test_build_ends_if_workers_are_lost_in_every_attempt(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pdb_cluster.sharded_search._ATTEMPTS", 2)
+    monkeypatch.setattr("pdb_cluster.build._ATTEMPTS", 2)
     said: list[str] = []
 
     def kill_one(progress: BuildProgress) -> None:
@@ -271,7 +218,7 @@ def test_build_ends_if_workers_are_lost_in_every_attempt(
         build_on_cluster(
             plan_of(tmp_path / "never.h5", SMALL, "3x3"), client, n_shards=2, progress=kill_one, say=said.append
         )
-    assert len(said) == 2
+    assert sum("begins again" in text for text in said) == 2
     assert list(tmp_path.iterdir()) == []
 
 

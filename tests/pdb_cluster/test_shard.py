@@ -8,10 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdb_build.search import search_pattern
-from pdb_cluster.build_plan import divide
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
-from pdb_cluster.failures import LostError
-from pdb_cluster.shard import Shard, ShardedPattern
+from pdb_cluster.shard import LostError, Shard, divide
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import parse_goal, parse_size
@@ -26,20 +24,21 @@ SMALL: list[tuple[str, str, tuple[int, ...], Encoding, Cost]] = [
 ]
 
 
-def sharded(
-    size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n: int
-) -> ShardedPattern:
+def spec_of(
+    size_text: str, tiles: tuple[int, ...], encoding: Encoding = "bits", goal_text: str = "blank-last",
+    cost: Cost = "additive",
+) -> TableSpec:  # fmt: skip
     size = parse_size(size_text)
-    return divide(TableSpec(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost), n)
+    return TableSpec(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost)
 
 
-def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[bytes, list[int], list[int]]:
-    """Search with all shards one after another. Return the table, and the states and entries of each level."""
-    shards = [Shard(pattern, number, n_threads) for number in range(pattern.n_shards)]
+def check_search(spec: TableSpec, n_shards: int, n_rounds: int, n_threads: int = 1) -> None:
+    """Search with all shards one after another. Compare the table and the counts with those of a local search."""
+    shards = [Shard(spec, divide(spec, n_shards), number, n_threads) for number in range(n_shards)]
     for shard in shards:
         shard.set_rounds(n_rounds)
     levels = [[shard.start() for shard in shards]]
-    while sum(done.n_reached for done in levels[-1]):
+    while sum(done[0] for done in levels[-1]):
         level = len(levels)
         levels.append([
             target.advance(
@@ -48,11 +47,12 @@ def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[
             for of_round in range(n_rounds)
             for number, target in enumerate(shards)
         ])  # fmt: skip
-    states = [sum(done.n_reached for done in level) for level in levels]
-    entries = [sum(done.n_written for done in level) for level in levels]
-    for shard in shards:
-        shard.finish(len(levels) - 1, sum(entries) == pattern.spec.n_entries)
-    return b"".join(shard.entries.tobytes() for shard in shards), states[:-1], entries[:-1]
+    states, entries, _sent = np.array([np.sum(level, axis=0) for level in levels]).T.tolist()
+    tables = [shard.finish(len(levels) - 1, sum(entries) == spec.n_entries) for shard in shards]
+    expected = search_pattern(spec, n_threads=1)
+    assert b"".join(table.tobytes() for table in tables) == expected.table.tobytes()
+    assert states[:-1] == list(expected.states_per_depth)
+    assert entries[: len(expected.histogram)] == list(expected.histogram)
 
 
 @pytest.mark.tiny
@@ -61,44 +61,35 @@ def search(pattern: ShardedPattern, n_rounds: int, n_threads: int = 1) -> tuple[
 def test_shards_give_the_table_of_a_local_search(
     size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n_shards: int, n_rounds: int
 ) -> None:
-    pattern = sharded(size_text, goal_text, tiles, encoding, cost, n_shards)
-    expected = search_pattern(pattern.spec, n_threads=1)
-    table, states, entries = search(pattern, n_rounds)
-    assert table == expected.table.tobytes()
-    assert states == list(expected.states_per_depth)
-    assert entries[: len(expected.histogram)] == list(expected.histogram)
+    check_search(spec_of(size_text, tiles, encoding, goal_text, cost), n_shards, n_rounds)
 
 
-@pytest.mark.parametrize("encoding", ["bits", "bytes"])
 @pytest.mark.parametrize(
-    ("size_text", "tiles", "n_shards", "n_rounds"),
-    [("4x4", (1, 2, 3, 4, 5, 6), 3, 2), ("5x5", (1, 2, 6, 7), 5, 3), ("5x5", (1, 2, 3, 6, 7), 2, 4)],
+    ("size_text", "tiles", "encoding", "n_shards", "n_rounds"),
+    [
+        ("4x4", (1, 2, 3, 4, 5, 6), "bytes", 3, 2),
+        ("5x5", (1, 2, 6, 7), "bytes", 5, 3),
+        ("5x5", (1, 2, 3, 6, 7), "bits", 2, 4),
+    ],
 )
 def test_shards_of_larger_patterns_give_the_table_of_a_local_search(
     size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_rounds: int
 ) -> None:
-    pattern = sharded(size_text, "blank-last", tiles, encoding, "additive", n_shards)
-    expected = search_pattern(pattern.spec, n_threads=1)
-    table, states, _entries = search(pattern, n_rounds, n_threads=2)
-    assert table == expected.table.tobytes()
-    assert states == list(expected.states_per_depth)
+    check_search(spec_of(size_text, tiles, encoding), n_shards, n_rounds, n_threads=2)
 
 
 @pytest.mark.tiny
 def test_some_of_many_shards_are_empty() -> None:
-    pattern = sharded("2x2", "blank-last", (1,), "bits", "additive", 7)
-    expected = search_pattern(pattern.spec, n_threads=1)
-    assert search(pattern, 2)[0] == expected.table.tobytes()
+    check_search(spec_of("2x2", (1,)), 7, 2)
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("n_shards", [1, 2, 3, 10, 100])
 def test_blocks_are_divided_evenly(n_shards: int) -> None:
-    pattern = sharded("3x3", "blank-last", (1, 2, 4), "bits", "additive", n_shards)
-    assert pattern.bounds[0] == 0
-    assert pattern.bounds[-1] == 84
-    assert list(pattern.bounds) == sorted(pattern.bounds)
-    sizes = np.diff(pattern.bounds)
+    bounds = divide(spec_of("3x3", (1, 2, 4)), n_shards)
+    assert (bounds[0], bounds[-1]) == (0, 84)
+    sizes = np.diff(bounds)
+    assert sizes.min() >= 0
     assert sizes.max() <= -(-84 // n_shards) * 2
 
 
@@ -139,8 +130,8 @@ def test_unpacked_rows_are_those_packed() -> None:
 
 @pytest.mark.tiny
 def test_shard_refuses_another_level_or_a_second_round() -> None:
-    pattern = sharded("3x3", "blank-last", (1, 2, 4), "bits", "additive", 2)
-    shards = [Shard(pattern, number) for number in range(2)]
+    spec = spec_of("3x3", (1, 2, 4))
+    shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
     for shard in shards:
         shard.set_rounds(1)
         shard.start()
@@ -155,26 +146,11 @@ def test_shard_refuses_another_level_or_a_second_round() -> None:
     with pytest.raises(LostError, match="is at level 1, not at 4"):
         shards[0].finish(4, True)
     with pytest.raises(LostError, match="has not finished"):
-        _ = shards[0].entries
+        shards[0].piece(0, 1)
 
 
 @pytest.mark.tiny
 def test_shard_cannot_be_pickled() -> None:
-    shard = Shard(sharded("2x2", "blank-last", (1,), "bits", "additive", 1), 0)
+    shard = Shard(spec_of("2x2", (1,)), (0, 4), 0)
     with pytest.raises(TypeError, match="stays with its worker"):
         pickle.dumps(shard)
-
-
-@pytest.mark.parametrize("encoding", ["bits", "bytes"])
-def test_shard_takes_the_memory_that_it_reports(encoding: Encoding) -> None:
-    pattern = sharded("4x4", "blank-last", (1, 2, 3, 4, 5, 6), encoding, "additive", 3)
-    shards = [Shard(pattern, number) for number in range(3)]
-    sizes = [shard.set_rounds(2) for shard in shards]
-    for shard in shards:
-        shard.start()
-    for shard, size in zip(shards, sizes, strict=True):
-        held = [array for name, array in shard._frontier.arrays().items() if name != "active"]
-        assert sum(array.nbytes for array in held) <= size.rows_bytes + size.halo_bytes
-        assert sum(array.nbytes for array in held) >= size.rows_bytes
-    # Rows taken are rows given.
-    assert sum(size.n_given.sum() for size in sizes) == sum(size.n_taken.sum() for size in sizes)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from distributed import Client
 from typer.testing import CliRunner
@@ -22,11 +24,9 @@ from pdb_core.puzzle import Board, blank_last, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
 from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
-from tests.pdb_cluster.two_workers import N_WORKERS, client, cluster, kill, wait_until, worker_pids
+from tests.pdb_cluster.two_workers import N_WORKERS, kill, wait_until, worker_pids
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
 from tests.tables import table_file
-
-__all__ = ["client", "cluster"]
 
 # Boards of some 100,000 nodes are split, their thresholds into tasks of some 20,000.
 SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000, prefix_nodes=500)
@@ -70,21 +70,6 @@ def test_answers_and_node_counts_are_those_of_one_machine(client: Client) -> Non
     assert told[-1].n_threads == N_WORKERS
 
 
-def test_worker_killed_during_a_batch_changes_no_answer(client: Client) -> None:
-    boards = solvable_boards(S3, blank_last(S3), 400, 5)
-    killed: list[int] = []
-
-    def report(progress: ClusterProgress) -> None:
-        if not killed and progress.n_done:
-            killed.append(worker_pids(client)[0])
-            kill(killed[0])
-
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
-        found = solved(client, boards, database, report=report, sizes=PartSizes(chunk_s=0.002))
-        assert killed
-        assert_same(found, alone(boards, database))
-
-
 def test_worker_killed_during_a_split_board_changes_no_answer(client: Client) -> None:
     killed: list[int] = []
 
@@ -110,7 +95,7 @@ def test_worker_killed_during_a_split_board_changes_no_answer(client: Client) ->
 def test_missing_tables_are_reported_with_the_worker(client: Client, tmp_path: Path) -> None:
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         boards = solvable_boards(S3, blank_last(S3), 3, 1)
-        with pytest.raises(ClusterError, match=r"worker at tls://\S+ cannot search: there is no table file"):
+        with pytest.raises(ClusterError, match=f"worker on {platform.node()} cannot search: there is no table file"):
             solved(client, boards, database, worker_folder=tmp_path)
         assert len(solved(client, boards, database)) == 3
 
@@ -118,17 +103,16 @@ def test_missing_tables_are_reported_with_the_worker(client: Client, tmp_path: P
 def test_command_output_is_that_of_a_local_run(cluster: Any, small_table: str) -> None:
     boards = [format_board(board) for board in solvable_boards(S3, blank_last(S3), 5, 2)]
     texts = [*boards[:3], UNSOLVABLE, *boards[3:]]
-    for output in ("csv", "ndjson"):
-        command = ["solve", "--db", small_table, *texts, "--format", output]
-        here, there = pdb(*command), pdb(*command, "--scheduler", cluster.scheduler_address)
-        assert (here.returncode, there.returncode) == (3, 3), there.stderr
-        assert without_seconds(there.stdout) == without_seconds(here.stdout)
-        assert "2 threads on tls://" in there.stderr
-        assert "odd permutation" in there.stderr
+    command = ["solve", "--db", small_table, *texts, "--format", "ndjson"]
+    here, there = pdb(*command), pdb(*command, "--scheduler", cluster.scheduler_address)
+    assert (here.returncode, there.returncode) == (3, 3), there.stderr
+    assert without_seconds(there.stdout) == without_seconds(here.stdout)
+    assert "2 threads on tls://" in there.stderr
+    assert "odd permutation" in there.stderr
 
 
 def without_seconds(text: str) -> str:
-    return re.sub(r'("+seconds"+: )[0-9.e-]+|,[0-9.e-]+(?=,"\[)', r"\1", text)
+    return re.sub(r'"seconds": [0-9.e-]+', "", text)
 
 
 def test_command_stops_at_max_nodes(cluster: Any) -> None:
@@ -190,8 +174,8 @@ def test_ctrl_c_stops_a_local_cluster() -> None:
     assert process.stderr is not None
     while "dashboard" not in process.stderr.readline():
         pass
-    pids = children(process.pid)
-    assert pids
+    workers = psutil.Process(process.pid).children(recursive=True)
+    assert workers
     # As a terminal does: to all processes.
     os.killpg(process.pid, signal.SIGINT)
     try:
@@ -200,7 +184,7 @@ def test_ctrl_c_stops_a_local_cluster() -> None:
         process.kill()
     assert process.returncode == 130, told
     assert told.splitlines() == ["pdb: interrupted"]
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "worker processes to end", 10)
+    assert not psutil.wait_procs(workers, timeout=10)[1]
 
 
 def test_closed_output_ends_the_command_quietly(cluster: Any, small_table: str, tmp_path: Path) -> None:
@@ -217,20 +201,6 @@ def test_closed_output_ends_the_command_quietly(cluster: Any, small_table: str, 
     _, told = process.communicate(timeout=30)
     assert process.returncode == 141
     assert len(told.splitlines()) == 1, told
-
-
-def children(pid: int) -> list[int]:
-    """Return the child processes of a process and their children."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            if parent == pid:
-                found += [int(folder.name), *children(int(folder.name))]
-    return found
 
 
 def test_boards_from_stdin_are_answered_one_by_one(cluster: Any, small_table: str, tmp_path: Path) -> None:

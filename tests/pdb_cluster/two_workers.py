@@ -6,35 +6,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import pytest
 from distributed import Client, LocalCluster
 
-from pdb_cluster.connect import event_loop, local_cluster
+from pdb_cluster.connect import event_loop
 
 N_WORKERS = 2
-_WAIT_S = 60
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LocalCluster]:
-    """Two worker processes, for all tests of a module. Import it by its name.
-
-    Commands that the module starts find its certificates in their environment.
-    """
-    with local_cluster(N_WORKERS) as started:
-        prefix = "DASK_DISTRIBUTED__COMM__TLS__"
-        os.environ[f"{prefix}CA_FILE"] = started.security.tls_ca_file
-        for name in ("cert", "key"):
-            os.environ[f"{prefix}CLIENT__{name.upper()}"] = getattr(started.security, f"tls_client_{name}")
-        yield started
-
-
-@pytest.fixture
-def client(cluster: LocalCluster) -> Iterator[Client]:
-    """A client of `cluster` with both workers."""
-    with Client(cluster, set_as_default=False, timeout=_WAIT_S) as connected:
-        connected.wait_for_workers(N_WORKERS, timeout=_WAIT_S)
-        yield connected
+WAIT_S = 60
 
 
 @contextmanager
@@ -62,7 +39,7 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = _WAIT_S) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = WAIT_S) -> None:
     """Wait until a condition holds, for a limited time."""
     end = time.monotonic() + timeout_s
     while not condition():

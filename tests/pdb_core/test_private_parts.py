@@ -73,23 +73,14 @@ def test_invalid_address_is_no_connection() -> None:
 
 
 def test_parts_of_a_worker() -> None:
-    """Tasks of a build read these from the worker that runs them."""
+    """The plan of a build reads these from each worker."""
 
-    def parts(dask_worker: Any) -> list[str]:
+    def parts(dask_worker: Any) -> None:
         manager = dask_worker.memory_manager
         assert manager.memory_limit == 10**9
         assert 0 < manager.memory_target_fraction < manager.memory_pause_fraction < 1
         assert dask_worker.monitor.get_process_memory() > 1_000_000
         assert dask_worker.state.nthreads == 1
-        assert isinstance(dask_worker.state.tasks, dict)
-        assert dask_worker.data is not None
-        return [name for name in ("get_current_task", "log_event") if callable(getattr(dask_worker, name))]
-
-    def state() -> str:
-        worker: Any = distributed.get_worker()
-        found: str = worker.state.tasks[worker.get_current_task()].state
-        return found
 
     with one_worker(memory_limit=10**9) as cluster, distributed.Client(cluster, set_as_default=False) as client:
-        assert list(client.run(parts).values()) == [["get_current_task", "log_event"]]
-        assert client.submit(state).result() == "executing"
+        client.run(parts)
