@@ -18,16 +18,7 @@ from pdb_cluster.solve_boards import ClusterProgress
 from pdb_core.errors import ClusterError, InputError
 from pdb_core.jit import program_version
 from solver import Iteration
-from tests.pdb_cluster.two_workers import N_WORKERS, worker_pids
-
-
-def test_local_cluster_has_settings_of_its_own(client: Client) -> None:
-    def settings() -> list[object]:
-        return [dask.config.get(name) for name in names]
-
-    names = list(connect._FRUGAL)
-    assert list(client.run(settings).values()) == N_WORKERS * [list(connect._FRUGAL.values())]
-    assert all(mine != frugal for mine, frugal in zip(settings(), connect._FRUGAL.values(), strict=True))
+from tests.pdb_cluster.two_workers import worker_pids
 
 
 def test_no_event_loop_is_started_by_dask(client: Client, cluster: LocalCluster) -> None:
@@ -124,9 +115,15 @@ def test_scheduler_and_local_cluster_exclude_each_other() -> None:
         ClusterOptions("tcp://127.0.0.1:9", 2).check()
 
 
-def test_local_cluster_ends_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def settings() -> list[object]:
+    return [dask.config.get(name) for name in connect._FRUGAL]
+
+
+def test_local_cluster_has_its_own_settings_and_ends_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with ClusterOptions(None, 1).connect() as own:
         pids = worker_pids(own)
+        assert list(own.run(settings).values()) == [list(connect._FRUGAL.values())]
+    assert settings() != list(connect._FRUGAL.values())
     assert "1 thread on a cluster of this command's own; dashboard http" in capsys.readouterr().err
     for pid in pids:
         with pytest.raises(ProcessLookupError):
