@@ -1,6 +1,5 @@
 """Malformed and hostile requests cause no server error and leak no memory or files."""
 
-
 import pytest
 
 from tests.pdb_service.hostile_requests import (
