@@ -5,11 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from pdb_cli.board_files import TileNames
 from pdb_cli.options import AnswerOptions
 from pdb_cli.output import Format, Record, count, message, plural, write_records
-from pdb_cli.tile_names import TileNames
+from pdb_cli.solvers import APPROXIMATE
 from pdb_core.durable_files import written_safely
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 
@@ -20,15 +21,11 @@ if TYPE_CHECKING:
 
     Answer = Solution | UnsolvableError | MemoryLimitError
 
-COLUMNS = (
+_COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
     "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open",
 )  # fmt: skip
-APPROXIMATE = "approximate"
-_NO_SOLUTION, _GIVEN_UP = "NO SOLUTION", "NO ANSWER"
-_NO_NODES: dict[str, Any] = {
-    "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": [], "reopened": 0, "peak_open": 0,
-}  # fmt: skip
+_NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
 
 class Outcome(NamedTuple):
@@ -61,10 +58,19 @@ class Answers:
         self._n_boards += 1
         record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
         record |= {"board": list(instance.board), "goal": list(goal)}
-        solution = self._solution(instance, goal, answer)
+        if isinstance(answer, MemoryLimitError):
+            message(f"pdb: board {instance.id}: {answer}")
+            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
+        if isinstance(answer, UnsolvableError):
+            self._report_unsolvable(instance, goal)
+        solution = getattr(answer, "solution", None) if isinstance(answer, PdbError) else answer
         if solution is None:
-            nothing = dict.fromkeys(COLUMNS[4:]) | _NO_NODES
+            nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(answer, MemoryLimitError)} | nothing | self._search
+        if solution.length is None and not isinstance(answer, MemoryLimitError):
+            self._remember(
+                LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
+            )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
         if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
@@ -75,30 +81,14 @@ class Answers:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
         record |= {"solvable": True} | _fields(solution) | self._search
         if self._search["search"] == APPROXIMATE:  # it counts no nodes
-            record |= dict.fromkeys(("generated", "expanded", "reopened", "peak_open"))
+            record |= dict.fromkeys(_NODE_COUNTS)
         return record
-
-    def _solution(self, instance: "Instance", goal: "Board", answer: "Answer") -> "Solution | None":
-        """Return what is known of a board, None if nothing is. Report and remember what is missing."""
-        if isinstance(answer, UnsolvableError):
-            self._report_unsolvable(instance, goal)
-            return None
-        if isinstance(answer, MemoryLimitError):
-            message(f"pdb: board {instance.id}: {answer}")
-            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
-            return cast("Solution | None", answer.solution)
-        if answer.length is None:
-            self._remember(
-                LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
-            )
-        return answer
 
     def _report_unsolvable(self, instance: "Instance", goal: "Board") -> None:
         from pdb_core.messages import shorten
         from pdb_core.puzzle import why_unsolvable
 
-        word = str if self._names is None else self._names.word
-        shown = shorten(" ".join(map(word, instance.board)))
+        shown = shorten(" ".join(map(_word_of(self._names), instance.board)))
         message(f"pdb: board {shown} cannot be solved: {why_unsolvable(instance.board, goal, instance.size)}")
         self._remember(UnsolvableError("not all boards can be solved"))
 
@@ -110,18 +100,16 @@ class Answers:
 
     def write(self, records: Iterable[Record], options: AnswerOptions) -> None:
         """Write records to stdout. With --out, write the solutions to its file, and records only if not as text."""
-        named = iter if self._names is None else self._names.named
         if options.out is None:
-            write_records(named(records), options.output, columns=COLUMNS, text=_text)
+            self._write(records, options.output, _text)
             return
         with written_safely(options.out) as file:
-            written = positions_written(records, file, str if self._names is None else self._names.word)
-            if options.output is Format.text:
-                for _ in written:
-                    pass
-            else:
-                write_records(named(written), options.output, columns=COLUMNS, text=_text)
+            self._write(positions_written(records, file, _word_of(self._names)), options.output, lambda _: ())
         message(f"pdb: {options.out} written")
+
+    def _write(self, records: Iterable[Record], output: Format, text: Callable[[Record], Iterable[str]]) -> None:
+        named = records if self._names is None else map(self._names.named, records)
+        write_records(named, output, columns=_COLUMNS, text=text)
 
     def finish(self) -> None:
         """Report the totals of several boards on stderr. Raises the worst error."""
@@ -133,6 +121,10 @@ class Answers:
             )
         if self.worst is not None:
             raise self.worst
+
+
+def _word_of(names: TileNames | None) -> Callable[[int], str]:
+    return str if names is None else names.word
 
 
 def _fields(solution: "Solution") -> dict[str, Any]:
@@ -164,19 +156,17 @@ def _contradiction(instance: "Instance", solution: "Solution", optimal: int) -> 
     )
 
 
-def _text(records: Iterable[Record]) -> Iterator[str]:
-    """Yield the lines of `--format text`."""
-    for record in records:
-        nodes = "" if record["generated"] is None else f"{count(record['generated'])} nodes, "
-        effort = f"{nodes}{record['seconds']:.2f} s"
-        if not record["solvable"]:
-            yield f"{record['id']}: cannot be solved"
-        elif record["length"] is None:
-            least = "" if record["lower_bound"] is None else f" at least {record['lower_bound']} moves,"
-            yield f"{record['id']}: given up,{least} {effort}"
-        else:
-            yield f"{record['id']}: {plural(record['length'], 'move')}, {_quality(record)}; h {record['h']}, {effort}"
-            yield f"  {' '.join(map(str, record['moves']))}"
+def _text(record: Record) -> Iterator[str]:
+    nodes = "" if record["generated"] is None else f"{count(record['generated'])} nodes, "
+    effort = f"{nodes}{record['seconds']:.2f} s"
+    if not record["solvable"]:
+        yield f"{record['id']}: cannot be solved"
+    elif record["length"] is None:
+        least = "" if record["lower_bound"] is None else f" at least {record['lower_bound']} moves,"
+        yield f"{record['id']}: given up,{least} {effort}"
+    else:
+        yield f"{record['id']}: {plural(record['length'], 'move')}, {_quality(record)}; h {record['h']}, {effort}"
+        yield f"  {' '.join(map(str, record['moves']))}"
 
 
 def _quality(record: Record) -> str:
@@ -191,26 +181,22 @@ def _quality(record: Record) -> str:
     return least if record["bound"] is None else f"at most {record['bound']:g} times the optimal length; {least}"
 
 
-class SolutionList:
-    """Writer of all optimal solutions to stdout, one per line, as they are found. Thread-safe."""
+def solution_list(output: Format, names: TileNames | None) -> Callable[[str], Callable[[tuple[int, ...]], None]]:
+    """Return a function of the id of a board that returns the function to write one of its solutions. Thread-safe."""
+    lock = threading.Lock()
 
-    def __init__(self, output: Format, names: TileNames | None) -> None:
-        self._output = output
-        self._word: Callable[[int], str | int] = int if names is None else names.word
-        self._lock = threading.Lock()
-
-    def writer_of(self, board_id: str) -> Callable[[tuple[int, ...]], None]:
-        """Return the function that writes a solution of a board."""
-
+    def writer_of(board_id: str) -> Callable[[tuple[int, ...]], None]:
         def write(tiles: tuple[int, ...]) -> None:
-            words = list(map(self._word, tiles))
+            words = list(tiles) if names is None else list(map(names.word, tiles))
             line = f"{board_id}: {' '.join(map(str, words))}"
-            if self._output is Format.ndjson:
+            if output is Format.ndjson:
                 line = json.dumps({"id": board_id, "solution": words})
-            with self._lock:
+            with lock:
                 print(line, flush=True)
 
         return write
+
+    return writer_of
 
 
 def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
@@ -219,9 +205,9 @@ def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[
         if number:
             file.write("\n")
         if not record["solvable"]:
-            file.write(f"{_NO_SOLUTION}\n")
+            file.write("NO SOLUTION\n")
         elif record["length"] is None:
-            file.write(f"{_GIVEN_UP}\n")
+            file.write("NO ANSWER\n")
         else:
             file.write(f"{record['length']}\n")
             for step, position in enumerate(_positions(record, word)):

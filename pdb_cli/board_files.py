@@ -1,14 +1,14 @@
-"""Text files of boards, in the format of docs/files.md."""
+"""Text files of boards, in the format of docs/files.md, and names of tiles (--tiles letters)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pdb_cli.output import plural
-from pdb_cli.tile_names import TileNames
-from pdb_core.errors import BoardError, InputError, InstanceError
+from pdb_cli.output import Record, plural
+from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
 
 if TYPE_CHECKING:
@@ -16,6 +16,76 @@ if TYPE_CHECKING:
     from pdb_query import Instance
 
 _MAX_FILE_BYTES = 20_000_000
+_BLANKS = ("_", "0", ".")
+
+
+class TileNames:
+    """Words of a goal and their numbers: 1, 2, ... in the order of the goal, 0 for the blank.
+
+    `goal` is the goal in numbers, with the same rows.
+
+    >>> names = TileNames("a b/c _")
+    >>> names.goal, names.numbered("b a/_ c")
+    ('1 2/3 0', '2 1/0 3')
+    """
+
+    def __init__(self, goal: str) -> None:
+        """Raises `GoalError` if a word comes twice, or if there is not exactly one blank."""
+        shown = shorten(" ".join(goal.split()))
+        try:
+            goal.encode()
+        except UnicodeEncodeError:
+            raise GoalError(f"goal {as_typed(goal)!r} is not text in UTF-8") from None
+        words = [word for row in _word_rows(goal) for word in row]
+        blanks = [word for word in words if word in _BLANKS]
+        if len(blanks) != 1:
+            raise GoalError(
+                f"goal {shown!r} has {len(blanks)} blanks instead of one; with --tiles letters the blank is _, 0 or ., "
+                "and words are separated by spaces or commas"
+            )
+        word, times = Counter(words).most_common(1)[0]
+        if times > 1:
+            raise GoalError(f"goal {shown!r} has the tile {shorten(word, 40)!r} twice; give each tile its own word")
+        self._words = (*blanks, *(word for word in words if word not in _BLANKS))
+        self._numbers = {word: number for number, word in enumerate(self._words)} | dict.fromkeys(_BLANKS, 0)
+        self.goal = self.numbered(goal)
+
+    def has(self, words: Iterable[str]) -> bool:
+        """Return True if all words are tiles or the blank."""
+        return all(word in self._numbers for word in words)
+
+    def numbered(self, board: str) -> str:
+        """Return a board of words as numbers. Raises `BoardError` if its words are not those of the goal."""
+        rows = _word_rows(board)
+        seen: set[int] = set()
+        for word in (word for row in rows for word in row):
+            number = self._numbers.get(word)
+            if number is None:
+                raise self._error(board, f"has {shorten(word, 40)!r}, which is no tile of its goal")
+            if number in seen:
+                raise self._error(board, f"has {shorten(word, 40)!r} twice")
+            seen.add(number)
+        lacking = next((word for word in self._words if self._numbers[word] not in seen), None)
+        if lacking is not None:
+            raise self._error(board, f"lacks {shorten(lacking, 40)!r}")
+        return "/".join(" ".join(str(self._numbers[word]) for word in row) for row in rows)
+
+    def _error(self, board: str, fault: str) -> BoardError:
+        shown = shorten(" ".join(board.split()))
+        return BoardError(f"board {shown!r} {fault}; a board has each word of its goal once")
+
+    def word(self, tile: int) -> str:
+        """Return the word of a tile, or of the blank."""
+        return self._words[tile]
+
+    def named(self, record: Record) -> dict[str, Any]:
+        """Return the record of a board with words for tiles."""
+        lists = {key: record[key] for key in ("board", "goal", "moves") if record.get(key) is not None}
+        return {**record} | {key: list(map(self.word, tiles)) for key, tiles in lists.items()}
+
+
+def _word_rows(text: str) -> list[list[str]]:
+    return [row.replace(",", " ").split() for row in text.split("/")]
 
 
 def boards_of_files(
@@ -50,9 +120,9 @@ def _boards_of(path: Path, size: "BoardSize | None", names: TileNames | None) ->
             continue
         where = f"{as_typed(str(path))} line {rows[at].number}"
         board_rows, at, declared = _next_board(rows, at, where, names)
-        text = "/".join(" ".join(row.words) for row in board_rows)
-        if len(board_rows) == 1 or declared is not None:
-            text = text.replace("/", " ")
+        # Rows of a declared size may be broken anywhere.
+        between = "/" if len(board_rows) > 1 and declared is None else " "
+        text = between.join(" ".join(row.words) for row in board_rows)
         try:
             text = text if names is None else names.numbered(text)
             board, board_size = parse_board(text, declared or (size if len(board_rows) == 1 else None))
@@ -68,30 +138,24 @@ def _rows(path: Path) -> list[_Row]:
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)  # devices have no size, and may not end
-        if len(content) > _MAX_FILE_BYTES:
-            raise InstanceError(f"{shown} has more than {_MAX_FILE_BYTES // 10**6} MB; is this a file of boards?")
         text = content.decode("utf-8-sig")
     except FileNotFoundError:
         raise InstanceError(f"there is no file {shown}; name a text file of boards") from None
     except UnicodeDecodeError:
         raise InstanceError(f"{shown} is not text in UTF-8; name a text file of boards") from None
-    except OSError as error:
-        raise InstanceError(f"cannot read {shown}: {error.strerror}; name a text file of boards") from None
-    except ValueError as error:  # a NUL byte in the path
-        if isinstance(error, InputError):
-            raise
-        raise InstanceError(f"cannot read {shown}: {error}; name a text file of boards") from None
-    lines = [line.partition("#")[0] for line in text.splitlines()]
-    rows = [row for number, line in enumerate(lines, start=1) for row in _rows_of_line(number, line)]
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        reason = getattr(error, "strerror", None) or error
+        raise InstanceError(f"cannot read {shown}: {reason}; name a text file of boards") from None
+    if len(content) > _MAX_FILE_BYTES:
+        raise InstanceError(f"{shown} has more than {_MAX_FILE_BYTES // 10**6} MB; is this a file of boards?")
+    rows = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        of_line = [_Row(number, words) for words in _word_rows(line.partition("#")[0])]
+        # With / between rows, the line is a whole board: an empty row ends it.
+        rows += of_line if len(of_line) == 1 else [*(row for row in of_line if row.words), _Row(number, [])]
     if not any(row.words for row in rows):
         raise InstanceError(f"{shown} holds no board; rows of a board are numbers separated by spaces, 0 is the blank")
     return rows
-
-
-def _rows_of_line(number: int, line: str) -> list[_Row]:
-    """Return the rows of a line. With / between rows, the line is a whole board: an empty row ends it."""
-    rows = [_Row(number, row.replace(",", " ").split()) for row in line.split("/")]
-    return rows if len(rows) == 1 else [*(row for row in rows if row.words), _Row(number, [])]
 
 
 def _next_board(
@@ -136,12 +200,11 @@ def _declared_board(rows: list[_Row], at: int, where: str) -> "tuple[list[_Row],
         size = BoardSize(width, height)
     except InputError as error:
         raise BoardError(f"{where}: {error}") from None
-    at += 1
-    first, n_numbers = at, 0
+    board_rows, n_numbers, at = [], 0, at + 1
     while at < len(rows) and n_numbers < size.n_cells:
         n_numbers += len(rows[at].words)
+        board_rows += [rows[at]] if rows[at].words else []
         at += 1
-    board_rows = [row for row in rows[first:at] if row.words]
     if n_numbers != size.n_cells:
         raise BoardError(
             f"{where}: {plural(n_numbers, 'number')} follow; a board of {height} rows and {width} columns has "

@@ -3,18 +3,20 @@
 import io
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import typer
 
-from pdb_cli.board_files import boards_of_files
+from pdb_cli.board_files import TileNames, boards_of_files
 from pdb_cli.options import BoardOptions, SolveBoardOptions, parse_optional_size
 from pdb_cli.output import message
-from pdb_cli.tile_names import TileNames
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 
@@ -22,8 +24,13 @@ if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize
     from pdb_query import Instance
 
+Item = TypeVar("Item")
+
 STDIN = "-"
 _HARDEST_BOARDS = "hardest80"
+_MOST_AHEAD = 4096
+# Chunks per thread that the waiting items are divided into.
+_CHUNKS_A_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -102,23 +109,17 @@ def read_boards(
 
 def split_arguments(arguments: list[str] | None) -> tuple[list[Path], list[str]]:
     """Return the arguments that name files, and those that are boards."""
-    files, boards = [], []
-    for text in arguments or []:
-        if _names_a_file(text):
-            files.append(Path(text))
-        else:
-            boards.append(text)
-    return files, boards
+    texts = arguments or []
+    are_files = [text.endswith(".dat") or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text)) for text in texts]
+    files = [Path(text) for text, is_one in zip(texts, are_files, strict=True) if is_one]
+    return files, [text for text, is_one in zip(texts, are_files, strict=True) if not is_one]
 
 
-def _names_a_file(text: str) -> bool:
-    if text.endswith(".dat"):
-        return True
-    if re.fullmatch(r"[\d\s,/]*", text):
-        return False
+def is_file(name: str) -> bool:
+    """Return True if a file has this name, which may be any text."""
     try:
-        return Path(text).is_file()
-    except (OSError, ValueError):
+        return Path(name).is_file()
+    except (OSError, ValueError):  # such as a name that is too long
         return False
 
 
@@ -174,3 +175,74 @@ def _default_instances(db: "list[Path] | None") -> str:
             )
     message("pdb: no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum")
     return _HARDEST_BOARDS
+
+
+@dataclass(frozen=True)
+class _End:
+    """End of the items, and the error that they ended with."""
+
+    error: BaseException | None = None
+
+    def raise_error(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+@contextmanager
+def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
+    """Read items in a thread, so that a slow source delays nothing else. The last item of the queue is an `_End`."""
+    ready: Queue[Any] = Queue(_MOST_AHEAD)
+    is_over = Event()
+
+    def read() -> None:
+        end = _End()
+        try:
+            for item in items:
+                ready.put(item)
+                if is_over.is_set():
+                    return
+        except BaseException as error:
+            end = _End(error)
+        ready.put(end)
+
+    # A daemon: a thread that waits for input ends only with the process.
+    Thread(target=read, name="read ahead", daemon=True).start()
+    try:
+        yield ready
+    finally:
+        is_over.set()
+        with suppress(Empty):
+            while True:
+                ready.get_nowait()
+
+
+def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
+    """Yield items that are read ahead, and None when the next item is not there yet.
+
+    Raises the errors of `items`, after the items before.
+    """
+    with _read_ahead(items) as ready:
+        item: Any = None
+        while not isinstance(item, _End):
+            yield item
+            item = None if ready.empty() else ready.get()
+        item.raise_error()
+
+
+def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
+    """Yield lists of 1 to `n_most` items that are read ahead, without waiting for more than the first.
+
+    Lists are shorter when few items are left, so that each of `n_threads` gets some. Raises the errors of `items`,
+    after the items before.
+    """
+    with _read_ahead(items) as ready:
+        end: _End | None = None
+        while end is None:
+            chunk: list[Any] = [ready.get()]
+            share = n_most if n_threads == 1 else ready.qsize() // (_CHUNKS_A_THREAD * n_threads)
+            while len(chunk) < min(n_most, share) and not ready.empty() and not isinstance(chunk[-1], _End):
+                chunk.append(ready.get())
+            end = chunk.pop() if isinstance(chunk[-1], _End) else None
+            if chunk:
+                yield chunk
+        end.raise_error()

@@ -3,22 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pdb_cli.build_output import (
-    PLAN_COLUMNS,
-    RESULT_COLUMNS,
-    BuildDisplay,
-    plan_record,
-    plan_text,
-    result_record,
-    result_text,
-)
-from pdb_cli.cluster import ClusterOptions
 from pdb_cli.options import (
-    CostOption,
+    ClusterOptions,
     EncodingOption,
     FormatOption,
     GoalOption,
@@ -26,12 +16,16 @@ from pdb_cli.options import (
     ThreadsOption,
     parse_optional_size,
 )
-from pdb_cli.output import Format, command, message, plural, prepare, write_records
+from pdb_cli.output import Format, Record, count, message, plural, prepare, write_records
+from pdb_cli.process import command
+from pdb_cli.progress import BuildDisplay
+from pdb_cli.table_files import header_record, pattern_and_table
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildResult
-    from pdb_cluster import PatternTask
     from pdb_core.pattern import Partition
+
+_COLUMNS = ("file", "partition", "size", "entries")
 
 PartitionsArgument = Annotated[
     list[str],
@@ -46,23 +40,25 @@ PartitionsArgument = Annotated[
 
 @dataclass(frozen=True)
 class FileOptions:
-    """Table file to build."""
+    """Table file."""
 
-    title: ClassVar[str] = "Table file"
     size: SizeOption = None
     goal: GoalOption = None
     encoding: EncodingOption = "bits"
-    cost: CostOption = None
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Table file; PARTITION.h5 by default.")] = (
-        None
-    )
+    cost: Annotated[
+        Literal["additive", "every-move"] | None,
+        typer.Option(
+            help="Moves that a distance counts. additive: moves of the pattern's tiles; patterns add up. every-move: "
+            "all moves (a standard PDB); patterns combine by maximum. The partition's name sets the default."
+        ),
+    ] = None
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Table file; PARTITION.h5 by default.")] = None
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Run of a build, and its checkpoints."""
+    """Run."""
 
-    title: ClassVar[str] = "Run"
     threads: ThreadsOption = None
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the memory and the disk that the build takes, and build nothing.")
@@ -70,7 +66,6 @@ class RunOptions:
     checkpoint_every: Annotated[
         float,
         typer.Option(
-            "--checkpoint-every",
             min=0,
             metavar="SECONDS",
             help="Time between checkpoints of a long build, in FILE.partial. The same command continues from there.",
@@ -81,18 +76,16 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class BuildClusterOptions(ClusterOptions):
-    """Dask cluster to build on."""
+    """Cluster."""
 
     shards: Annotated[
         int | None,
         typer.Option(
-            "--shards",
             min=1,
             max=4096,
             metavar="N",
             help="On a cluster: search each pattern in N shards on all workers. The default is one worker per pattern, "
             "and shards if no worker has the memory.",
-            show_default=False,
         ),
     ] = None
 
@@ -114,10 +107,13 @@ def build(
     prepare()
     plans = [_plan(partition, file, run.threads) for partition in partitions]
     if run.dry_run:
-        write_records([plan_record(plan) for plan in plans], output, columns=PLAN_COLUMNS, text=plan_text)
+        write_records(
+            map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text
+        )
     results = _build_on_cluster(plans, cluster, run) if cluster.is_given else _build(plans, run)
     if not run.dry_run:
-        write_records([result_record(result) for result in results], output, columns=RESULT_COLUMNS, text=result_text)
+        columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
+        write_records(map(_result_record, results), output, columns=columns, text=_result_text)
 
 
 def _build(plans: "list[BuildPlan]", run: RunOptions) -> "list[BuildResult]":
@@ -132,7 +128,7 @@ def _build(plans: "list[BuildPlan]", run: RunOptions) -> "list[BuildResult]":
             results.append(
                 build_database(
                     plan,
-                    progress=display.show,
+                    progress=display.show_build,
                     say=display.say,
                     checkpoint_every_s=run.checkpoint_every,
                     fresh=run.fresh,
@@ -144,38 +140,31 @@ def _build(plans: "list[BuildPlan]", run: RunOptions) -> "list[BuildResult]":
 def _build_on_cluster(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
     """Build on a Dask cluster. With --dry-run, only print how each pattern would be built."""
     from pdb_cluster import build_on_cluster, check_cluster_plan
+    from pdb_core.messages import format_bytes
 
-    results = []
+    results, n_shards = [], cluster.shards
     with cluster.connect() as client:
         for plan in plans:
-            tasks = check_cluster_plan(plan, client, n_shards=cluster.shards)
-            if run.dry_run:
-                for line in _task_lines(plan, tasks):
-                    message(line)
+            for task in check_cluster_plan(plan, client, n_shards=n_shards):
+                if run.dry_run:
+                    how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
+                    message(
+                        f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
+                        f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
+                    )
         for plan in [] if run.dry_run else plans:
             with BuildDisplay(plan) as display:
                 results.append(
                     build_on_cluster(
                         plan,
                         client,
-                        n_shards=cluster.shards,
-                        progress=display.show,
+                        n_shards=n_shards,
+                        progress=display.show_build,
                         say=display.say,
                         fresh=run.fresh,
                     )
                 )
     return results
-
-
-def _task_lines(plan: "BuildPlan", tasks: "list[PatternTask]") -> Iterator[str]:
-    from pdb_core.messages import format_bytes
-
-    for task in tasks:
-        how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
-        yield (
-            f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
-            f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
-        )
 
 
 def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":
@@ -200,3 +189,83 @@ def _default_file(partition: "Partition") -> Path:
         name += f"-{partition.cost}"
     folder = Path("data")
     return (folder if folder.is_dir() else Path()) / f"{name}.h5"
+
+
+def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
+    return {
+        "file": str(plan.out),
+        "partition": plan.spec.partition.name,
+        "size": str(plan.spec.size),
+        "encoding": plan.spec.encoding,
+        "cost": plan.spec.cost,
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
+                "entries": entry.n_entries,
+                "states": entry.n_states,
+                "states_are_exact": entry.states_are_exact,
+                "memory_bytes": entry.held_bytes,
+            }
+            for entry in plan.patterns
+        ],
+        "entries": plan.n_entries,
+        "memory_bytes": plan.memory_bytes,
+        "memory_available_bytes": plan.available_memory,
+        "disk_bytes": plan.disk_bytes,
+        "temporary_disk_bytes": plan.spilled_bytes,
+        "checkpoint_bytes": plan.checkpoint_bytes,
+        "disk_available_bytes": plan.available_disk,
+        "threads": plan.n_threads,
+    }
+
+
+def _plan_text(record: Record) -> Iterator[str]:
+    from pdb_core.messages import format_bytes
+
+    cost = "" if record["cost"] == "additive" else ", every move counts"
+    yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
+    for entry in record["patterns"]:
+        tiles, table = pattern_and_table(record, entry)
+        if table is not None:
+            yield f"  pattern {tiles}: the table of {table}, by a symmetry of the board"
+            continue
+        about = "" if entry["states_are_exact"] else "about "
+        yield (
+            f"  pattern {tiles}: {count(entry['entries'])} entries, "
+            f"{about}{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
+        )
+    size = {name: format_bytes(n) for name, n in record.items() if name.endswith("_bytes")}
+    yield (
+        f"  memory {size['memory_bytes']} of {size['memory_available_bytes']} available, "
+        f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {record['threads']} threads"
+    )
+    if record["temporary_disk_bytes"]:
+        more = size["temporary_disk_bytes"]
+        yield f"  bits that do not fit into the memory, in a temporary file: up to {more} of disk more"
+    yield f"  checkpoints, in a build of over a minute: up to {size['checkpoint_bytes']} of disk more"
+
+
+def _result_record(result: "BuildResult") -> dict[str, Any]:
+    record = header_record(result.path, result.header)
+    for entry, search in zip(record["patterns"], result.searches, strict=True):
+        entry["seconds"] = search.seconds
+    return record | {
+        "entries": sum(entry.n_entries for entry in result.header.tables.values()),
+        "seconds": result.seconds,
+        "peak_memory_bytes": result.peak_memory_bytes,
+        "report": str(result.report),
+    }
+
+
+def _result_text(record: Record) -> Iterator[str]:
+    for entry in record["patterns"]:
+        tiles, table = pattern_and_table(record, entry)
+        if table is not None:
+            yield f"pattern {tiles}: the table of {table}, by a symmetry of the board"
+            continue
+        yield (
+            f"pattern {tiles}: {count(entry['entries'])} entries, "
+            f"mean {entry['mean']:.2f}, maximum {entry['maximum']}, {entry['seconds']:.2f} s"
+        )
+    yield f"{record['file']} written in {record['seconds']:.2f} s; report in {record['report']}"

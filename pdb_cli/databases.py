@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pdb_cli.output import ProgressLine, message
+from pdb_cli.output import message
+from pdb_cli.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
@@ -83,11 +84,8 @@ def open_file(path: Path, load: str, *, verify: bool) -> "Database":
     """
     from pdb_query import open_database
 
-    line = ProgressLine()
-    try:
+    with ProgressLine() as line:
         return open_database(path, load=load, verify=verify, progress=digest_progress(line, path))  # type: ignore[arg-type]
-    finally:
-        line.clear()
 
 
 def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:

@@ -1,28 +1,23 @@
 """The command line: `pdb COMMAND ...`, with the alias `tilepdb`."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pdb_cli.approximate import approximate
-from pdb_cli.bench import bench
+from pdb_cli.board_input import is_file
 from pdb_cli.build import build
-from pdb_cli.doctor import doctor
-from pdb_cli.info import info
-from pdb_cli.option_groups import GroupedCommand, with_option_groups
-from pdb_cli.output import errors_as_exit_codes, message
+from pdb_cli.machine import bench, doctor
+from pdb_cli.options import GroupedCommand, with_option_groups
+from pdb_cli.output import message
+from pdb_cli.process import errors_as_exit_codes, open_standard_streams
 from pdb_cli.query import query
-from pdb_cli.search import search
 from pdb_cli.serve import serve
-from pdb_cli.solve import solve
-from pdb_cli.standard_streams import open_standard_streams
-from pdb_cli.stats import stats
+from pdb_cli.solve import approximate, search, solve
 from pdb_cli.study_compare import compare
 from pdb_cli.study_heuristics import heuristics
 from pdb_cli.study_space import space
-from pdb_cli.verify import verify
+from pdb_cli.table_files import info, stats, verify
 from pdb_core.messages import as_typed
 
 _HELP = "Pattern databases for sliding-tile puzzles: build them, query them, and solve boards optimally with them."
@@ -94,15 +89,6 @@ def run() -> None:
 def _refuse_scripts(first: str) -> None:
     """Exit with a message if the first argument is a file: it is meant for Python's debugger."""
     names = {function.__name__ for function, _ in COMMANDS} | {"study"}
-    if first.endswith(".py") or (first not in names and _is_file(first)):
-        message(
-            f"pdb: this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}",
-        )
+    if first.endswith(".py") or (first not in names and is_file(first)):
+        message(f"pdb: this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}")
         raise SystemExit(2)
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):  # such as a name that is too long
-        return False

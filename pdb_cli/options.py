@@ -1,121 +1,91 @@
-"""Options of the commands, in the groups that --help shows, and their meaning."""
+"""Options of the commands, in the groups that --help shows."""
 
+import contextlib
+import functools
+import importlib.util
+import inspect
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
+from typer.core import TyperCommand
 
 from pdb_cli.databases import OpenDatabases
-from pdb_cli.output import Format
+from pdb_cli.output import Format, message, plural
 from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, IDA_STAR
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from pdb_core.puzzle import BoardSize
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
 SizeOption = Annotated[
-    str | None,
-    typer.Option("--size", metavar="WxH", help="Board size, such as 4x4, if boards and tables do not imply it."),
+    str | None, typer.Option(metavar="WxH", help="Board size, such as 4x4, if boards and tables do not imply it.")
 ]
 GoalOption = Annotated[
     str | None,
-    typer.Option("--goal", metavar="GOAL", help="Goal: blank-last (the default), blank-first, snail, or a board."),
+    typer.Option(metavar="GOAL", help="Goal: blank-last (the default), blank-first, snail, or a board."),
 ]
 ThreadsOption = Annotated[
-    int | None,
-    typer.Option("--threads", min=1, max=1024, metavar="N", help="Threads; all cores by default.", show_default=False),
+    int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads; all cores by default.", show_default=False)
 ]
-DatabaseOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--db",
-        metavar="FILE",
-        help="Table file made by pdb build. Repeat the option to use the maximum of several databases.",
-    ),
-]
-Encoding = Literal["bits", "bytes"]
 EncodingOption = Annotated[
-    Encoding,
+    Literal["bits", "bytes"],
     typer.Option(
-        "--encoding",
         help="bits: one bit per state, zero-aware; the heuristic is stronger and the file smaller. bytes: one byte per "
-        "placement, the additive minimum; read with one lookup.",
-    ),
-]
-Cost = Literal["additive", "every-move"]
-CostOption = Annotated[
-    Cost | None,
-    typer.Option(
-        "--cost",
-        help="Moves that a distance counts. additive: moves of the pattern's tiles; patterns add up. every-move: all "
-        "moves (a standard PDB); patterns combine by maximum. The partition's name sets the default.",
-        show_default=False,
+        "placement, the additive minimum; read with one lookup."
     ),
 ]
 InstancesOption = Annotated[
     str | None,
     typer.Option(
-        "--instances",
-        metavar="SET|FILE|-",
-        help="Boards of a named set, of a file, or of standard input: one per line, or CSV.",
+        metavar="SET|FILE|-", help="Boards of a named set, of a file, or of standard input: one per line, or CSV."
     ),
 ]
-BoardsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[BOARD]...", help='Boards in quotes: "1 2 3/4 5 6/7 0 8"; 0 is the blank.', show_default=False
-    ),
-]
-TimeLimitOption = Annotated[
-    float | None,
-    typer.Option("--time-limit", min=0.0, metavar="S", help="Seconds to search for one board before giving it up."),
-]
-MaxNodesOption = Annotated[
-    int | None,
-    typer.Option("--max-nodes", min=1, metavar="N", help="Nodes to generate for one board before giving it up."),
-]
-Load = Literal["map", "copy", "huge"]
 LoadOption = Annotated[
-    Load,
+    Literal["map", "copy", "huge"],
     typer.Option(
-        "--load",
         help="map: map the tables (opens at once, memory is shared). copy: copy them to memory. huge: copy them to "
-        "huge pages, which is fastest.",
+        "huge pages, which is fastest."
     ),
 ]
-VerifyOption = Annotated[
-    bool,
-    typer.Option("--verify/--no-verify", help="Compare all tables with their digests before they are used."),
-]
+VerifyOption = Annotated[bool, typer.Option(help="Compare all tables with their digests before they are used.")]
 WeightOption = Annotated[
     float | None,
     typer.Option(
-        "--weight",
         metavar="W",
         help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length (1.5).",
-        show_default=False,
     ),
 ]
 MemoryLimitOption = Annotated[
     str | None,
     typer.Option(
-        "--memory-limit",
         metavar="SIZE",
         help="Memory for the stored nodes, such as 8G; three quarters of the free memory by default. Not for ida-star.",
-        show_default=False,
     ),
 ]
+TimeLimitOption = Annotated[
+    float | None, typer.Option(min=0.0, metavar="S", help="Seconds to search for one board before giving it up.")
+]
+
+
+# Groups of options. The docstring of a group is its title in --help.
 
 
 @dataclass(frozen=True)
 class BoardOptions:
-    """Boards to look up."""
+    """Boards."""
 
-    title: ClassVar[str] = "Boards"
-    boards: BoardsArgument = None
+    boards: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[BOARD]...", help='Boards in quotes: "1 2 3/4 5 6/7 0 8"; 0 is the blank.'),
+    ] = None
     instances: InstancesOption = None
     goal: GoalOption = None
     size: SizeOption = None
@@ -123,7 +93,7 @@ class BoardOptions:
 
 @dataclass(frozen=True)
 class SolveBoardOptions(BoardOptions):
-    """Boards to solve."""
+    """Boards."""
 
     from_board: Annotated[
         str | None, typer.Option("--from", metavar="BOARD", help="With --to: solve from this board to another one.")
@@ -131,34 +101,36 @@ class SolveBoardOptions(BoardOptions):
     to_board: Annotated[str | None, typer.Option("--to", metavar="BOARD", help="The goal of --from.")] = None
     tiles: Annotated[
         Literal["numbers", "letters"],
-        typer.Option("--tiles", help="letters: the tiles are the words of --goal, and _ is the blank."),
+        typer.Option(help="letters: the tiles are the words of --goal, and _ is the blank."),
     ] = "numbers"
     shard: Annotated[
         str | None,
         typer.Option(
-            "--shard",
             metavar="I/N",
             help="Solve every N-th board only, beginning with the I-th: the share of machine I of N.",
-            show_default=False,
         ),
     ] = None
 
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """Ways to open table files."""
+    """Tables."""
 
-    title: ClassVar[str] = "Tables"
     load: LoadOption = "map"
     verify: VerifyOption = False
 
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Table files, and ways to open them."""
+    """Tables."""
 
-    title: ClassVar[str] = "Tables"
-    db: DatabaseOption = None
+    db: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table file made by pdb build. Repeat the option to use the maximum of several databases.",
+        ),
+    ] = None
     load: LoadOption = "map"
     verify: VerifyOption = False
 
@@ -169,19 +141,19 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """Threads, and limits of the search of one board."""
+    """Limits."""
 
-    title: ClassVar[str] = "Limits"
     threads: ThreadsOption = None
     time_limit: TimeLimitOption = None
-    max_nodes: MaxNodesOption = None
+    max_nodes: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Nodes to generate for one board before giving it up.")
+    ] = None
 
 
 @dataclass(frozen=True)
 class IdaStarOptions:
-    """Options of IDA*."""
+    """IDA*."""
 
-    title: ClassVar[str] = "IDA*"
     all_solutions: Annotated[
         bool, typer.Option("--all", help="Count all optimal solutions: search the last threshold to its end.")
     ] = False
@@ -191,36 +163,23 @@ class IdaStarOptions:
     frontier_memory: Annotated[
         str | None,
         typer.Option(
-            "--frontier-memory",
-            metavar="SIZE",
-            help="Search hard boards breadth first near the root, in this much memory, such as 8G.",
-            show_default=False,
+            metavar="SIZE", help="Search hard boards breadth first near the root, in this much memory, such as 8G."
         ),
     ] = None
 
 
 @dataclass(frozen=True)
 class AlgorithmOptions:
-    """Search algorithm and heuristic."""
+    """Algorithm."""
 
-    title: ClassVar[str] = "Algorithm"
-    algorithm: Annotated[
-        str,
-        typer.Option(
-            "--algorithm",
-            metavar="NAME",
-            help=f"{', '.join(ALGORITHMS)}.",
-        ),
-    ] = IDA_STAR
+    algorithm: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(ALGORITHMS)}.")] = IDA_STAR
     heuristic: Annotated[
         str | None,
         typer.Option(
-            "--heuristic",
             metavar="NAME",
             help="misplaced, manhattan, corner-tiles, last-move, linear-conflict, korf-taylor, walking-distance, "
             "pairs, triples, db (the tables), or the maximum of several: max(a,b). By default db with --db, else "
             "manhattan.",
-            show_default=False,
         ),
     ] = None
     weight: WeightOption = None
@@ -232,28 +191,79 @@ class AlgorithmOptions:
 
 @dataclass(frozen=True)
 class AnswerOptions:
-    """Output of solutions."""
+    """Output."""
 
-    title: ClassVar[str] = "Output"
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write the solutions to a file, position by position."),
+        Path | None, typer.Option(metavar="FILE", help="Write the solutions to a file, position by position.")
     ] = None
     output: FormatOption = Format.text
 
 
 @dataclass(frozen=True)
 class LoggedAnswerOptions(AnswerOptions):
-    """Output of solutions, and a log to continue from."""
+    """Output."""
 
     log: Annotated[
         Path | None,
         typer.Option(
-            "--log",
             metavar="FILE",
             help="Keep solved boards and the progress of long searches in this file. The same command continues from "
             "it.",
-            show_default=False,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Cluster."""
+
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."),
+    ] = None
+    local_cluster: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Work on a Dask cluster of N processes of this machine, started for this command.",
+        ),
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Return True if the command works on a cluster."""
+        return self.scheduler is not None or self.local_cluster is not None
+
+    def check(self) -> None:
+        """Raise a usage error if both are given, `InputError` if the package `distributed` is missing."""
+        if self.scheduler is not None and self.local_cluster is not None:
+            raise typer.BadParameter("goes without --scheduler", param_hint="--local-cluster")
+        if self.is_given and importlib.util.find_spec("distributed") is None:
+            raise InputError("distributed is not installed; run pip install 'tile-pdb[dask]'")
+
+    @contextlib.contextmanager
+    def connect(self) -> "Iterator[Client]":
+        """Connect to the cluster, and report its size and dashboard on stderr. Raises as `connected`."""
+        from pdb_cluster.connect import connected
+
+        with connected(self.scheduler, self.local_cluster or 1, lambda text: message(f"pdb: {text}")) as client:
+            n_threads = sum(client.nthreads().values())
+            where = self.scheduler if self.local_cluster is None else "a cluster of this command's own"
+            message(f"pdb: {plural(n_threads, 'thread')} on {where}; dashboard {client.dashboard_link}")
+            yield client
+
+
+@dataclass(frozen=True)
+class SolveClusterOptions(ClusterOptions):
+    """Cluster."""
+
+    worker_db: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder with the files of --db on the workers of --scheduler; by default the same path as here.",
         ),
     ] = None
 
@@ -271,3 +281,63 @@ def parse_bytes(text: str) -> int:
     if match is None:
         raise InputError(f"memory limit {text[:40]!r} is not a number of bytes, such as 8G or 500M")
     return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
+
+
+def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Return `function` as a Typer command: parameters that are dataclasses become an option for each field."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in parameters if is_dataclass(p.annotation)}
+
+    @functools.wraps(function)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        function(**values)
+
+    options: list[inspect.Parameter] = []
+    for parameter in parameters:
+        if parameter.name in groups:
+            group = groups[parameter.name]
+            options += [_option(field, group.__doc__.rstrip(".")) for field in fields(group)]
+        else:
+            options.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {}
+    return call
+
+
+def _option(field: "Field[Any]", title: str) -> inspect.Parameter:
+    """Return a field as a parameter of a command, below the title of its group."""
+    kind, info = get_args(field.type)
+    info = copy(info)
+    info.rich_help_panel = title
+    annotation = Annotated.__class_getitem__((kind, info))  # type: ignore[attr-defined]
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+class GroupedCommand(TyperCommand):
+    """Command whose help lists options by group, then an example."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options below the titles of their groups."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is None:
+                continue
+            name, text = row
+            title = getattr(parameter, "rich_help_panel", None) or "Options"
+            if parameter.param_type_name == "argument":
+                # Typer adds the Python type of an argument, such as <list[str]>.
+                title, name = "Arguments", name.partition(" <")[0]
+            sections.setdefault(title, []).append((name, text))
+        for title, rows in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (as Click calls it)
+        """Write the example."""
+        if self.epilog:
+            with formatter.section("Example"):
+                formatter.write(f"  {self.epilog}\n")

@@ -11,9 +11,7 @@ from pdb_cli.output import message
 from pdb_core.durable_files import written_safely
 from pdb_core.errors import InputError, OutputError
 
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Also draw it, into an SVG, PNG or PDF file.")
-]
+PlotOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it, into an SVG, PNG or PDF file.")]
 _FORMATS = (".svg", ".png", ".pdf")
 
 

@@ -9,12 +9,14 @@ import socket
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_cli.options import LoadOption, VerifyOption
-from pdb_cli.output import command, message, prepare
+from pdb_cli.databases import open_file, standard_table
+from pdb_cli.options import TableOptions, VerifyOption
+from pdb_cli.output import message, prepare
+from pdb_cli.process import command
 from pdb_core.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,41 +25,34 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ServedTableOptions:
-    """Table files to serve."""
+class ServedTableOptions(TableOptions):
+    """Tables."""
 
-    title: ClassVar[str] = "Tables"
     db: Annotated[
         list[Path] | None,
         typer.Option(
-            "--db",
             metavar="FILE",
             help="Table file made by pdb build; repeat the option. The first for a size is its default.",
         ),
     ] = None
-    load: LoadOption = "map"
     verify: VerifyOption = True
 
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """Address of the service, and who may use it."""
+    """Network."""
 
-    title: ClassVar[str] = "Network"
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, metavar="N", help="Port to listen on; 0 for a free one.")
-    ] = 8015
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0 for a free one.")] = (
+        8015
+    )
     token_file: Annotated[
         Path | None,
-        typer.Option(
-            "--token-file", metavar="FILE", help="Require the token in this file from clients.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="Require the token in this file from clients."),
     ] = None
     cors_origin: Annotated[
         list[str] | None,
         typer.Option(
-            "--cors-origin",
             metavar="ORIGIN",
             help="Allow requests of pages of this origin, such as https://example.org.",
         ),
@@ -65,7 +60,6 @@ class NetworkOptions:
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
-            "--allowed-host",
             metavar="NAME",
             help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
         ),
@@ -75,35 +69,26 @@ class NetworkOptions:
 
 @dataclass(frozen=True)
 class SearchQueueOptions:
-    """Searches at a time, and their limits."""
+    """Searches."""
 
-    title: ClassVar[str] = "Searches"
     solves: Annotated[
         int | None,
         typer.Option(
-            "--solves",
             min=1,
             max=1024,
             metavar="N",
             help="Long searches at a time, and as many short ones; by default the cores.",
-            show_default=False,
         ),
     ] = None
     waiting: Annotated[
         int,
-        typer.Option(
-            "--waiting", min=0, max=100_000, metavar="N", help="Long searches that may wait, and as many short ones."
-        ),
+        typer.Option(min=0, max=100_000, metavar="N", help="Long searches that may wait, and as many short ones."),
     ] = 16
-    wait: Annotated[float, typer.Option("--wait", min=0, metavar="S", help="Seconds that a search may wait.")] = 30.0
-    seconds: Annotated[
-        float, typer.Option("--seconds", min=0.001, metavar="S", help="Time limit of a search in seconds.")
-    ] = 60.0
+    wait: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds that a search may wait.")] = 30.0
+    seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search in seconds.")] = 60.0
     grace: Annotated[
         float,
-        typer.Option(
-            "--grace", min=0, metavar="S", help="Seconds that running searches have when the server is stopped."
-        ),
+        typer.Option(min=0, metavar="S", help="Seconds that running searches have when the server is stopped."),
     ] = 5.0
 
 
@@ -166,7 +151,6 @@ def _serve(
 
 def _open(tables: ServedTableOptions) -> "list[Database]":
     """Open the databases of --db; by default the standard ones of 4x4 and 3x3, which are built the first time."""
-    from pdb_cli.databases import open_file, standard_table
     from pdb_core.puzzle import BoardSize, blank_last
 
     paths = tables.db or [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]

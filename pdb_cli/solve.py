@@ -1,29 +1,23 @@
-"""`pdb solve`: optimal solutions with pattern databases."""
+"""`pdb solve`, `pdb search` and `pdb approximate`: solutions of boards."""
 
-from collections.abc import Generator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
-from pdb_cli.answers import Outcome
-from pdb_cli.board_input import BoardInput
-from pdb_cli.cluster import ClusterOptions
-from pdb_cli.databases import OpenDatabases
-from pdb_cli.options import IdaStarOptions, LimitOptions, LoggedAnswerOptions, SolveBoardOptions, TableOptions
-from pdb_cli.output import command
-from pdb_cli.read_ahead import as_they_come
-from pdb_cli.solve_cluster import WorkerDatabaseOption, cluster_outcomes
-from pdb_cli.solvers import Method, frontier_bytes
-from pdb_cli.solving import Batch, answer_boards
+from pdb_cli.options import (
+    AlgorithmOptions,
+    AnswerOptions,
+    IdaStarOptions,
+    LimitOptions,
+    LoggedAnswerOptions,
+    SolveBoardOptions,
+    SolveClusterOptions,
+    TableOptions,
+)
+from pdb_cli.process import command
+from pdb_cli.solvers import APPROXIMATE, Method, frontier_bytes, parse_method
+from pdb_cli.solving import answer_boards
 from pdb_core.errors import InputError
-
-
-@dataclass(frozen=True)
-class SolveClusterOptions(ClusterOptions):
-    """Dask cluster to solve on."""
-
-    worker_db: WorkerDatabaseOption = None
 
 
 @command
@@ -43,24 +37,7 @@ def solve(
     """
     method = Method(frontier_bytes=frontier_bytes(ida_star))
     _check_cluster(cluster, limits, ida_star)
-
-    def on_cluster(
-        stack: ExitStack, batch: Batch, given: BoardInput, databases: OpenDatabases
-    ) -> "Generator[Outcome, None, None]":
-        client = stack.enter_context(cluster.connect())
-        outcomes = cluster_outcomes(
-            client,
-            as_they_come(given.instances) if given.is_stdin else given.instances,
-            databases,
-            batch.goal_of,
-            batch.log,
-            limits=batch.limits,
-            load=tables.load,
-            worker_folder=cluster.worker_db,
-        )
-        return (Outcome(*outcome) for outcome in outcomes)
-
-    answer_boards(method, boards, tables, limits, output, ida_star, on_cluster if cluster.is_given else None)
+    answer_boards(method, boards, tables, limits, output, ida_star, cluster)
 
 
 def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
@@ -79,3 +56,42 @@ def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star:
     if limits.threads is not None:
         how = "give N of --local-cluster" if cluster.scheduler is None else "set it by dask worker --nthreads"
         raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
+
+
+@command
+def search(
+    boards: SolveBoardOptions,
+    algorithm: AlgorithmOptions,
+    tables: TableOptions,
+    limits: LimitOptions,
+    ida_star: IdaStarOptions,
+    output: LoggedAnswerOptions,
+) -> None:
+    """Solve boards by a textbook search algorithm and heuristic, to compare them.
+
+    No tables are needed. Solutions are optimal, except those of weighted-a-star and greedy. Boards go up to 6x6.
+    """
+    answer_boards(parse_method(algorithm, tables.db, ida_star), boards, tables, limits, output, ida_star)
+
+
+@command
+def approximate(
+    boards: SolveBoardOptions,
+    output: AnswerOptions,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="S",
+            help="Seconds to improve the solution of each board; 0.5 to 5 by default, by the size of the board.",
+            rich_help_panel="Limits",
+        ),
+    ] = None,
+) -> None:
+    """Find a suboptimal solution of each board, up to 32x32, within seconds and without tables.
+
+    Each answer has a lower bound of the optimal length.
+    """
+    method = Method(search=APPROXIMATE, uses_databases=False)
+    logged = LoggedAnswerOptions(output.out, output.output)
+    answer_boards(method, boards, TableOptions(), LimitOptions(time_limit=time_limit), logged, IdaStarOptions())

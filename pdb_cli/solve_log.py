@@ -11,17 +11,26 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pdb_cli.output import message, plural
-from pdb_core.errors import InputError, OutputError, WrongAnswerError, writing_error
+from pdb_core.errors import (
+    InputError,
+    MemoryLimitError,
+    OutputError,
+    UnsolvableError,
+    WrongAnswerError,
+    writing_error,
+)
 from pdb_core.messages import as_typed
+from solver.checkpoint import Checkpoint, Subtrees
+from solver.progress import Iteration
 
 if TYPE_CHECKING:
-    from pdb_cli.logged_checkpoint import LoggedCheckpoint
+    from pdb_cli.answers import Answer
     from pdb_core.puzzle import Board, BoardSize
     from solver import Solution
 
@@ -30,13 +39,17 @@ if TYPE_CHECKING:
 _KIND, _VERSION = "tile-pdb solve log", 2
 # Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
 _SYNC_S = 1.0
+# Seconds between two lines about the subtrees of a board, so that a log of hours stays small.
+_WRITE_S = 5.0
 _SHOWN_DIFFERENCES = 4
+
+Values = dict[str, Any]
 
 
 class SolveLog:
     """Answers and checkpoints in a log file. Thread-safe; a context manager."""
 
-    def __init__(self, path: Path, method: dict[str, Any]) -> None:
+    def __init__(self, path: Path, method: Values) -> None:
         """Open or create the log. `method` holds the settings that all its answers share.
 
         Raises `InputError` if the file is not a log or has another method, `OutputError` if it cannot be written or is
@@ -47,7 +60,9 @@ class SolveLog:
         # Offset and length of the line of each solved board: all answers may not fit into memory.
         self._lines: dict[_Key, tuple[int, int]] = {}
         self._begun: set[_Key] = set()
-        self._checkpoints: dict[_Key, LoggedCheckpoint] = {}
+        # Answers of this run that the log does not keep: of unsolvable boards, and of those that were given up.
+        self._unlogged: dict[_Key, Answer] = {}
+        self._checkpoints: dict[_Key, _LoggedCheckpoint] = {}
         self._synced_at = time.monotonic()
         self._file = self._open()
         try:
@@ -81,16 +96,20 @@ class SolveLog:
             self._begun.add(key)
             return True
 
-    def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Solution | None":
-        """Return the solution of a board in the log, replayed, or None. Raises `InputError` if it is wrong."""
+    def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Answer | None":
+        """Return the answer of a board in this run, or its solution in the log, replayed; None if there is none.
+
+        Raises `InputError` if it is wrong.
+        """
         from solver.solution import check_solution
 
+        key = _key(board, goal)
         with self._lock:
-            place = self._lines.get(_key(board, goal))
-            if place is None:
-                return None
+            if key not in self._lines:
+                return self._unlogged.get(key)
+            offset, length = self._lines[key]
             with self._writing():
-                line = os.pread(self._file.fileno(), place[1], place[0])
+                line = os.pread(self._file.fileno(), length, offset)
         try:
             solution = _solution(_load(line))
             check_solution(board, solution.tiles or (), goal, size)
@@ -100,38 +119,34 @@ class SolveLog:
             raise InputError(f"the log {self._path} was changed while it is in use; start again") from None
         return solution
 
-    def checkpoint(self, board: "Board", goal: "Board") -> "LoggedCheckpoint":
-        """Return the checkpoint of a board. It appends finished subtrees and thresholds to the log.
-
-        Its methods raise `DiskFullError`, `OutputError`.
-        """
+    def checkpoint(self, board: "Board", goal: "Board") -> "_LoggedCheckpoint":
+        """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
         with self._lock:
             return self._checkpoint(_key(board, goal))
 
-    def _checkpoint(self, key: "_Key") -> "LoggedCheckpoint":
-        from pdb_cli.logged_checkpoint import LoggedCheckpoint
-
-        def write(values: dict[str, Any]) -> None:
+    def _checkpoint(self, key: "_Key") -> "_LoggedCheckpoint":
+        def write(values: Values) -> None:
             with self._lock:
                 self._append({"board": list(key[0]), "goal": list(key[1])} | values)
 
         if key not in self._checkpoints:
-            self._checkpoints[key] = LoggedCheckpoint(write)
+            self._checkpoints[key] = _LoggedCheckpoint(write)
         return self._checkpoints[key]
 
-    def add(self, solution: "Solution") -> None:
+    def add(self, board: "Board", goal: "Board", answer: "Answer") -> None:
         """Append a solved board. Of a board that was given up, only the checkpoint is kept.
 
         Raises `DiskFullError`, `OutputError`.
         """
-        if solution.length is None:
-            return
-        key = _key(solution.board, solution.goal)
+        key = _key(board, goal)
         with self._lock:
-            self._checkpoints.pop(key, None)
-            self._lines[key] = self._append(asdict(solution))
+            if isinstance(answer, UnsolvableError | MemoryLimitError) or answer.length is None:
+                self._unlogged[key] = answer
+            else:
+                self._checkpoints.pop(key, None)
+                self._lines[key] = self._append(asdict(answer))
 
-    def _append(self, values: dict[str, Any]) -> tuple[int, int]:
+    def _append(self, values: Values) -> tuple[int, int]:
         """Write a line with its checksum. Return its offset and length."""
         # A replay proves a solution, but nothing proves that a subtree was searched.
         line = json.dumps(values | {"check": _checksum(values)}, separators=(",", ":")).encode() + b"\n"
@@ -173,7 +188,7 @@ class SolveLog:
         except OSError as error:
             raise writing_error(error, f"the log {self._path}", "name another with --log") from None
 
-    def _read(self, header: dict[str, Any]) -> None:
+    def _read(self, header: Values) -> None:
         self._file.seek(0)
         # Bytes after the last end of a line are an incomplete line.
         *lines, incomplete = self._file.read().split(b"\n")
@@ -202,7 +217,7 @@ class SolveLog:
             found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
             message(f"pdb: {found} in {self._path}")
 
-    def _read_line(self, values: dict[str, Any], offset: int, length: int) -> None:
+    def _read_line(self, values: Values, offset: int, length: int) -> None:
         """Add a line of the file. Raises `ValueError`, `TypeError`, `KeyError`."""
         key = _key(values["board"], values["goal"])
         if "tiles" in values:
@@ -212,7 +227,7 @@ class SolveLog:
         elif key not in self._lines:
             self._checkpoint(key).read(values)
 
-    def _check_header(self, line: bytes, header: dict[str, Any]) -> None:
+    def _check_header(self, line: bytes, header: Values) -> None:
         try:
             found = json.loads(line)
         except (ValueError, RecursionError):
@@ -242,11 +257,11 @@ def _shown(value: object) -> str:
     return "none" if value is None else as_typed(str(value), 40)
 
 
-def _checksum(values: dict[str, Any]) -> str:
+def _checksum(values: Values) -> str:
     return f"{zlib.crc32(json.dumps(values).encode()):08x}"
 
 
-def _load(line: bytes) -> dict[str, Any]:
+def _load(line: bytes) -> Values:
     """Return the values of a line. Raises `ValueError`, `KeyError`, `TypeError` if its checksum is wrong."""
     try:
         values = json.loads(line)
@@ -257,10 +272,82 @@ def _load(line: bytes) -> dict[str, Any]:
     return values
 
 
-def _solution(values: dict[str, Any]) -> "Solution":
+def _solution(values: Values) -> "Solution":
     """Return the solution of a line. Raises `TypeError`, `KeyError`."""
-    from solver import Iteration, Solution
+    from solver import Solution
 
     lists = {name: tuple(values[name]) for name in ("board", "goal", "tiles")}
     iterations = tuple(Iteration(**iteration) for iteration in values["iterations"])
     return Solution(**(values | lists | {"iterations": iterations}))
+
+
+class _LoggedCheckpoint(Checkpoint):
+    """Checkpoint that appends finished thresholds and subtrees to a log. Thread-safe."""
+
+    def __init__(self, write: Callable[[Values], None]) -> None:
+        super().__init__()
+        self._write = write
+        self._unwritten: tuple[int, str, Subtrees] | None = None
+        self._written_at = time.monotonic()
+
+    def read(self, values: Values) -> None:
+        """Add a line of the log. Raises `ValueError`, `TypeError`, `KeyError` if it is damaged."""
+        if "thresholds" in values:
+            super().finish_threshold(tuple(Iteration(*threshold) for threshold in values["thresholds"]))
+            return
+        threshold, division = values["threshold"], values["division"]
+        more = Subtrees(_numbers(values["subtrees"]), values["generated"], values["expanded"], values["seconds"])
+        if self.subtrees(threshold, division).numbers & more.numbers:
+            raise ValueError("subtrees that are in an earlier line")
+        super().finish_subtrees(threshold, division, more)
+
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
+        super().finish_subtrees(threshold, division, more)
+        with self._lock:
+            if self._unwritten is None:
+                self._unwritten = threshold, division, Subtrees()
+            self._unwritten[2].add(more)
+            if time.monotonic() - self._written_at >= _WRITE_S:
+                self._write_subtrees()
+
+    def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
+        super().finish_threshold(finished)
+        with self._lock:
+            self._unwritten = None
+            if self.is_long:
+                self._write({"thresholds": [astuple(iteration) for iteration in finished]})
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
+        with self._lock:
+            self._write_subtrees()
+
+    def _write_subtrees(self) -> None:
+        if self._unwritten is None:
+            return
+        threshold, division, subtrees = self._unwritten
+        self._unwritten = None
+        self._written_at = time.monotonic()
+        values = {"threshold": threshold, "division": division, "subtrees": _ranges(subtrees.numbers)}
+        values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
+        self._write(values)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as text: `0-57,60`."""
+    ranges: list[list[int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+
+
+def _numbers(text: str) -> set[int]:
+    """Return the numbers of a text by `_ranges`."""
+    numbers: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        numbers.update(range(int(first), int(last or first) + 1))
+    return numbers

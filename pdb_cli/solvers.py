@@ -1,12 +1,11 @@
-"""Solvers of the commands: the search method that options choose, and a solver for each board size and goal."""
+"""Search method that options choose, and its solver for each board size and goal."""
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from pdb_cli.answers import APPROXIMATE
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import AlgorithmOptions, IdaStarOptions, parse_bytes
 from pdb_core.errors import InputError
@@ -14,21 +13,16 @@ from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Board, BoardSize
-    from solver import Checkpoint, GraphSolver, HeuristicSolver, Limits, Solution, Solver, WorkerPool
-    from solver.progress import Report
 
+APPROXIMATE = "approximate"
 DATABASES = "db"
 _DEFAULT_HEURISTIC = "manhattan"
 _DEFAULT_WEIGHT = 1.5
-_AnySolver = TypeVar("_AnySolver")
 
 
 @dataclass(frozen=True)
 class Method:
-    """Search method: the algorithm and its settings.
-
-    `heuristics` are those beside the databases. With `reflects`, tables are looked up for the reflected board too.
-    """
+    """Search method: the algorithm and its settings. `heuristics` are those beside the databases."""
 
     search: str = IDA_STAR
     uses_databases: bool = True
@@ -36,13 +30,7 @@ class Method:
     weight: float = _DEFAULT_WEIGHT
     memory_limit_bytes: int | None = None
     plain: bool = False
-    reflects: bool = True
     frontier_bytes: int | None = None
-
-    @property
-    def stores_nodes(self) -> bool:
-        """Return True if the search stores the nodes it generates."""
-        return self.search in ALGORITHMS and ALGORITHMS[self.search].stores_nodes
 
     @property
     def heuristic(self) -> str | None:
@@ -51,22 +39,18 @@ class Method:
         return (names[0] if len(names) == 1 else f"max({','.join(names)})") if names else None
 
 
-def parse_method(
-    options: AlgorithmOptions,
-    db: list[Path] | None,
-    ida_star: IdaStarOptions | None = None,
-    *,
-    reflects: bool = True,
-) -> Method:
+def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
     """Return the method of these options. Raises `InputError` if they exclude each other."""
-    ida_star = ida_star or IdaStarOptions()
     search = options.algorithm
     _check_options(options, db, ida_star)
     names: tuple[str, ...] = ()
     if ALGORITHMS[search].uses_heuristic:
         heuristic = options.heuristic or (DATABASES if db else _DEFAULT_HEURISTIC)
-        # The names of other heuristics are checked only if needed: that imports numba.
-        names = (DATABASES,) if heuristic == DATABASES else _parse_names(heuristic)
+        names = (DATABASES,)
+        if heuristic != DATABASES:
+            from solver.heuristics import parse_heuristic  # imports numba
+
+            names = parse_heuristic(heuristic, also=(DATABASES,))
     others = tuple(name for name in names if name != DATABASES)
     if db and DATABASES not in names:
         raise InputError(f"--heuristic {options.heuristic} does not use the tables of --db; give max(db,...)")
@@ -82,7 +66,6 @@ def parse_method(
         weight=_DEFAULT_WEIGHT if options.weight is None else options.weight,
         memory_limit_bytes=None if options.memory_limit is None else parse_bytes(options.memory_limit),
         plain=options.plain,
-        reflects=reflects,
         frontier_bytes=frontier_bytes(ida_star),
     )
 
@@ -101,31 +84,21 @@ def _check_options(options: AlgorithmOptions, db: list[Path] | None, ida_star: I
     search = options.algorithm
     if search not in ALGORITHMS:
         raise InputError(f"algorithm {search!r} is not one of {', '.join(ALGORITHMS)}")
-    if not ALGORITHMS[search].uses_heuristic:
-        _refuse({"--heuristic": options.heuristic, "--db": db}, f"--algorithm {search} uses no heuristic")
-    if search != IDA_STAR:
-        only = {
-            "--plain": options.plain, "--all": ida_star.all_solutions, "--frontier-memory": ida_star.frontier_memory
-        }  # fmt: skip
-        _refuse(only, f"it needs --algorithm {IDA_STAR}")
-    else:
-        _refuse({"--memory-limit": options.memory_limit}, "IDA* stores no nodes")
-    if search != WEIGHTED_A_STAR:
-        _refuse({"--weight": options.weight}, f"it needs --algorithm {WEIGHTED_A_STAR}")
-    if options.plain:
-        _refuse({"--frontier-memory": ida_star.frontier_memory}, "it cannot be combined with --plain")
-
-
-def _parse_names(heuristic: str) -> tuple[str, ...]:
-    from solver.heuristics import parse_heuristic
-
-    return parse_heuristic(heuristic, also=(DATABASES,))
-
-
-def _refuse(options: Mapping[str, object], why: str) -> None:
-    for name, value in options.items():
-        if value:
-            raise InputError(f"{name} cannot be given here: {why}")
+    no_heuristic = f"--algorithm {search} uses no heuristic"
+    only_ida_star = f"it needs --algorithm {IDA_STAR}"
+    is_ida_star, frontier = search == IDA_STAR, ida_star.frontier_memory
+    for is_allowed, option, value, why in (
+        (ALGORITHMS[search].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
+        (ALGORITHMS[search].uses_heuristic, "--db", db, no_heuristic),
+        (is_ida_star, "--plain", options.plain, only_ida_star),
+        (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
+        (is_ida_star, "--frontier-memory", frontier, only_ida_star),
+        (not options.plain, "--frontier-memory", frontier, "it cannot be combined with --plain"),
+        (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
+        (search == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
+    ):
+        if value and not is_allowed:
+            raise InputError(f"{option} cannot be given here: {why}")
 
 
 class Solvers:
@@ -134,90 +107,40 @@ class Solvers:
     def __init__(self, databases: OpenDatabases, method: Method, *, n_at_a_time: int) -> None:
         """`n_at_a_time` boards share the memory limits."""
         self.method = method
-        self._databases, self._n_at_a_time = databases, n_at_a_time
+        self.databases, self._n_at_a_time = databases, n_at_a_time
         self._lock = threading.Lock()
         self._made: dict[Hashable, Any] = {}
 
-    def solve(
-        self,
-        board: "Board",
-        size: "BoardSize",
-        goal: "Board",
-        limits: "Limits",
-        report: "Report",
-        pool: "WorkerPool | None",
-        checkpoint: "Checkpoint",
-    ) -> "Solution":
-        """Return a solution of a board; IDA* uses the checkpoint. Raises what the solvers raise."""
-        from solver import find_suboptimal_solution
+    def solver(self, size: "BoardSize", goal: "Board") -> Any:
+        """Return the `Solver`, `HeuristicSolver` or `GraphSolver`. Raises `TableMismatchError`, `InputError`."""
+        with self._lock:
+            if (size, goal) not in self._made:
+                self._made[size, goal] = self._make(size, goal)
+            return self._made[size, goal]
 
-        if self.method.search == APPROXIMATE:
-            return find_suboptimal_solution(board, goal, size, time_limit=limits.seconds)
-        if self.method.stores_nodes:
-            return self._graph_solver(size, goal).solve(board, limits=limits, report=report)
-        solver = self.ida_star_solver(size, goal)
-        return solver.solve(board, goal, limits=limits, report=report, pool=pool, checkpoint=checkpoint)
-
-    def ida_star_solver(self, size: "BoardSize", goal: "Board") -> "Solver | HeuristicSolver":
-        """Return the solver by IDA* for boards of that size and goal. Raises `InputError`, `TableMismatchError`."""
-        return self._heuristic_solver(size, goal) if self.method.heuristics else self.table_solver(size, goal)
-
-    def table_solver(self, size: "BoardSize", goal: "Board") -> "Solver":
-        """Return the solver by IDA* with tables. Raises `TableMismatchError`, `InputError`."""
-        from solver import Solver
-
-        method, databases = self.method, self._databases.databases_for(size, goal)
-        return self._solver(
-            databases,
-            lambda: Solver(
-                *databases,
-                plain=method.plain,
-                reflects=method.reflects,
-                frontier_bytes=self._share(method.frontier_bytes),
-            ),
-        )
-
-    def _heuristic_solver(self, size: "BoardSize", goal: "Board") -> "HeuristicSolver":
-        from solver import HeuristicSolver
-
-        method = self.method
-        return self._solver(
-            (size, goal),
-            lambda: HeuristicSolver(
-                size, goal, method.heuristics, plain=method.plain, frontier_bytes=self._share(method.frontier_bytes)
-            ),
-        )
-
-    def _graph_solver(self, size: "BoardSize", goal: "Board") -> "GraphSolver":
+    def _make(self, size: "BoardSize", goal: "Board") -> Any:
         from pdb_core.resources import available_memory
-        from solver import GraphSolver
+        from solver import GraphSolver, HeuristicSolver, Solver
 
-        method = self.method
-        databases = self._databases.databases_for(size, goal) if method.uses_databases else ()
-        limit = method.memory_limit_bytes
-        if limit is None and self._n_at_a_time > 1:
-            limit = available_memory() * 3 // 4 or None
-        return self._solver(
-            (size, goal),
-            lambda: GraphSolver(
+        method, n = self.method, self._n_at_a_time
+        databases = self.databases.databases_for(size, goal) if method.uses_databases else ()
+        if method.search != IDA_STAR:
+            limit = method.memory_limit_bytes
+            if limit is None and n > 1:
+                limit = available_memory() * 3 // 4 or None
+            return GraphSolver(
                 size,
                 goal,
                 search=method.search,
                 heuristics=method.heuristics,
                 databases=databases,
                 weight=method.weight,
-                memory_limit_bytes=self._share(limit),
-            ),
-        )
-
-    def _solver(self, key: Hashable, make: Callable[[], _AnySolver]) -> _AnySolver:
-        """Return the solver of a key, made the first time."""
-        with self._lock:
-            if key not in self._made:
-                self._made[key] = make()
-            solver: _AnySolver = self._made[key]
-            return solver
-
-    def _share(self, n_bytes: int | None) -> int | None:
-        """Return the share of one board of a memory limit."""
-        return None if n_bytes is None else n_bytes // self._n_at_a_time
+                memory_limit_bytes=None if limit is None else limit // n,
+            )
+        frontier = None if method.frontier_bytes is None else method.frontier_bytes // n
+        if method.heuristics:
+            return HeuristicSolver(size, goal, method.heuristics, plain=method.plain, frontier_bytes=frontier)
+        # Tables serve several goals.
+        if databases not in self._made:
+            self._made[databases] = Solver(*databases, plain=method.plain, frontier_bytes=frontier)
+        return self._made[databases]

@@ -1,32 +1,41 @@
 """The loop of the solving commands: boards in, answers out, in the order of the boards."""
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from pdb_cli.answers import Answers, Outcome, SolutionList
-from pdb_cli.board_input import BoardInput, boards_to_solve
+from pdb_cli.answers import Answers, Outcome, solution_list
+from pdb_cli.board_input import as_they_come, boards_to_solve, in_chunks
 from pdb_cli.databases import OpenDatabases
-from pdb_cli.options import IdaStarOptions, LimitOptions, LoggedAnswerOptions, SolveBoardOptions, TableOptions
+from pdb_cli.options import (
+    IdaStarOptions,
+    LimitOptions,
+    LoggedAnswerOptions,
+    SolveBoardOptions,
+    SolveClusterOptions,
+    TableOptions,
+)
 from pdb_cli.output import Format, prepare
-from pdb_cli.read_ahead import in_chunks
-from pdb_cli.search_display import SearchDisplay
+from pdb_cli.progress import ClusterDisplay, SearchDisplay
 from pdb_cli.solve_log import SolveLog
-from pdb_cli.solvers import Method, Solvers
+from pdb_cli.solvers import APPROXIMATE, Method, Solvers
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from solver.algorithms import IDA_STAR, WEIGHTED_A_STAR
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pdb_cli.answers import Answer
+    from pdb_cluster.solve_boards import Request
     from pdb_core.puzzle import Board
     from pdb_query import Instance
-    from solver import Checkpoint, Iteration, Limits, WorkerPool
+    from solver import Checkpoint, Iteration, Limits, Solution, WorkerPool
     from solver.progress import Report
 
 
@@ -52,6 +61,13 @@ class Batch:
     finds_all: bool = False
     listed: "Callable[[str], Callable[[tuple[int, ...]], None]] | None" = None
 
+    @property
+    def is_batched(self) -> bool:
+        """Return True if many boards are searched by one call of the solver: IDA* with tables and without limits."""
+        method, limits = self.solvers.method, self.limits
+        is_limited = limits.seconds is not None or limits.nodes is not None
+        return method.search == IDA_STAR and method.uses_databases and not (self.finds_all or is_limited)
+
 
 def solve_boards(batch: Batch, instances: "Iterable[Instance]", n_threads: int) -> Iterator[Outcome]:
     """Yield the outcome of each board in order, found by threads of this process.
@@ -62,54 +78,37 @@ def solve_boards(batch: Batch, instances: "Iterable[Instance]", n_threads: int) 
     from solver.engine.worker_pool import stream_in_parallel
     from solver.solve import MOST_BOARDS
 
-    log, display = batch.log, SearchDisplay()
+    log = batch.log
 
     def jobs() -> "Iterator[_Job]":
         for instance in instances:
             goal = batch.goal_of(instance)
             yield _Job(instance, goal, log is None or log.begin(instance.board, goal))
 
-    chunks = in_chunks(jobs(), MOST_BOARDS if _solves_in_batches(batch) else 1, n_threads=n_threads)
-    # Answers that the log does not keep: of unsolvable boards, and of those that were given up.
-    unlogged: dict[tuple[Board, Board], Answer] = {}
-    for found in stream_in_parallel(chunks, partial(_solve_chunk, batch, display), n_threads=n_threads):
-        for job, result in found:
+    chunks = in_chunks(jobs(), MOST_BOARDS if batch.is_batched else 1, n_threads=n_threads)
+    with SearchDisplay() as display:
+        for (instance, goal, _), found in stream_in_parallel(
+            chunks, partial(_solve_chunk, batch, display), n_threads=n_threads
+        ):
             display.clear()
-            instance, goal = job.instance, job.goal
-            answer = result or unlogged.get((instance.board, goal))
+            answer = found
             if answer is None and log is not None:
                 answer = log.answer(instance.board, goal, instance.size)
             assert answer is not None  # the first of equal boards comes first
-            if log is not None and _is_unlogged(answer):
-                unlogged[instance.board, goal] = answer
             yield Outcome(instance, goal, answer)
-
-
-def _is_unlogged(answer: "Answer") -> bool:
-    return isinstance(answer, UnsolvableError | MemoryLimitError) or answer.length is None
-
-
-def _solves_in_batches(batch: Batch) -> bool:
-    """Return True if many boards are searched by one call of the solver: IDA* with tables and without limits."""
-    method, limits = batch.solvers.method, batch.limits
-    is_limited = limits.seconds is not None or limits.nodes is not None
-    return method.search == IDA_STAR and method.uses_databases and not (batch.finds_all or is_limited)
 
 
 def _solve_chunk(
     batch: Batch, display: SearchDisplay, jobs: list[_Job], report: "Report", pool: "WorkerPool | None"
-) -> "Generator[list[tuple[_Job, Answer | None]], None, None]":
-    """Yield jobs and their answers in lists of those that are ready; None if the board is not searched."""
+) -> "Generator[tuple[_Job, Answer | None], None, None]":
+    """Yield jobs and their answers, None if the board is not searched."""
     for (_, goal, is_searched), group in groupby(jobs, key=lambda job: (job.instance.size, job.goal, job.is_searched)):
-        left = deque(group)
-        if not is_searched:
-            yield [(job, None) for job in left]
-            continue
-        for answers in _search(batch, display, [job.instance for job in left], goal, report, pool):
-            for answer in answers:
-                if batch.log is not None and not isinstance(answer, UnsolvableError | MemoryLimitError):
-                    batch.log.add(answer)
-            yield [(left.popleft(), answer) for answer in answers]
+        same = list(group)
+        answers = _search(batch, display, [job.instance for job in same], goal, report, pool)
+        for answer, job in zip(answers if is_searched else repeat(None), same, strict=False):
+            if answer is not None and batch.log is not None:
+                batch.log.add(job.instance.board, goal, answer)
+            yield job, answer
 
 
 def _search(
@@ -119,8 +118,8 @@ def _search(
     goal: "Board",
     report: "Report",
     pool: "WorkerPool | None",
-) -> "Generator[Sequence[Answer], None, None]":
-    """Yield the answers of boards of one size and goal in lists of those that are ready."""
+) -> "Iterator[Answer]":
+    """Yield the answers of boards of one size and goal."""
     from solver import Checkpoint
 
     checkpoints: dict[int, Checkpoint] = {}
@@ -132,15 +131,21 @@ def _search(
 
     def show(index: int, iteration: "Iteration") -> None:
         report(iteration)
-        display.show(instances[index], iteration, checkpoints.get(index) or Checkpoint())
+        display.show_search(instances[index], iteration, checkpoints.get(index) or Checkpoint())
 
-    if not _solves_in_batches(batch):
-        for index, instance in enumerate(instances):
-            yield [_search_one(batch, instance, goal, partial(show, index), pool, checkpoint_of(index))]
+    if batch.is_batched:
+        solver = batch.solvers.solver(instances[0].size, goal)
+        boards = [instance.board for instance in instances]
+        for answers in solver.solve_batch(boards, goal, report=show, pool=pool, checkpoints=checkpoint_of):
+            yield from answers
         return
-    solver = batch.solvers.table_solver(instances[0].size, goal)
-    boards = [instance.board for instance in instances]
-    yield from solver.solve_batch(boards, goal, report=show, pool=pool, checkpoints=checkpoint_of)
+    for index, instance in enumerate(instances):
+        answer: Answer
+        try:
+            answer = _search_one(batch, instance, goal, partial(show, index), pool, checkpoint_of(index))
+        except (UnsolvableError, MemoryLimitError) as error:
+            answer = error
+        yield answer
 
 
 def _search_one(
@@ -150,21 +155,59 @@ def _search_one(
     report: "Report",
     pool: "WorkerPool | None",
     checkpoint: "Checkpoint",
-) -> "Answer":
-    board, size, limits = instance.board, instance.size, batch.limits
-    try:
-        if not batch.finds_all:
-            return batch.solvers.solve(board, size, goal, limits, report, pool, checkpoint)
-        listed = None if batch.listed is None else batch.listed(instance.id)
-        return batch.solvers.ida_star_solver(size, goal).solve_all(
-            board, goal, listed=listed, limits=limits, report=report, pool=pool, checkpoint=checkpoint
+) -> Any:
+    from solver import find_suboptimal_solution
+
+    board, limits, search = instance.board, batch.limits, batch.solvers.method.search
+    if search == APPROXIMATE:
+        return find_suboptimal_solution(board, goal, instance.size, time_limit=limits.seconds)
+    solver = batch.solvers.solver(instance.size, goal)
+    if search != IDA_STAR:
+        return solver.solve(board, limits=limits, report=report)
+    solve = solver.solve
+    if batch.finds_all:
+        solve = partial(solver.solve_all, listed=None if batch.listed is None else batch.listed(instance.id))
+    return solve(board, goal, limits=limits, report=report, pool=pool, checkpoint=checkpoint)
+
+
+def cluster_outcomes(
+    batch: Batch, client: Any, instances: "Iterable[Instance | None]", load: str, worker_folder: "Path | None"
+) -> Generator[Outcome, None, None]:
+    """Yield the outcome of each board in order, found on a cluster. Boards in the log are not searched.
+
+    None among `instances` means that the next one is not known yet.
+    """
+    from pdb_cluster.solve_boards import ClusterBatch, Request
+
+    log = batch.log
+    taken: deque[tuple[Instance, Board]] = deque()
+    ids: list[str] = []
+
+    def requests() -> "Iterator[Request | Solution | None]":
+        for instance in instances:
+            if instance is None:
+                yield None
+                continue
+            goal = batch.goal_of(instance)
+            known: Any = None if log is None else log.answer(instance.board, goal, instance.size)
+            databases = batch.solvers.databases
+            request = known or Request(instance.board, goal, databases.databases_for(instance.size, goal))
+            taken.append((instance, goal))
+            ids.append(instance.id)
+            yield request
+
+    with ClusterDisplay(ids) as display:
+        cluster_batch = ClusterBatch(
+            client,
+            limits=batch.limits,
+            load=load,  # type: ignore[arg-type]
+            worker_folder=worker_folder,
+            report=display.show_batch,
+            finished=None if log is None else lambda solution: log.add(solution.board, solution.goal, solution),
         )
-    except (UnsolvableError, MemoryLimitError) as error:
-        return error
-
-
-# Solves boards on a cluster; the stack closes what this opens.
-ClusterSolver = Callable[[ExitStack, Batch, BoardInput, OpenDatabases], Generator[Outcome, None, None]]
+        for answer in cluster_batch.solutions(requests()):
+            display.clear()
+            yield Outcome(*taken.popleft(), answer)
 
 
 def answer_boards(
@@ -174,34 +217,39 @@ def answer_boards(
     limits: LimitOptions,
     output: LoggedAnswerOptions,
     ida_star: IdaStarOptions,
-    on_cluster: ClusterSolver | None = None,
+    cluster: SolveClusterOptions | None = None,
 ) -> None:
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
     _check_list(ida_star, output)
     prepare()
+    from pdb_core.resources import available_cores
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
     answers = Answers(method.search, method.heuristic, names=boards.names, counts_all=ida_star.all_solutions)
+    # By default one thread solves boards of standard input, as they come.
+    n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     with ExitStack() as stack:
         databases = stack.enter_context(tables.open())
         log = None
         if output.log is not None:
             log = stack.enter_context(SolveLog(output.log, _logged_method(method, databases, ida_star)))
-        n_threads = _n_threads(method, limits.threads, boards)
         batch = Batch(
             Solvers(databases, method, n_at_a_time=n_threads),
             lambda instance: databases.goal_of(instance, boards.goal),
             Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
             log,
             ida_star.all_solutions,
-            SolutionList(output.output, boards.names).writer_of if ida_star.list_solutions else None,
+            solution_list(output.output, boards.names) if ida_star.list_solutions else None,
         )
-        if on_cluster is None:
-            outcomes = solve_boards(batch, boards.instances, n_threads)
-        else:
+        outcomes = solve_boards(batch, boards.instances, n_threads)
+        if cluster is not None and cluster.is_given:
+            client = stack.enter_context(cluster.connect())
+            instances = as_they_come(boards.instances) if boards.is_stdin else boards.instances
             # Closed before the client, which takes back the tasks.
-            outcomes = stack.enter_context(closing(on_cluster(stack, batch, boards, databases)))
+            outcomes = stack.enter_context(
+                closing(cluster_outcomes(batch, client, instances, tables.load, cluster.worker_db))
+            )
         answers.write(map(answers.record, outcomes), output)
     answers.finish()
 
@@ -216,15 +264,6 @@ def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:
         raise typer.BadParameter("writes text or ndjson only", param_hint="--list")
     if output.log is not None:
         raise typer.BadParameter("excludes --log, which does not keep the list", param_hint="--list")
-
-
-def _n_threads(method: Method, threads: int | None, boards: BoardInput) -> int:
-    """Return the number of threads. By default one solves boards of standard input, as they come."""
-    from pdb_core.resources import available_cores
-
-    if threads is not None:
-        return threads
-    return available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1
 
 
 def _logged_method(method: Method, databases: OpenDatabases, ida_star: IdaStarOptions) -> dict[str, Any]:

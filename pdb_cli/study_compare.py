@@ -2,10 +2,10 @@
 
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from pdb_cli.options import (
     AlgorithmOptions,
     FormatOption,
     GoalOption,
+    IdaStarOptions,
     InstancesOption,
     LimitOptions,
     MemoryLimitOption,
@@ -24,11 +25,13 @@ from pdb_cli.options import (
     ThreadsOption,
     WeightOption,
 )
-from pdb_cli.output import Format, ProgressLine, Record, command, count, message, plural, prepare, write_records
+from pdb_cli.output import Format, Record, count, message, plural, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
+from pdb_cli.process import command
+from pdb_cli.progress import ProgressLine
 from pdb_cli.solvers import DATABASES, Method, Solvers, parse_method
 from pdb_cli.solving import Batch, solve_boards
-from pdb_core.errors import InputError, InstanceError, WrongAnswerError
+from pdb_core.errors import InstanceError, WrongAnswerError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 
@@ -43,34 +46,33 @@ _COLUMNS = (
 )  # fmt: skip
 _DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
 _DEFAULT_BOARDS = 20
+_HEADER = (
+    f"{'heuristic':<28} {'search':<18} {'solved':>11} {'mean h':>8} {'length':>8} {'mean nodes':>15} {'+-':>12} "
+    f"{'mean s':>11} {'nodes/s':>13}"
+)
 
 
 @dataclass(frozen=True)
 class SampleOptions:
-    """Boards that all heuristics and algorithms solve."""
+    """Boards."""
 
-    title: ClassVar[str] = "Boards"
     instances: InstancesOption = None
     size: SizeOption = None
     goal: GoalOption = None
     boards: Annotated[
         int | None,
-        typer.Option(
-            "--boards", min=1, help="Number of boards: the first of the set, or random ones.", show_default=False
-        ),
+        typer.Option(min=1, help="Number of boards: the first of the set, or random ones."),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random boards.")] = 1
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random boards.")] = 1
 
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """Heuristics and algorithms to compare, and their settings."""
+    """Heuristics and algorithms."""
 
-    title: ClassVar[str] = "Heuristics and algorithms"
     heuristic: Annotated[
         list[str] | None,
         typer.Option(
-            "--heuristic",
             metavar="NAME",
             help="Heuristic to compare, as in pdb search; repeat the option.",
             show_default=", ".join(_DEFAULT_HEURISTICS),
@@ -79,7 +81,6 @@ class MethodOptions:
     algorithm: Annotated[
         list[str] | None,
         typer.Option(
-            "--algorithm",
             metavar="NAME",
             help="Algorithm to compare, as in pdb search; repeat the option.",
             show_default=IDA_STAR,
@@ -88,14 +89,11 @@ class MethodOptions:
     weight: WeightOption = None
     memory_limit: MemoryLimitOption = None
     plain: Annotated[bool, typer.Option("--plain", help="Textbook IDA*, as in pdb search.")] = False
-    no_reflection: Annotated[
-        bool, typer.Option("--no-reflection", help="Do not look up reflected boards in the tables.")
-    ] = False
 
 
 @dataclass(frozen=True)
 class SampleLimitOptions(LimitOptions):
-    """Limits of the search of one board, on one thread by default."""
+    """Limits."""
 
     threads: ThreadsOption = 1
 
@@ -121,14 +119,15 @@ def compare(
     if not instances:
         raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
     records = []
+    if output is Format.text:
+        print(_HEADER, flush=True)
     with tables.open() as databases:
 
-        def rows() -> Iterator[dict[str, Any]]:
-            for method in methods:
-                records.append(_row(method, _answers(method, instances, databases, sample.goal, limits)))
-                yield records[-1]
+        def row(method: Method) -> Record:
+            records.append(_row(method, _answers(method, instances, databases, sample.goal, limits)))
+            return records[-1]
 
-        write_records(rows(), output, columns=_COLUMNS, text=_text)
+        write_records(map(row, methods), output, columns=_COLUMNS, text=_text)
     _report_gaps(records)
     if plot is not None:
         _draw(records, plot)
@@ -148,10 +147,7 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
                 plain=options.plain and algorithm == IDA_STAR,
             )
             uses_db = heuristic is not None and DATABASES in heuristic
-            reflects = not (options.no_reflection and heuristic == DATABASES and algorithm == IDA_STAR)
-            methods.append(parse_method(of_method, db if uses_db else None, reflects=reflects))
-    if options.no_reflection and all(method.reflects for method in methods):
-        raise InputError("--no-reflection cannot be given here: it needs --algorithm ida-star and --heuristic db")
+            methods.append(parse_method(of_method, db if uses_db else None, IdaStarOptions()))
     return methods
 
 
@@ -167,13 +163,13 @@ def _answers(
         lambda instance: databases.goal_of(instance, goal),
         Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
     )
-    answers, line = Answers(method.search, method.heuristic), ProgressLine()
+    answers = Answers(method.search, method.heuristic)
     records: list[Record] = []
-    for outcome in solve_boards(batch, instances, n_threads):
-        records.append(answers.record(outcome))
-        name = method.heuristic or "no heuristic"
-        line.show(f"{name}, {method.search}: {count(len(records))} of {count(len(instances))} boards")
-    line.clear()
+    with ProgressLine() as line:
+        for outcome in solve_boards(batch, instances, n_threads):
+            records.append(answers.record(outcome))
+            name = method.heuristic or "no heuristic"
+            line.show(f"{name}, {method.search}: {count(len(records))} of {count(len(instances))} boards")
     if isinstance(answers.worst, WrongAnswerError):
         raise answers.worst
     return records
@@ -200,7 +196,7 @@ def _row(method: Method, answers: Sequence[Record]) -> dict[str, Any]:
     seconds = sum(answer["seconds"] for answer in solved)
     error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
     return {
-        "heuristic": method.heuristic if method.reflects else f"{method.heuristic} (no reflection)",
+        "heuristic": method.heuristic,
         "search": method.search + (" (plain)" if method.plain else ""),
         "boards": len(answers),
         "unsolvable": sum(not answer["solvable"] for answer in answers),
@@ -219,21 +215,16 @@ def _mean(answers: Sequence[Record], field: str) -> float | None:
     return round(statistics.mean(answer[field] for answer in answers), 6) if answers else None
 
 
-def _text(records: Iterable[Record]) -> Iterator[str]:
+def _text(row: Record) -> Iterator[str]:
+    start = f"{row['heuristic'] or '-':<28} {row['search']:<18} {row['solved']:>5}/{row['boards']:<5}"
+    if row["solved"] == 0:
+        yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
+        return
+    error = "" if row["mean_generated_error"] is None else count(round(row["mean_generated_error"]))
     yield (
-        f"{'heuristic':<28} {'search':<18} {'solved':>11} {'mean h':>8} {'length':>8} {'mean nodes':>15} {'+-':>12} "
-        f"{'mean s':>11} {'nodes/s':>13}"
+        f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {count(round(row['mean_generated'])):>15} "
+        f"{error:>12} {row['mean_seconds']:11.6f} {count(row['nodes_per_second'] or 0):>13}"
     )
-    for row in records:
-        start = f"{row['heuristic'] or '-':<28} {row['search']:<18} {row['solved']:>5}/{row['boards']:<5}"
-        if row["solved"] == 0:
-            yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
-            continue
-        error = "" if row["mean_generated_error"] is None else count(round(row["mean_generated_error"]))
-        yield (
-            f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {count(round(row['mean_generated'])):>15} "
-            f"{error:>12} {row['mean_seconds']:11.6f} {count(row['nodes_per_second'] or 0):>13}"
-        )
 
 
 def _report_gaps(records: Sequence[Record]) -> None:

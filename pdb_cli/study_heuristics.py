@@ -8,8 +8,10 @@ import typer
 
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import FormatOption, GoalOption, TableOptions, ThreadsOption
-from pdb_cli.output import Format, ProgressLine, command, count, message, prepare, write_records
+from pdb_cli.output import Format, count, message, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
+from pdb_cli.process import command
+from pdb_cli.progress import ProgressLine
 from pdb_core.resources import available_cores
 
 if TYPE_CHECKING:
@@ -40,7 +42,6 @@ def heuristics(
     heuristic: Annotated[
         list[str] | None,
         typer.Option(
-            "--heuristic",
             metavar="NAME",
             help="Heuristic to study; repeat the option.",
             show_default="all that the size has",
@@ -48,9 +49,9 @@ def heuristics(
     ] = None,
     goal: GoalOption = None,
     boards: Annotated[
-        int, typer.Option("--boards", min=2, max=1_000_000, help="Number of random boards of more than 10 cells.")
+        int, typer.Option(min=2, max=1_000_000, help="Number of random boards of more than 10 cells.")
     ] = 1000,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the random boards.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random boards.")] = 1,
     threads: ThreadsOption = None,
     plot: PlotOption = None,
     output: FormatOption = Format.text,
@@ -78,7 +79,11 @@ def heuristics(
         values = heuristic_values(rows, board_size, wanted, names, databases)
     labels = (*names, *(f"db {database.header.spec.partition.name} {database.encoding}" for database in databases))
     study = study_values(labels, values, distances, is_sample=len(rows) < math.factorial(board_size.n_cells) // 2)
-    write_records(_records(study), output, columns=_COLUMNS, text=lambda _records: _text(study, board_size))
+    if output is Format.text:
+        for line in _text(study, board_size):
+            print(line)
+    else:
+        write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
     if plot is not None:
         _draw(study, board_size, plot)
 
@@ -125,23 +130,21 @@ def _optimal_lengths(
 
     from solver import Solver
 
-    solver, line = Solver(*databases), ProgressLine()
+    solver = Solver(*databases)
     lengths = []
-    for first in range(0, len(boards), _CHUNK):
-        line.show(f"solving boards to know their distances: {count(first)} of {count(len(boards))}")
-        chunk = boards[first : first + _CHUNK]
-        lengths.append(solver.solve_many(chunk, goal, n_threads=threads or available_cores()).lengths)
-    line.clear()
+    with ProgressLine() as line:
+        for first in range(0, len(boards), _CHUNK):
+            line.show(f"solving boards to know their distances: {count(first)} of {count(len(boards))}")
+            chunk = boards[first : first + _CHUNK]
+            lengths.append(solver.solve_many(chunk, goal, n_threads=threads or available_cores()).lengths)
     return np.concatenate(lengths).astype(np.int64)
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
     """Yield a record for each distance and heuristic, then for each heuristic over all boards, with `distance` None."""
-    for distance, n_boards, spreads in [
-        *((row.distance, row.n_boards, row.spreads) for row in study.rows),
-        (None, study.n_boards, study.overall),
-    ]:
-        for i, (name, spread) in enumerate(zip(study.names, spreads, strict=True)):
+    rows = [(row.distance, row.n_boards, row.spreads) for row in study.rows]
+    for distance, n_boards, spreads in [*rows, (None, study.n_boards, study.overall)]:
+        for name, spread, exceeds in zip(study.names, spreads, study.exceeds, strict=True):
             error = study.standard_error(spread, n_boards)
             record: dict[str, Any] = {
                 "distance": distance,
@@ -154,7 +157,7 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
                 "standard_error": None if error is None else round(error, 6),
             }
             if distance is None:
-                record["larger_than"] = dict(zip(study.names, study.exceeds[i], strict=True))
+                record["larger_than"] = dict(zip(study.names, exceeds, strict=True))
             yield record
 
 

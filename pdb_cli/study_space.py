@@ -1,23 +1,16 @@
 """`pdb study space`: the number of boards at each distance from the goal."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pdb_cli.options import FormatOption, GoalOption, ThreadsOption, parse_bytes
-from pdb_cli.output import (
-    Format,
-    ProgressLine,
-    Record,
-    command,
-    count,
-    plural,
-    prepare,
-    write_records,
-)
+from pdb_cli.output import Format, Record, bar_chart, count, plural, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
+from pdb_cli.process import command
+from pdb_cli.progress import ProgressLine
 from pdb_core.errors import LimitReachedError
 from pdb_core.messages import format_bytes
 from pdb_core.resources import available_cores, available_memory
@@ -29,29 +22,24 @@ if TYPE_CHECKING:
 
 # Seconds between two lines of progress in a log.
 _LOG_S = 10.0
-_BAR = 50
-_COLUMNS = ("size", "goal", "distance", "boards")
 
 
 @dataclass(frozen=True)
 class SpaceOptions:
-    """State space, and how far to search it."""
+    """State space."""
 
-    title: ClassVar[str] = "State space"
     size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
     goal: GoalOption = None
     depth: Annotated[
-        int | None, typer.Option("--depth", min=0, metavar="D", help="Stop D moves from the goal; by default never.")
+        int | None, typer.Option(min=0, metavar="D", help="Stop D moves from the goal; by default never.")
     ] = None
     antipodes: Annotated[
-        int, typer.Option("--antipodes", min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")
+        int, typer.Option(min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")
     ] = 20
     threads: ThreadsOption = None
     memory_limit: Annotated[
         str | None,
-        typer.Option(
-            "--memory-limit", metavar="SIZE", help="Memory for boards, such as 8G; most of the free memory by default."
-        ),
+        typer.Option(metavar="SIZE", help="Memory for boards, such as 8G; most of the free memory by default."),
     ] = None
 
 
@@ -71,7 +59,7 @@ def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption =
     found = _explore(options, limit_bytes)
     record = _record(found)
     records = _rows(record) if output is Format.csv else [record]
-    write_records(records, output, columns=_COLUMNS, text=_text)
+    write_records(records, output, columns=("size", "goal", "distance", "boards"), text=_text)
     if plot is not None:
         _draw(record, plot)
     if found.out_of_memory:
@@ -88,13 +76,12 @@ def _explore(options: SpaceOptions, limit_bytes: int) -> "StateSpace":
     from pdb_study.space import explore_space
 
     size = parse_size(options.size)
-    line = ProgressLine(log_every_s=_LOG_S)
+    with ProgressLine(log_every_s=_LOG_S) as line:
 
-    def show(progress: "SpaceProgress") -> None:
-        found = f"; {count(progress.n_found)} found of depth {progress.depth + 1}" if progress.n_found else ""
-        line.show(f"depth {progress.depth}: {count(progress.n_reached)} boards{found}")
+        def show(progress: "SpaceProgress") -> None:
+            found = f"; {count(progress.n_found)} found of depth {progress.depth + 1}" if progress.n_found else ""
+            line.show(f"depth {progress.depth}: {count(progress.n_reached)} boards{found}")
 
-    try:
         return explore_space(
             size,
             parse_goal(options.goal or "blank-last", size),
@@ -104,8 +91,6 @@ def _explore(options: SpaceOptions, limit_bytes: int) -> "StateSpace":
             max_antipodes=options.antipodes,
             progress=show,
         )
-    finally:
-        line.clear()
 
 
 def _record(found: "StateSpace") -> dict[str, Any]:
@@ -132,22 +117,18 @@ def _rows(record: Record) -> Iterator[Record]:
         yield {"size": record["size"], "goal": record["goal"], "distance": distance, "boards": n}
 
 
-def _text(records: Iterable[Record]) -> Iterator[str]:
-    for record in records:
-        yield f"{record['size']}, goal {record['goal']}: {count(record['boards'])} boards"
-        largest = max(record["counts"])
-        width = len(count(largest))
-        for distance, n in enumerate(record["counts"]):
-            yield f"  {distance:>3} {count(n):>{width}} {'#' * round(_BAR * n / largest)}".rstrip()
-        if not record["complete"]:
-            yield f"{plural(record['reached'], 'board')} up to depth {record['depth']}, {record['seconds']:.2f} s"
-            continue
-        yield f"radius {record['radius']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
-        n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
-        listed = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
-        yield f"{plural(n_farthest, 'board')} at distance {record['radius']}{listed}"
-        for board in record["antipodes"]:
-            yield f"  {board}"
+def _text(record: Record) -> Iterator[str]:
+    yield f"{record['size']}, goal {record['goal']}: {count(record['boards'])} boards"
+    yield from bar_chart(record["counts"], len(count(max(record["counts"]))))
+    if not record["complete"]:
+        yield f"{plural(record['reached'], 'board')} up to depth {record['depth']}, {record['seconds']:.2f} s"
+        return
+    yield f"radius {record['radius']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
+    n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
+    listed = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
+    yield f"{plural(n_farthest, 'board')} at distance {record['radius']}{listed}"
+    for board in record["antipodes"]:
+        yield f"  {board}"
 
 
 def _draw(record: Record, path: "Path") -> None:

@@ -10,16 +10,14 @@ import importlib
 import json
 import os
 import signal
-import socket
-import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from contextlib import ExitStack
 from functools import lru_cache
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import platformdirs
 
@@ -27,39 +25,32 @@ from tests import ROOT
 from tests.pdb_cli.broken_streams import break_streams
 
 _ENVIRONMENT = dict(os.environ)  # before a test has changed it
-_NUMBER = struct.Struct("i")
 # The server is started like the command itself, so that a command's own processes find the same main module.
-_PROGRAM = "from tests.fork_server import serve; serve({}); from pdb_cli.main import run; run()"
+_PROGRAM = "from tests.fork_server import serve; serve(); from pdb_cli.main import run; run()"
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cli")
-_OTHER_MODULES = ("matplotlib.pyplot", "rich.console", "rich.progress")
 
 
 class ForkServer:
     """Client side: starts the server with the first environment, and sends it one command at a time."""
 
     def __init__(self) -> None:
-        self._environment = _ENVIRONMENT
         self._one_at_a_time = threading.Lock()
-        self._channel, theirs = socket.socketpair()
-        # Pipes, as in the tests: Python checks the type of its streams once, when it starts.
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _PROGRAM.format(theirs.fileno())],
-                cwd=ROOT,
-                # A fork with a second thread is not safe.
-                env=self._environment | {"OPENBLAS_NUM_THREADS": "1"},
-                pass_fds=[theirs.fileno()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM],
+            cwd=ROOT,
+            # A fork with a second thread is not safe.
+            env=_ENVIRONMENT | {"OPENBLAS_NUM_THREADS": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def can_run(self, environment: Mapping[str, str]) -> bool:
-        """Return whether modules imported with this environment are the same."""
+        """Return True if modules imported with this environment are the same."""
         known = {"PYTEST_CURRENT_TEST": "", "TILE_PDB_CACHE": ""}
-        same_kernels = _kernels(environment) == _kernels(self._environment)
-        return same_kernels and {**environment, **known} == {**self._environment, **known}
+        same_kernels = _kernels(environment) == _kernels(_ENVIRONMENT)
+        return same_kernels and {**environment, **known} == {**_ENVIRONMENT, **known}
 
     def run(
         self,
@@ -77,42 +68,37 @@ class ForkServer:
         `streams` and `limits` are those of `break_streams`. Kills the command and raises `TimeoutError` after
         `timeout_s`.
         """
-        command = {
-            "arguments": arguments,
-            "cwd": str(cwd or Path.cwd()),
-            "environment": dict(environment),
-            "streams": dict(streams or {}),
-            "limits": dict(limits or {}),
-        }
-        with ExitStack() as stack:
-            stack.enter_context(self._one_at_a_time)
-            files = [stack.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in range(4)]
-            for file, text in zip(files, (json.dumps(command), stdin), strict=False):
-                file.write(text)
-                file.seek(0)
-            self._channel.settimeout(None)
-            socket.send_fds(self._channel, [b"!"], [file.fileno() for file in files])
+        assert self._process.stdin is not None
+        with self._one_at_a_time, TemporaryDirectory() as folder:
+            files = [Path(folder) / name for name in ("in", "out", "err")]
+            files[0].write_text(stdin, encoding="utf-8")
+            task = {
+                "arguments": arguments,
+                "cwd": str(cwd or Path.cwd()),
+                "environment": dict(environment),
+                "files": list(map(str, files)),
+                "streams": dict(streams or {}),
+                "limits": dict(limits or {}),
+            }
+            self._process.stdin.write(json.dumps(task) + "\n")
+            self._process.stdin.flush()
             pid = self._number()
-            self._channel.settimeout(timeout_s)
-            try:
-                code = self._number()
-            except TimeoutError:
-                os.kill(pid, signal.SIGKILL)
-                self._channel.settimeout(None)
-                self._number()
-                raise
-            for file in files:
-                file.seek(0)
-            return subprocess.CompletedProcess(arguments, code, files[2].read(), files[3].read())
+            killer = threading.Timer(timeout_s, os.kill, (pid, signal.SIGKILL))
+            killer.start()
+            code = self._number()
+            killer.cancel()
+            if code == -signal.SIGKILL:
+                raise TimeoutError
+            return subprocess.CompletedProcess(arguments, code, *(file.read_text("utf-8") for file in files[1:]))
 
     def _number(self) -> int:
-        received = self._channel.recv(_NUMBER.size, socket.MSG_WAITALL)
-        assert len(received) == _NUMBER.size, f"the fork server ended: {self._process.communicate()[1]}"
-        return int(_NUMBER.unpack(received)[0])
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, f"the fork server ended: {self._process.communicate()[1]}"
+        return int(line)
 
     def close(self) -> None:
         """End the server."""
-        self._channel.close()
         self._process.communicate()
 
 
@@ -130,51 +116,40 @@ def _kernels(environment: Mapping[str, str]) -> Path:
     return (Path(home) / "kernels").resolve()
 
 
-def serve(descriptor: int) -> None:
+def serve() -> None:
     """Server side: fork a process for each command, and return in that process."""
     from numba.core.registry import cpu_target
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the tests end the server
     for package in _PACKAGES:
-        _import_all(package)
-    for module in _OTHER_MODULES:
-        importlib.import_module(module)
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            importlib.import_module(".".join(part for part in parts if part != "__init__"))
+    importlib.import_module("matplotlib.pyplot")
     # Numba imports more when its first function is compiled or loaded.
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     assert threading.active_count() == 1
     gc.freeze()  # the collector would write to shared pages, and so copy them
-    channel = socket.socket(fileno=descriptor)
-    while True:
-        message, received, _flags, _address = socket.recv_fds(channel, 1, 4)
-        if not message:
-            raise SystemExit
+    tasks, numbers = os.fdopen(os.dup(0), encoding="utf-8"), os.dup(1)
+    for line in tasks:
         pid = os.fork()
         if pid == 0:
-            channel.close()
-            _become(*received)
+            tasks.close()
+            os.close(numbers)
+            _become(json.loads(line))
             return
-        for descriptor in received:
-            os.close(descriptor)
-        channel.sendall(_NUMBER.pack(pid))
-        channel.sendall(_NUMBER.pack(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])))
+        os.write(numbers, f"{pid}\n".encode())
+        os.write(numbers, f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n".encode())
+    raise SystemExit
 
 
-def _import_all(package: str) -> None:
-    """Import the modules of a package, except those of the service and the cluster, which few commands need."""
-    for path in sorted((ROOT / package).rglob("*.py")):
-        parts = path.relative_to(ROOT).with_suffix("").parts
-        if not {"service", "cluster"} & set(parts):
-            importlib.import_module(".".join(part for part in parts if part != "__init__"))
-
-
-def _become(command: int, *streams: int) -> None:
+def _become(task: dict[str, Any]) -> None:
     """Turn this process into that of a command."""
-    for number, descriptor in enumerate(streams):
+    for number, file in enumerate(task["files"]):
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT)
         os.dup2(descriptor, number)
         os.close(descriptor)
-    with open(command, encoding="utf-8") as file:
-        task = json.load(file)
     sys.argv[1:] = task["arguments"]
     os.chdir(task["cwd"])
     os.environ.clear()

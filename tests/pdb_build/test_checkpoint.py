@@ -335,7 +335,7 @@ def test_command_continues_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monk
     command = (SMALL, "--size", "3x3", "--out", "a.h5")
     with monkeypatch.context() as patch:
         show = interrupt_at(9)
-        patch.setattr("pdb_cli.build_output.BuildDisplay.show", lambda _self, progress: show(progress))
+        patch.setattr("pdb_cli.progress.BuildDisplay.show_build", lambda _self, progress: show(progress))
         code, said = run(*command, "--checkpoint-every", "0")
     assert code == 130
     assert "pdb: a.h5 is kept up to level 10 of pattern 1 of 3, in a.h5.partial; the same command continues it" in said

@@ -14,25 +14,22 @@ from tests.fork_server import fork_server
 COMMANDS = {
     "usage": ("biuld",),
     "build": ("build", "8", "--out", "built.h5"),
-    "query": ("query", "--db", "TABLE", "-"),
     "solve": ("solve", "--db", "TABLE", "--instances", "-", "--format", "ndjson"),
-    "approximate": ("approximate", "--time-limit", "0", BOARD),
     "missing": ("info", "none.h5"),
     "stats": ("stats", "TABLE", "--boards", "100", "--plot", "stats.svg"),
-    "verify": ("verify", "TABLE", "--deep"),
 }
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def outcome(run: Run, words: tuple[str, ...], folder: Path, table: str) -> tuple[int, str, str, dict[str, bytes]]:
-    """All that is left of a command, times and rates apart."""
+    """Return the exit code, output and files of a command, without times and rates."""
     folder.mkdir()
     result = run(*(table if word == "TABLE" else word for word in words), stdin=f"{BOARD}\n{UNSOLVABLE}\n", cwd=folder)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(".build.json")}
-    said = re.sub(r"^pdb: (compiling kernels|pattern \d+ of).*\n", "", result.stderr)  # of the slower run
+    messages = re.sub(r"^pdb: (compiling kernels|pattern \d+ of).*\n", "", result.stderr)  # of the slower run
     time = r"[\d.,]+ (s\b|million/s)|(?<=seconds\": )[\d.e-]+"
-    told = [re.sub(time, "T", text) for text in (result.stdout, said)]
-    return result.returncode, told[0], told[1], files
+    texts = [re.sub(time, "T", text) for text in (result.stdout, messages)]
+    return result.returncode, texts[0], texts[1], files
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -40,11 +37,6 @@ def test_forked_command_does_as_a_started_one(name: str, tmp_path: Path, small_t
     forked = outcome(pdb, COMMANDS[name], tmp_path / "forked", small_table)
     assert forked == outcome(started_pdb, COMMANDS[name], tmp_path / "started", small_table)
     assert "".join(forked[1:3])
-
-
-def test_forked_command_meets_its_environment(tmp_path: Path, own_cache: str) -> None:
-    assert pdb("solve", BOARD, cwd=tmp_path, TILE_PDB_CACHE=own_cache).returncode == 0
-    assert list((Path(own_cache) / "tables").glob("*.h5"))
 
 
 def test_environment_that_imports_read_needs_a_start(own_cache: str, tmp_path: Path) -> None:

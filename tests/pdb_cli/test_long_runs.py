@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pdb_cli.board_input import shard_of
-from pdb_cli.search_display import SearchDisplay
+from pdb_cli.progress import SearchDisplay
 from pdb_cli.solve_log import SolveLog
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, blank_last, format_board
@@ -33,15 +33,15 @@ BOARD, GOAL = solvable_boards(S4, blank_last(S4), 1, 1)[0], blank_last(S4)
 # signal comes in time.
 DIVIDED_EARLY = """
 import signal, time, solver.checkpoint, solver.engine.subtree_list
-from pdb_cli import logged_checkpoint
+from pdb_cli import solve_log
 solver.checkpoint.DIVIDE_ABOVE = 20_000
 solver.engine.subtree_list._NODES_PER_UPPER = 5000
-logged_checkpoint._WRITE_S = 0.0
-write_subtrees = logged_checkpoint.LoggedCheckpoint._write_subtrees
+solve_log._WRITE_S = 0.0
+write_subtrees = solve_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
     time.sleep(0.005)
     write_subtrees(self)
-logged_checkpoint.LoggedCheckpoint._write_subtrees = write_slowly
+solve_log._LoggedCheckpoint._write_subtrees = write_slowly
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pdb_cli.main import run
 run()
@@ -99,9 +99,9 @@ def test_killed_search_continues_with_the_same_answer(
     assert n_stops == 4
     assert log.read_bytes().count(b'"thresholds"') > 0
     process = start_divided(*command)
-    output, told = process.communicate(timeout=120)
-    assert process.returncode == 0, told
-    assert "1 unfinished board in" in told
+    output, messages = process.communicate(timeout=120)
+    assert process.returncode == 0, messages
+    assert "1 unfinished board in" in messages
     found = json.loads(output)
     assert found["length"] == alone["length"]
     nodes = [
@@ -134,7 +134,7 @@ def test_closed_terminal_saves_a_checkpoint(table: str, tmp_path: Path) -> None:
 def write_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
     """A log with a checkpoint: finished thresholds, and two lines about subtrees."""
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
-    monkeypatch.setattr("pdb_cli.logged_checkpoint._WRITE_S", 0.0)
+    monkeypatch.setattr("pdb_cli.solve_log._WRITE_S", 0.0)
     with SolveLog(path, METHOD) as log:
         checkpoint = log.checkpoint(BOARD, GOAL)
         checkpoint.finish_subtrees(38, "old", Subtrees({1}, 1, 1, 1.0))
@@ -182,7 +182,7 @@ def test_solved_board_needs_no_checkpoint(tmp_path: Path, monkeypatch: pytest.Mo
     with database_for("555", "4x4", encoding="bits") as database:
         solution = Solver(database).solve(BOARD)
     with SolveLog(path, METHOD) as log:
-        log.add(solution)
+        log.add(BOARD, GOAL, solution)
         assert not log._checkpoints
     with SolveLog(path, METHOD) as log:
         assert not log._checkpoints
@@ -200,7 +200,7 @@ def test_progress_has_estimates_of_the_time_left(
     instance = Instance("a", BOARD, S4, None, None)
     for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
         checkpoint.share = share
-        display.show(instance, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
+        display.show_search(instance, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [
         "pdb: board a: threshold 60",
@@ -219,6 +219,13 @@ def test_shards_together_are_the_set() -> None:
         assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
+def test_answers_of_a_shard() -> None:
+    boards = "".join(f"1 2 3 4 5 6 {tiles}\n" for tiles in ("7 0 8", "0 7 8", "7 8 0", "7 0 8", "0 7 8"))
+    result = pdb("solve", "--shard", "2/3", "--format", "ndjson", stdin=boards)
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(answer["id"], answer["length"]) for answer in answers] == [("2", 2), ("5", 2)]
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
@@ -228,20 +235,3 @@ def test_shards_together_are_the_set() -> None:
 )
 def test_bad_shards_are_refused(text: str, match: str) -> None:
     refused(pdb("solve", "--instances", "-", "--shard", text), 2, match)
-
-
-def test_answers_of_shards_are_those_of_the_set(table: str, tmp_path: Path) -> None:
-    boards = solvable_boards(S4, GOAL, 7, 4)
-    (tmp_path / "boards.txt").write_text("\n".join(map(format_board, boards)), encoding="utf-8")
-    command = ["solve", "--db", table, "--instances", str(tmp_path / "boards.txt"), "--format", "ndjson"]
-
-    def answers(*options: str) -> list[tuple[str, list[int], int]]:
-        result = pdb(*command, *options)
-        assert result.returncode == 0, result.stderr
-        records = map(json.loads, result.stdout.splitlines())
-        return [(record["id"], record["board"], record["length"]) for record in records]
-
-    whole = answers()
-    shards = [answers("--shard", f"{i}/3", "--threads", "2") for i in (1, 2, 3)]
-    assert [shards[i % 3][i // 3] for i in range(7)] == whole
-    assert answers("--shard", "9/9") == []

@@ -9,8 +9,7 @@ from threading import Event
 
 import pytest
 
-from pdb_cli.board_input import unbuffered_stdin
-from pdb_cli.read_ahead import as_they_come, in_chunks
+from pdb_cli.board_input import as_they_come, in_chunks, unbuffered_stdin
 from pdb_core.errors import InstanceError
 from pdb_query import Instance, read_instances
 

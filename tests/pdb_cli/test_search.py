@@ -63,12 +63,6 @@ def test_memory_limit_ends_a_search_with_exit_code_5(tmp_path: Path) -> None:
     assert given_up["peak_open"] > 100_000
 
 
-def test_memory_limit_of_nothing_is_a_limit() -> None:
-    result = pdb("search", HARDEST, "--algorithm", "a-star", "--heuristic", "manhattan", "--memory-limit", "0")
-    assert result.returncode == 5
-    assert "may not take more than 0 B, and needs" in result.stderr
-
-
 @pytest.mark.parametrize("search", [("greedy",), ("weighted-a-star", "--weight", "5")])
 def test_longer_solution_is_no_error_of_suboptimal_algorithms(search: tuple[str, ...], tmp_path: Path) -> None:
     path = tmp_path / "boards.csv"

@@ -66,14 +66,6 @@ def test_unsolvable_board_gets_the_reason_and_the_others_are_solved(small_table:
     assert [(record["solvable"], record["length"]) for record in records] == [(False, None), (True, 31)]
 
 
-def test_wrong_length_in_a_file_is_an_error(small_table: str, tmp_path: Path) -> None:
-    path = tmp_path / "set.csv"
-    path.write_text(f"id,goal,optimal_length,board\na,blank-last,29,{BOARD.replace('/', ' ')}\n", encoding="utf-8")
-    result = pdb("solve", "--db", small_table, "--instances", str(path))
-    assert result.returncode == 1
-    assert "the optimal solution has 31 moves, the instance file says 29" in result.stderr
-
-
 @pytest.mark.parametrize("limit", [["--max-nodes", "50"], ["--time-limit", "0"]])
 def test_board_given_up_has_a_lower_bound(limit: list[str]) -> None:
     hard = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
@@ -139,10 +131,6 @@ def test_terminal_without_a_board_needs_4x4_tables() -> None:
         (["--list"], "--list: needs --all"),
         (["--all", "--list", "--format", "json"], "--list: writes text or ndjson only"),
         (["--all", "--list", "--log", "a.log"], "--list: excludes --log"),
-        (
-            ["--tiles", "letters", "--goal", "a b c/d e f/g h _", "--instances", "a.csv"],
-            "--tiles: letters needs boards as arguments",
-        ),
     ],
 )
 def test_options_that_exclude_each_other_are_usage_errors(options: list[str], match: str, tmp_path: Path) -> None:

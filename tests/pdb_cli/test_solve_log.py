@@ -29,7 +29,7 @@ def solutions() -> list[Solution]:
 def write(path: Path, solutions: list[Solution]) -> bytes:
     with SolveLog(path, METHOD) as log:
         for solution in solutions:
-            log.add(solution)
+            log.add(solution.board, solution.goal, solution)
     return path.read_bytes()
 
 
@@ -50,7 +50,7 @@ def test_log_cut_off_anywhere_gives_the_boards_before_and_goes_on(tmp_path: Path
             known = [log.answer(solution.board, solution.goal, S3) for solution in solutions]
             assert known == [*solutions[:n_left], *[None] * (len(solutions) - n_left)]
             for solution in solutions[n_left:]:
-                log.add(solution)
+                log.add(solution.board, solution.goal, solution)
         assert (tmp_path / "log").read_bytes() == whole
 
 
@@ -107,7 +107,7 @@ def test_answer_is_in_the_log_at_once(tmp_path: Path, solutions: list[Solution])
     write(tmp_path / "log", solutions[:1])
     with SolveLog(tmp_path / "log", METHOD) as log:
         for solution in solutions[1:]:
-            log.add(solution)
+            log.add(solution.board, solution.goal, solution)
         assert [log.answer(solution.board, solution.goal, S3) for solution in solutions] == solutions
         os.truncate(tmp_path / "log", 400)
         with pytest.raises(InputError, match="was changed while it is in use"):
@@ -146,7 +146,7 @@ def test_full_disk_is_told(tmp_path: Path, solutions: list[Solution], monkeypatc
     with SolveLog(tmp_path / "log", METHOD) as log, monkeypatch.context() as patch:
         patch.setattr(log, "_file", FullDisk())
         with pytest.raises(DiskFullError, match=r"the disk is full, the log .* make room or name another"):
-            log.add(solutions[0])
+            log.add(solutions[0].board, solutions[0].goal, solutions[0])
 
 
 def test_command_takes_finished_boards_from_its_log(small_table: str, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pdb_cli import standard_streams
+from pdb_cli import process
 from pdb_core import __version__
 from tests.command_line import BOARD, PROGRAM, UNSOLVABLE, pdb
 from tests.fork_server import fork_server
@@ -174,8 +174,7 @@ def test_streams_that_a_shell_closes(small_table: str) -> None:
 
 def test_characters_that_the_encoding_lacks_are_escaped() -> None:
     program = (
-        "from pdb_cli.standard_streams import open_standard_streams\n"
-        "open_standard_streams(); print('\\udcff \\xe4 \\u2192')"
+        "from pdb_cli.process import open_standard_streams\nopen_standard_streams(); print('\\udcff \\xe4 \\u2192')"
     )
     for encoding, expected in (("ascii", b"\\udcff \\xe4 \\u2192\n"), ("latin-1", b"\\udcff \xe4 \\u2192\n")):
         result = subprocess.run(
@@ -187,7 +186,7 @@ def test_characters_that_the_encoding_lacks_are_escaped() -> None:
         assert (result.stdout, result.stderr) == (expected, b"")
 
 
-@pytest.mark.parametrize("kind", [standard_streams._Results, standard_streams._Messages])
+@pytest.mark.parametrize("kind", [process._Results, process._Messages])
 def test_pipe_in_non_blocking_mode_is_waited_for(kind: Callable[..., io.FileIO]) -> None:
     """Of an ssh session, or of a program that reads and writes at the same time."""
     reading, writing = os.pipe()

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pdb_cli.board_files import boards_of_files
-from pdb_cli.tile_names import TileNames
+from pdb_cli.board_files import TileNames, boards_of_files
 from pdb_core.errors import BoardError, GoalError
 from pdb_core.puzzle import format_board
 from tests.command_line import pdb, refused
@@ -22,9 +21,9 @@ def test_words_become_the_numbers_of_the_goal_and_words_again(blank: str) -> Non
     assert [names.numbered(f"two, one/{other} three") for other in ("_", "0", ".")] == ["2 1/0 3"] * 3
     assert [names.word(tile) for tile in range(4)] == [blank, "one", "two", "three"]
     record = {"id": "1", "board": [2, 1, 0, 3], "goal": [1, 2, 3, 0], "moves": None}
-    assert list(names.named([record])) == [
-        {"id": "1", "board": ["two", "one", blank, "three"], "goal": ["one", "two", "three", blank], "moves": None}
-    ]
+    assert names.named(record) == {
+        "id": "1", "board": ["two", "one", blank, "three"], "goal": ["one", "two", "three", blank], "moves": None
+    }  # fmt: skip
 
 
 @pytest.mark.tiny
@@ -42,10 +41,9 @@ def test_goals_without_names_are_refused(goal: str, match: str) -> None:
 @pytest.mark.parametrize(
     ("board", "match"),
     [
-        ("b d/a _", "no tile 'd'"),
+        ("b d/a _", "has 'd', which is no tile"),
         ("b b/a _", "has 'b' twice"),
         ("a b/_", "lacks 'c'"),
-        ("a/b c _", r"\[1, 3\]"),
     ],
 )
 def test_boards_of_other_words_are_refused(board: str, match: str) -> None:
@@ -74,13 +72,12 @@ def test_files_of_words_are_read(goal: str, text: str, boards: list[str], tmp_pa
     found = [format_board(i.board, i.size) for i in boards_of_files([path], None, TileNames(goal))]
     assert found == boards
     path.write_text(text.replace(text.split()[-1], "zebra"), encoding="utf-8")
-    with pytest.raises(BoardError, match=r"in.dat line \d+: .*no tile 'zebra'"):
+    with pytest.raises(BoardError, match=r"in.dat line \d+: .*has 'zebra', which is no tile"):
         list(boards_of_files([path], None, TileNames(goal)))
 
 
-@pytest.mark.parametrize("command", ["solve", "approximate"])
-def test_unsolvable_board_is_reported_in_words(command: str) -> None:
-    result = pdb(command, "--tiles", "letters", "--goal", LETTERS, "b a c/d e f/g h _")
+def test_unsolvable_board_is_reported_in_words() -> None:
+    result = pdb("solve", "--tiles", "letters", "--goal", LETTERS, "b a c/d e f/g h _")
     assert result.returncode == 3
     assert "board b a c d e f g h _ cannot be solved: to reach the goal" in result.stderr
 

@@ -10,8 +10,8 @@ import pytest
 import typer
 from distributed import Client, LocalCluster, Security
 
-from pdb_cli.cluster import ClusterOptions
-from pdb_cli.solve_cluster import ClusterDisplay
+from pdb_cli.options import ClusterOptions
+from pdb_cli.progress import ClusterDisplay
 from pdb_cluster import connect
 from pdb_cluster.connect import check_scheduler, check_workers, connected, event_loop, wait_for_workers
 from pdb_cluster.solve_boards import ClusterProgress
@@ -134,7 +134,7 @@ def test_progress_is_logged_every_few_seconds(capsys: pytest.CaptureFixture[str]
     display = ClusterDisplay(["a", "b"])
     for seconds in (0.5, 2.0, 6.0, 7.0, 12.0):
         at = Iteration(50, 1_000_000, 400_000, seconds)
-        display.show(ClusterProgress(1, 2, int(seconds * 3e6), seconds, 4, ((1, at),)))
+        display.show_batch(ClusterProgress(1, 2, int(seconds * 3e6), seconds, 4, ((1, at),)))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
         "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
@@ -144,7 +144,7 @@ def test_progress_is_logged_every_few_seconds(capsys: pytest.CaptureFixture[str]
 def test_lost_workers_are_awaited_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
     display = ClusterDisplay(["a"])
     for seconds, n_threads in enumerate((2, 0, 0, 0, 0, 0, 0, 0, 1, 1)):
-        display.show(ClusterProgress(0, 1, 0, seconds, n_threads, ()))
+        display.show_batch(ClusterProgress(0, 1, 0, seconds, n_threads, ()))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: all workers are gone; waiting for workers ...",
         "pdb: 1 thread again, continuing",

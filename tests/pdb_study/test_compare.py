@@ -6,9 +6,7 @@ import statistics
 from io import StringIO
 from pathlib import Path
 
-from pdb_core.puzzle import random_boards
 from tests.command_line import pdb, refused
-from tests.solving import S3, database_for
 
 CSV = ("--format", "csv")
 
@@ -86,22 +84,3 @@ def test_wrong_length_in_the_instance_file_is_an_error(tmp_path: Path) -> None:
     result = pdb("study", "compare", "--instances", str(path), "--heuristic", "manhattan")
     assert result.returncode == 1
     assert "the instance file says 3" in result.stderr
-
-
-def test_without_reflection_h_is_the_first_sum() -> None:
-    """As in published rows of one sum. Lengths agree with those found with reflection."""
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
-        arguments = ("study", "compare", "--size", "3x3", "--boards", "40", "--db", str(database.path), *CSV)
-        (whole,) = csv.DictReader(StringIO(pdb(*arguments, "--heuristic", "db").stdout))
-        (alone,) = csv.DictReader(StringIO(pdb(*arguments, "--heuristic", "db", "--no-reflection").stdout))
-        batch = database.probe_batch(random_boards(S3, database.goal, 40, 1))
-        assert float(whole["mean_h"]) == batch.maximum.mean()
-        assert float(alone["mean_h"]) == batch.sums[:, 0].mean() < batch.maximum.mean()
-        assert alone["mean_length"] == whole["mean_length"]
-        assert alone["heuristic"] == "db (no reflection)"
-        assert float(alone["mean_generated"]) > float(whole["mean_generated"])
-
-
-def test_no_reflection_needs_a_search_with_tables() -> None:
-    for asked in (("--algorithm", "a-star"), ("--heuristic", "manhattan")):
-        refused(pdb("study", "compare", "--no-reflection", *asked), 2, "needs --algorithm ida-star and --heuristic db")

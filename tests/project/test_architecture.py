@@ -118,7 +118,7 @@ def test_numba_is_configured_in_one_file() -> None:
         "pdb_core/bit_kernels.py": {"numba", "numba.core", "numba.extending"},
         "solver/vectors/llvm_vectors.py": {"numba", "numba.core.typing.templates", "numba.extending"},
         "pdb_build/report.py": {"numba"},
-        "pdb_cli/doctor.py": {"numba"},
+        "pdb_cli/machine.py": {"numba"},
     }
     compilers = {"njit", "vectorize", "guvectorize", "cfunc", "stencil", "jitclass"}
     for path in source_files():

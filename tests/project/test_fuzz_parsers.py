@@ -17,11 +17,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pdb_cli.answers import positions_written
-from pdb_cli.board_files import boards_of_files
+from pdb_cli.board_files import TileNames, boards_of_files
 from pdb_cli.board_input import read_boards, split_arguments
 from pdb_cli.options import parse_bytes
 from pdb_cli.solve_log import SolveLog, _checksum
-from pdb_cli.tile_names import TileNames
 from pdb_core.encoding import COSTS
 from pdb_core.errors import PdbError
 from pdb_core.pattern import named_partitions, parse_partition

@@ -1,0 +1,176 @@
+"""Process of a command: its errors and signals as exit codes, and standard streams that may be closed, full or gone."""
+
+import contextlib
+import functools
+import io
+import os
+import select
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, TypeVar, cast
+
+from pdb_cli.output import message
+from pdb_core.errors import MemoryLimitError, PdbError, system_error, writing_error
+from pdb_core.messages import one_line
+
+Function = TypeVar("Function", bound=Callable[..., None])
+
+# Exit codes of a command that a signal has ended are greater than its number by this.
+_SIGNALLED = 128
+_ENDINGS: dict[int, str] = {
+    signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "the terminal was closed"
+}  # fmt: skip
+_AGAIN_S = 0.1
+_STDIN, _STDOUT, _STDERR = range(3)
+
+
+class ReaderGoneError(PdbError):
+    """The process that reads stdout has ended. The command ends without a message."""
+
+    exit_code = _SIGNALLED + signal.SIGPIPE
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, or SIGHUP of a terminal that is closed. It ends a command in good order, as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def command(function: Function) -> Function:
+    """Return a function as a command, with its errors and signals as messages and exit codes."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        with errors_as_exit_codes():
+            for number in _ENDINGS:
+                # An ignored signal stays ignored: nohup ignores SIGHUP.
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, _terminate)
+            with _resent_interrupts():
+                function(*args, **kwargs)
+
+    return cast(Function, wrapped)
+
+
+def _terminate(number: int, _frame: object) -> None:
+    raise _Terminated(number)
+
+
+@contextlib.contextmanager
+def _resent_interrupts() -> Iterator[None]:
+    """Send interrupts again that Python loses: it prints and ignores those that come while an object is finalised."""
+    before = sys.unraisablehook
+
+    def send_again(lost: "sys.UnraisableHookArgs") -> None:
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            number = getattr(lost.exc_value, "number", signal.SIGINT)
+            # Later: an interrupt before this hook has returned would be lost too.
+            threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+@contextlib.contextmanager
+def errors_as_exit_codes() -> Iterator[None]:
+    """Turn errors into one line on stderr and an exit code (docs/exit-codes.md). Flush stdout at the end."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except ReaderGoneError as error:
+        raise SystemExit(error.exit_code) from None
+    except PdbError as error:
+        _fail(error)
+    except KeyboardInterrupt as ending:
+        number = getattr(ending, "number", signal.SIGINT)
+        message(f"pdb: {_ENDINGS[number]}")
+        raise SystemExit(_SIGNALLED + number) from None
+    except OSError as error:
+        _fail(system_error(error))
+    except MemoryError:
+        _fail(MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs"))
+
+
+def _fail(error: PdbError) -> NoReturn:
+    message(f"pdb: {one_line(str(error))}")
+    raise SystemExit(error.exit_code) from None
+
+
+def open_standard_streams() -> None:
+    """Replace `sys.stdout` and `sys.stderr` by streams for which errors of writing are defined.
+
+    Results that cannot be written raise `OutputError`, `DiskFullError` or `ReaderGoneError`, and the rest is discarded.
+    Messages that cannot be written are discarded. Characters that the encoding lacks are escaped. Streams are
+    kept if a calling program has replaced them.
+
+    Descriptors of closed streams are occupied: otherwise the first file that the command opens would get one.
+    """
+    # As stdopen of gnulib does: opened for the wrong direction, reading stdin and writing stdout fail.
+    for descriptor, flags in ((_STDIN, os.O_WRONLY), (_STDOUT, os.O_RDONLY), (_STDERR, os.O_WRONLY)):
+        if not _is_usable(descriptor):
+            null = os.open(os.devnull, flags)
+            os.dup2(null, descriptor)
+            if null != descriptor:
+                os.close(null)
+    if sys.stdout is sys.__stdout__:
+        sys.stdout = _text(_Results(_STDOUT, "wb", closefd=False), sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _text(_Messages(_STDERR, "wb", closefd=False), sys.stderr, line_buffering=True)
+
+
+def _is_usable(descriptor: int) -> bool:
+    try:
+        return not stat.S_ISDIR(os.fstat(descriptor).st_mode)
+    except OSError:
+        return False
+
+
+def _text(raw: io.FileIO, before: Any, *, line_buffering: bool = False) -> io.TextIOWrapper:
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding="utf-8" if before is None else before.encoding,
+        errors="backslashreplace",
+        line_buffering=line_buffering or raw.isatty(),
+    )
+
+
+class _Messages(io.FileIO):
+    """Standard error. Its errors are ignored: exit code and results do not depend on it."""
+
+    def write(self, data: Any) -> int:
+        try:
+            # A full pipe is waited for, also in non-blocking mode, which another process may have set.
+            while (n_written := cast("int | None", super().write(data))) is None:
+                select.select([], [self], [])
+            return n_written
+        except OSError as error:
+            self.fail(error)
+            return memoryview(data).nbytes
+
+    def fail(self, error: OSError) -> None:
+        """Handle an error of writing."""
+
+
+class _Results(_Messages):
+    """Standard output."""
+
+    def fail(self, error: OSError) -> NoReturn:
+        """Raise an error, and discard all further output, also when Python flushes it at the end."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, _STDOUT)
+        os.close(null)
+        if isinstance(error, BrokenPipeError):
+            raise ReaderGoneError from error
+        raise writing_error(error, "standard output", "write it to another place") from error

@@ -1,0 +1,272 @@
+"""`pdb info`, `pdb stats` and `pdb verify`: contents, statistics and checks of table files."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_cli.databases import digest_progress, open_file
+from pdb_cli.options import FormatOption, LoadOptions, ThreadsOption
+from pdb_cli.output import Format, Record, bar_chart, count, joined, message, prepare, write_records
+from pdb_cli.plots import PlotOption, check_plot, drawn
+from pdb_cli.process import command
+from pdb_cli.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from pdb_core.schema import Header
+    from pdb_query import Database
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Needed memory from which a proof is announced.
+_LONG_PROOF_BYTES = 500_000_000
+
+FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Table files.")]
+
+
+def header_record(path: Path, header: "Header") -> dict[str, Any]:
+    """Return the record of a table file."""
+    return {
+        "file": str(path),
+        "partition": header.spec.partition.name,
+        "size": str(header.spec.size),
+        "encoding": header.spec.encoding,
+        "cost": header.spec.cost,
+        "sha256": header.digest(),
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
+                "symmetry": None if entry.use is None else entry.use.symmetry(header.spec.size),
+                "entries": entry.n_entries,
+                "unreached": entry.n_unreached,
+                "maximum": entry.maximum,
+                "mean": entry.mean,
+                "sha256": entry.sha256,
+            }
+            for entry in header.patterns
+        ],
+    }
+
+
+def pattern_and_table(record: Record, entry: Record) -> tuple[str, str | None]:
+    """Return the tiles of a pattern in a record, and those of the pattern whose table it uses."""
+    same_as = entry["same_as"]
+    return joined(entry["tiles"]), None if same_as is None else joined(record["patterns"][same_as]["tiles"])
+
+
+@command
+def info(files: FilesArgument, output: FormatOption = Format.text) -> None:
+    """Describe table files: partition and goal drawn on the board, entries, maximum and mean of each pattern."""
+    from pdb_query import read_table_header
+
+    write_records(
+        (_info_record(path, read_table_header(path)) for path in files),
+        output,
+        columns=("file", "size", "goal", "partition", "encoding", "bytes", "sha256"),
+        text=_info_text,
+    )
+
+
+def _info_record(path: Path, header: "Header") -> dict[str, Any]:
+    from pdb_core.pattern import partition_source
+
+    return header_record(path, header) | {
+        "bytes": path.stat().st_size,
+        "goal": list(header.spec.goal),
+        "partition_source": partition_source(header.spec.partition.name),
+        "drawing": header.spec.partition.draw(header.spec.goal).splitlines(),
+        "partitions": header.spec.partition.sums,
+    }
+
+
+def _info_text(record: Record) -> Iterator[str]:
+    from pdb_core.puzzle import draw_board, goal_name, parse_size
+
+    goal, size = tuple(record["goal"]), parse_size(record["size"])
+    cost = "" if record["cost"] == "additive" else ", every move counts"
+    source = f" ({record['partition_source']})" if record["partition_source"] else ""
+    yield (
+        f"{record['file']}: partition {record['partition']}{source} of a {size} board, "
+        f"goal {goal_name(goal, size)}, {record['encoding']}{cost}"
+    )
+    goal_rows = draw_board(goal, size).splitlines()
+    yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))
+    for letter, entry in zip(_LETTERS, record["patterns"], strict=False):
+        unreached = f", {count(entry['unreached'])} unreached" if entry["unreached"] else ""
+        contents = (
+            f"{count(entry['entries']):>13} entries{unreached}, mean {entry['mean']:.2f}, maximum {entry['maximum']}"
+        )
+        if entry["same_as"] is not None:
+            contents = f"the table of {_LETTERS[entry['same_as']]}, by the symmetry {entry['symmetry']}"
+        yield f"  {letter}  {contents}  tiles {joined(entry['tiles'])}"
+    if len(record["partitions"]) > 1:
+        yield "  partitions " + " ".join("".join(_LETTERS[i] for i in part) for part in record["partitions"])
+    yield f"  {count(record['bytes'])} bytes, header sha256 {record['sha256']}"
+
+
+@command
+def stats(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A table file.")],
+    boards: Annotated[int, typer.Option(min=2, max=100_000_000, help="Random boards to sample.")] = 100_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 1,
+    tables: LoadOptions = LoadOptions(),
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Show the histogram, mean and maximum of each table, and the mean lower bound over random boards."""
+    check_plot(plot)
+    prepare()
+    with open_file(file, tables.load, verify=tables.verify) as database:
+        record = _stats_record(database, boards, seed)
+    columns = (
+        "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_maximum", "mean_maximum_error", "boards",
+        "seed",
+    )  # fmt: skip
+    write_records([record], output, columns=columns, text=_stats_text)
+    if plot is not None:
+        _draw(record, plot)
+
+
+def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
+    from pdb_query import random_board_statistics
+
+    sample = random_board_statistics(database, n_boards=n_boards, seed=seed)
+    record = header_record(database.path, database.header)
+    for entry, pattern in zip(record["patterns"], database.header.patterns, strict=True):
+        entry["histogram"] = list(pattern.histogram)
+    return record | {
+        "boards": n_boards,
+        "seed": seed,
+        "mean_sum": sample.sums[0][0],
+        "mean_sum_error": sample.sums[0][1],
+        "mean_maximum": sample.maximum[0],
+        "mean_maximum_error": sample.maximum[1],
+        "sums": len(sample.sums),
+    }
+
+
+def _stats_text(record: Record) -> Iterator[str]:
+    for entry in record["patterns"]:
+        tiles, table = pattern_and_table(record, entry)
+        if table is not None:
+            yield f"pattern {tiles}: the table of {table}"
+            continue
+        yield (
+            f"pattern {tiles}: {count(entry['entries'])} entries, mean {entry['mean']:.3f}, maximum {entry['maximum']}"
+        )
+        yield from bar_chart(entry["histogram"], 13)
+        if entry["unreached"]:
+            yield f"   no {count(entry['unreached']):>13} (cannot be reached)"
+    yield f"over {count(record['boards'])} random boards (seed {record['seed']}):"
+    is_additive = record["cost"] == "additive"
+    what = "mean sum     " if is_additive else "mean largest "
+    yield f"  {what} {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
+    if record["sums"] > 1:
+        yield (
+            f"  mean maximum  {record['mean_maximum']:.3f} +- {record['mean_maximum_error']:.3f} of "
+            f"{record['sums']} {'sums' if is_additive else 'of them'}, by reflection"
+        )
+
+
+def _draw(record: Record, path: Path) -> None:
+    with drawn(path) as axes:
+        for entry in record["patterns"]:
+            if entry["same_as"] is None:
+                share = [100 * n / entry["entries"] for n in entry["histogram"]]
+                label = f"{{{joined(entry['tiles'])}}}  mean {entry['mean']:.1f}"
+                axes.plot(range(len(share)), share, marker="o", markersize=3, label=label)
+        of_tiles = " of the pattern's tiles" if record["cost"] == "additive" else ""
+        axes.set_xlabel(f"distance of an entry (moves{of_tiles})")
+        axes.set_ylabel("share of the entries (%)")
+        axes.set_title(f"Pattern database {record['partition']} of the {record['size']} board")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend(title="pattern")
+
+
+@command
+def verify(
+    files: FilesArgument,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also prove every distance, by code that shares nothing with the builder's search."
+        ),
+    ] = False,
+    threads: ThreadsOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Compare table files with their digests; with --deep, prove every entry. Print what was checked."""
+    prepare()
+    write_records(
+        (_verify_file(path, deep, threads) for path in files),
+        output,
+        columns=("file", "deep", "ok", "sha256", "seconds"),
+        text=_verify_text,
+    )
+
+
+def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
+    from pdb_query import open_database
+    from pdb_query.hdf5_view import check_hdf5_view
+
+    start = time.perf_counter()
+    with open_database(path) as database, ProgressLine() as line:
+        database.verify(digest_progress(line, path))
+        check_hdf5_view(database)
+        n_patterns = len(database.header.patterns) if deep else 0
+        return header_record(path, database.header) | {
+            "deep": deep,
+            "ok": True,
+            "proofs": [_prove(database, index, threads, line) for index in range(n_patterns)],
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+
+
+def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
+    from pdb_build.deep_check import prove_table, prove_use, required_bytes
+    from pdb_core.errors import MemoryLimitError
+    from pdb_core.messages import format_bytes
+    from pdb_core.resources import available_cores, available_memory
+
+    specs = database.header.spec.tables
+    pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
+    if use is not None:
+        prove_use(pattern, specs[use.index], use.cell_map)
+        return {"tiles": list(pattern.tiles), "same_as": use.index}
+    needed, available = required_bytes(specs[index]), available_memory()
+    if needed > available:
+        raise MemoryLimitError(
+            f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
+            f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"
+        )
+    if needed > _LONG_PROOF_BYTES:
+        message(f"pdb: proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
+    proof = prove_table(
+        specs[index],
+        database.table(index),
+        n_threads=threads or available_cores(),
+        progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
+    )
+    return {"tiles": list(pattern.tiles), "same_as": None, **asdict(proof)}
+
+
+def _verify_text(record: Record) -> Iterator[str]:
+    entries = [entry["entries"] for entry in record["patterns"] if entry["same_as"] is None]
+    yield (
+        f"{record['file']}: sound: header, HDF5 objects, {len(entries)} digests and histograms over "
+        f"{count(sum(entries))} entries agree"
+    )
+    for proof in record["proofs"]:
+        tiles, table = pattern_and_table(record, proof)
+        if table is not None:
+            yield f"  proved: pattern {tiles}: a symmetry of the board maps it onto {table}, whose table it uses"
+            continue
+        yield (
+            f"  proved: pattern {tiles}: {count(proof['n_states'])} zero-aware states, "
+            f"{count(proof['n_transitions'])} moves, {count(proof['n_entries'])} entries, {proof['seconds']:.1f} s"
+        )
