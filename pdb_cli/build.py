@@ -1,7 +1,9 @@
 """`pdb build`: make table files."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,6 +24,8 @@ from pdb_cli.progress import BuildDisplay
 from pdb_cli.table_files import header_record, pattern_and_table
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from pdb_build import BuildPlan, BuildResult
     from pdb_core.pattern import Partition
 
@@ -110,61 +114,47 @@ def build(
         write_records(
             map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text
         )
-    results = _build_on_cluster(plans, cluster, run) if cluster.is_given else _build(plans, run)
+    results = _build(plans, cluster, run)
     if not run.dry_run:
         columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
         write_records(map(_result_record, results), output, columns=columns, text=_result_text)
 
 
-def _build(plans: "list[BuildPlan]", run: RunOptions) -> "list[BuildResult]":
-    """Build on this machine. With --dry-run, only check that memory and disk suffice."""
+def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
+    """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
     from pdb_build import build_database, check_plan
 
-    for plan in plans:
-        check_plan(plan)
     results = []
-    for plan in [] if run.dry_run else plans:
-        with BuildDisplay(plan) as display:
-            results.append(
-                build_database(
-                    plan,
-                    progress=display.show_build,
-                    say=display.say,
-                    checkpoint_every_s=run.checkpoint_every,
-                    fresh=run.fresh,
-                )
-            )
-    return results
+    with contextlib.ExitStack() as stack:
+        build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
+        if cluster.is_given:
+            from pdb_cluster import build_on_cluster
 
-
-def _build_on_cluster(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
-    """Build on a Dask cluster. With --dry-run, only print how each pattern would be built."""
-    from pdb_cluster import build_on_cluster, check_cluster_plan
-    from pdb_core.messages import format_bytes
-
-    results, n_shards = [], cluster.shards
-    with cluster.connect() as client:
+            client = stack.enter_context(cluster.connect())
+            build_plan = partial(build_on_cluster, client=client, n_shards=cluster.shards)
         for plan in plans:
-            for task in check_cluster_plan(plan, client, n_shards=n_shards):
-                if run.dry_run:
-                    how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
-                    message(
-                        f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
-                        f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
-                    )
+            if cluster.is_given:
+                _check_cluster_plan(plan, client, cluster.shards, says_how=run.dry_run)
+            else:
+                check_plan(plan)
         for plan in [] if run.dry_run else plans:
             with BuildDisplay(plan) as display:
-                results.append(
-                    build_on_cluster(
-                        plan,
-                        client,
-                        n_shards=n_shards,
-                        progress=display.show_build,
-                        say=display.say,
-                        fresh=run.fresh,
-                    )
-                )
+                results.append(build_plan(plan, progress=display.show_build, say=display.say, fresh=run.fresh))
     return results
+
+
+def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | None, *, says_how: bool) -> None:
+    """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
+    from pdb_cluster import check_cluster_plan
+    from pdb_core.messages import format_bytes
+
+    for task in check_cluster_plan(plan, client, n_shards=n_shards):
+        if says_how:
+            how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
+            message(
+                f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
+                f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
+            )
 
 
 def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":

@@ -241,22 +241,16 @@ def _is_whole(row: Record) -> bool:
 
 
 def _draw(records: Sequence[Record], path: "Path") -> None:
-    """Draw the mean nodes on a logarithmic scale: a group of bars for each heuristic."""
+    """Draw the mean nodes on a logarithmic scale."""
     drawable = [row for row in records if row["solved"] and _is_whole(row)]
     if len(drawable) < len(records):
         message("pdb: not drawn: rows that did not solve all boards")
     if not drawable:
         return
-    heuristics = list(dict.fromkeys(row["heuristic"] or "no heuristic" for row in drawable))
-    searches = list(dict.fromkeys(row["search"] for row in drawable))
-    height = 0.8 / len(searches)
-    with drawn(path, width=9, height=1.5 + 0.55 * len(heuristics) * max(1.0, len(searches) / 2)) as axes:
-        for i, name in enumerate(searches):
-            rows = [row for row in drawable if row["search"] == name]
-            places = [heuristics.index(row["heuristic"] or "no heuristic") + height * i for row in rows]
-            bars = axes.barh(places, [row["mean_generated"] for row in rows], height=height, label=name)
-            axes.bar_label(bars, labels=[count(round(row["mean_generated"])) for row in rows], padding=3, fontsize=8)
-        axes.set_yticks([i + height * (len(searches) - 1) / 2 for i in range(len(heuristics))], heuristics)
+    with drawn(path, width=9, height=1.5 + 0.4 * len(drawable)) as axes:
+        labels = [f"{row['heuristic'] or 'no heuristic'}, {row['search']}" for row in drawable]
+        bars = axes.barh(labels, [row["mean_generated"] for row in drawable])
+        axes.bar_label(bars, labels=[count(round(row["mean_generated"])) for row in drawable], padding=3, fontsize=8)
         axes.invert_yaxis()
         axes.set_xscale("log")
         axes.margins(x=0.15)
@@ -265,5 +259,3 @@ def _draw(records: Sequence[Record], path: "Path") -> None:
         axes.set_xlabel("mean nodes generated")
         axes.set_title(f"Mean nodes to solve the same {count(drawable[0]['solved'])} boards")
         axes.grid(axis="x", alpha=0.3)
-        if len(searches) > 1:
-            axes.legend()

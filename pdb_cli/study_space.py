@@ -145,15 +145,11 @@ def _draw(record: Record, path: "Path") -> None:
         axes.grid(axis="y", alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
+        title = f"Boards of the {record['size']} puzzle up to {record['depth']} moves from the goal"
         if record["complete"]:
-            axes.set_title(f"All {count(record['boards'])} boards of the {record['size']} puzzle, by distance")
             axes.axvline(record["mean"], color="#c44e52", linestyle="--")
-            # Bars are low left of the mean.
-            axes.annotate(
-                f"mean {record['mean']:.2f}\nlargest {record['radius']} ({plural(counts[-1], 'board')})",
-                (0.03, 0.93),
-                xycoords="axes fraction",
-                verticalalignment="top",
+            title = (
+                f"All {count(record['boards'])} boards of the {record['size']} puzzle: mean distance "
+                f"{record['mean']:.2f}, largest {record['radius']} ({plural(counts[-1], 'board')})"
             )
-        else:
-            axes.set_title(f"Boards of the {record['size']} puzzle up to {record['depth']} moves from the goal")
+        axes.set_title(title)

@@ -9,7 +9,7 @@ from tests.tables import table_file
 def test_info_draws_the_partition_and_names_its_source() -> None:
     path = str(table_file("663", "4x4"))
     first, *lines = pdb("info", path).stdout.splitlines()
-    assert first.endswith(" partition 663 (Felner, Korf and Hanan 2004) of a 4x4 board, goal blank-last, bytes")
+    assert " partition 663 (Felner, Korf and Hanan 2004) of a 4x4 board, goal blank-last, " in first
     assert lines[:4] == [
         "    A C C C     1  2  3  4",
         "    A A B B     5  6  7  8",

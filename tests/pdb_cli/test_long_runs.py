@@ -8,13 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pdb_cli.board_input import shard_of
 from pdb_cli.progress import SearchDisplay
 from pdb_cli.solve_log import SolveLog
 from pdb_core.errors import InputError
@@ -115,7 +113,7 @@ def test_killed_search_continues_with_the_same_answer(
 
 @pytest.mark.usefixtures("hangup_ends")
 def test_closed_terminal_saves_a_checkpoint(table: str, tmp_path: Path) -> None:
-    """The checkpoint is written when the command ends, and at no other time."""
+    """The checkpoint is written only when the command ends."""
     log = tmp_path / "log"
     program = DIVIDED_EARLY.replace("_WRITE_S = 0.0", "_WRITE_S = 1e9")
     pid, terminal = pty.fork()
@@ -209,14 +207,6 @@ def test_progress_has_estimates_of_the_time_left(
         "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min)",
         "pdb: board a: threshold 60, 60% done, about 3 min left (next: 58 min)",
     ]
-
-
-def test_shards_together_are_the_set() -> None:
-    items: list[Any] = list(range(17))
-    for n in (1, 2, 5, 17, 20):
-        shards = [list(shard_of(iter(items), f"{i}/{n}")) for i in range(1, n + 1)]
-        assert sorted(chain.from_iterable(shards)) == items
-        assert max(map(len, shards)) - min(map(len, shards)) <= 1
 
 
 def test_answers_of_a_shard() -> None:

@@ -36,12 +36,6 @@ def test_query_reads_standard_input_and_continues_after_an_unsolvable_board(smal
     assert [(record["id"], record["solvable"]) for record in records] == [("1", False), ("2", True)]
 
 
-def test_query_without_table_takes_boards_of_several_sizes(own_cache: str) -> None:
-    result = pdb("query", "--instances", "classic", "--format", "ndjson", TILE_PDB_CACHE=own_cache)
-    assert result.returncode == 0, result.stderr
-    assert {len(json.loads(line)["board"]) for line in result.stdout.splitlines()} == {9, 16}
-
-
 def test_instance_sets_go_by_name_and_unknown_ones_get_a_hint() -> None:
     result = pdb("query", "--db", str(table_file("663", "4x4")), "--instances", "hardest80", "--format", "csv")
     assert result.returncode == 0
