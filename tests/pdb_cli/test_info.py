@@ -16,6 +16,6 @@ def test_info_draws_the_partition_and_names_its_source() -> None:
         "    A A B B     9 10 11 12",
         "    A B B .    13 14 15  .",
     ]
-    assert "maximum 28" in lines[5]
+    assert "maximum 28" in lines[4]
     (record,) = json.loads(pdb("info", path, "--format", "json").stdout)
     assert record["partition_source"] == "Felner, Korf and Hanan 2004"
