@@ -1,7 +1,7 @@
 """The service as an ASGI app: its routes and its middleware. Read this first.
 
 /v1/lookup                        lookups
-/v1/moves, /v1/solve              solves, questions, searches
+/v1/moves, /v1/solve              solves, searches
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
@@ -14,6 +14,7 @@ sockets, signals, systemd         server
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -88,8 +89,13 @@ async def _answer_bad_request(_: Request, error: Exception) -> Response:
     return problem_response(problem_body(422, first_error(errors), "RequestError"))
 
 
-async def _answer_http_error(_: Request, error: Exception) -> Response:
+async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     response = problem_response(problem_body(error.status_code, f"{error.detail}; /openapi.json lists all routes"))
     response.headers.update(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The router names the methods of one route; a path may have another.
+        path = getattr(request.scope.get("route"), "path", None)
+        methods = {method.upper() for method in request.app.openapi()["paths"].get(path, {"get": None})}
+        response.headers["Allow"] = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
     return response

@@ -1,6 +1,5 @@
 """Python client of `pdb serve`, with the names of `Database` and `Solver`. It needs the extra `client`."""
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -174,10 +173,10 @@ class Client:
         Raises as `probe`.
         """
         checked = check_board(board, self.size)
-        request = {**self._names(goal), "board": checked, "seconds": seconds, "nodes": nodes}
+        query = self._query(checked, goal, seconds=seconds, nodes=nodes)
         result: SolveAnswer | None = None
         # Events also without `report`: between them, a long search and a dead server can be told apart.
-        with closing(self._service.events("/v1/solve", json.dumps(request).encode())) as events:
+        with closing(self._service.events("/v1/solve", query)) as events:
             for name, data in events:
                 if name == "problem":
                     raise self._service.problem(data, 200)
@@ -199,9 +198,13 @@ class Client:
         listed = ", ".join(f"{database.id} ({database.size})" for database in present)
         raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
-    def _names(self, goal: Board | None) -> dict[str, str | None]:
+    def _names(self, goal: Board | None) -> dict[str, str]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
         return {"db": self.database.id, "goal": " ".join(map(str, self.goal if goal is None else goal))}
+
+    def _query(self, board: Board, goal: Board | None, **limits: float | None) -> dict[str, str]:
+        given = {name: str(value) for name, value in limits.items() if value is not None}
+        return {"board": format_board(board), **self._names(goal), **given}
 
     def _get(
         self,
@@ -215,8 +218,7 @@ class Client:
     ) -> SomeAnswer:
         """Return the answer about a board. Raises `BoardError`, `UnsolvableError`."""
         checked = check_board(board, self.size)
-        query = {name: None if value is None else str(value) for name, value in limits.items()}
-        query = {"board": format_board(checked), **self._names(goal), **query}
+        query = self._query(checked, goal, **limits)
         return self._solvable(self._service.get(path, query, answer, patience_s=patience_s), checked)
 
     def _solvable(self, answer: SomeAnswer, board: Board) -> SomeAnswer:

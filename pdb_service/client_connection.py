@@ -51,21 +51,20 @@ class Connections:
         """Close idle connections now, and each of the others after its request."""
         self._pool.close()
 
-    def get(self, path: str, query: Mapping[str, str | None], answer: type[Model], *, patience_s: float = 0.0) -> Model:
+    def get(self, path: str, query: Mapping[str, str], answer: type[Model], *, patience_s: float = 0.0) -> Model:
         """Return the answer at a path. The service may take `patience_s` longer than usual."""
         with self._response("GET", path, query, None, {"Accept": JSON}, patience_s) as response:
             return self.parse(answer, self._read(response))
 
-    def post(self, path: str, query: Mapping[str, str | None], body: bytes, media_type: str) -> bytes:
+    def post(self, path: str, query: Mapping[str, str], body: bytes, media_type: str) -> bytes:
         """Return the body that answers a body."""
         headers = {"Content-Type": media_type, "Accept": media_type}
         with self._response("POST", path, query, body, headers, 0.0) as response:
             return self._read(response)
 
-    def events(self, path: str, body: bytes) -> Generator[tuple[str, bytes], None, None]:
-        """Yield the server-sent events that answer a body, as (name, data). Closing the iterator ends the request."""
-        headers = {"Content-Type": JSON, "Accept": EVENTS}
-        with self._response("POST", path, {}, body, headers, 0.0) as response:
+    def events(self, path: str, query: Mapping[str, str]) -> Generator[tuple[str, bytes], None, None]:
+        """Yield the server-sent events at a path, as (name, data). Closing the iterator ends the request."""
+        with self._response("GET", path, query, None, {"Accept": EVENTS}, 0.0) as response:
             name, data = "", b""
             for line in response:
                 field, _, value = line.rstrip(b"\r\n").partition(b":")
@@ -113,14 +112,13 @@ class Connections:
         self,
         method: str,
         path: str,
-        query: Mapping[str, str | None],
+        query: Mapping[str, str],
         body: bytes | None,
         headers: Mapping[str, str],
         patience_s: float,
     ) -> Iterator[urllib3.BaseHTTPResponse]:
         """Send a request; read its answer inside. The connection is kept only if the whole answer was read."""
-        given = {name: value for name, value in query.items() if value is not None}
-        target = f"{self._path}{path}" + (f"?{urlencode(given)}" if given else "")
+        target = f"{self._path}{path}" + (f"?{urlencode(query)}" if query else "")
         timeout_s = self._timeout_s + patience_s
         with self._translated(timeout_s):
             response = self._pool.urlopen(

@@ -126,11 +126,7 @@ class Connection(HttpToolsProtocol):
 
     def _expect_head(self) -> None:
         self._head_timer = _cancelled(self._head_timer)
-        self._head_timer = self.loop.call_later(self._settings.head_s, self._give_up)
-
-    def _give_up(self) -> None:
-        if not self.transport.is_closing():
-            self.transport.close()
+        self._head_timer = self.loop.call_later(self._settings.head_s, self.transport.close)
 
 
 def _cancelled(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 import numpy as np
 import orjson
 from fastapi import APIRouter, Query, Request
+from pydantic import ValidationError
 from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.puzzle import Board, BoardSize, check_board, is_solvable, parse_board, parse_size, why_unsolvable
 from pdb_service.answers import BatchAnswer, LookupAnswer
 from pdb_service.problems import problem, problem_responses
-from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, read_body
+from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, first_error
 from pdb_service.served_databases import MAX_NUMBERS, Served, ServedDatabases, check_length
 from pdb_service.service import Service
 
@@ -126,7 +127,10 @@ def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, quer
     _check_number(body.count(b"[") + body.count(b"{") - 2, max_boards)
     if body.count(b",") > max_boards * (MAX_NUMBERS + 1):
         raise RequestTooLargeError(f"more numbers than {max_boards} boards have; send several batches")
-    given = read_body(BatchBody, body)
+    try:
+        given = BatchBody.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestError(first_error(error.errors(include_input=False))) from None
     boards = given.boards
     _check_number(len(boards), max_boards)
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))

@@ -1,14 +1,12 @@
 """Pydantic models of requests, query parameters and JSON bodies: the source of the OpenAPI document."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from pdb_core.errors import RequestError
-from pdb_service.served_databases import MAX_CHARACTERS, MAX_NUMBERS
+from pdb_service.served_databases import MAX_CHARACTERS
 
-Model = TypeVar("Model", bound=BaseModel)
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 # Batches check their boards one by one.
 _AnyBoard = Annotated[
@@ -35,24 +33,14 @@ class BoardQuery(Names):
     ]
 
 
-class Limited(BaseModel):
-    """The limits of a search."""
+class SearchQuery(BoardQuery):
+    """The query of a search: also its limits."""
 
     seconds: Annotated[
         float | None,
         Field(ge=0, le=1e6, allow_inf_nan=False, description="The time limit of the search in seconds."),
     ] = None
     nodes: Annotated[int | None, Field(ge=1, le=10**15, description="The limit of generated nodes.")] = None
-
-
-class SearchQuery(Limited, BoardQuery):
-    """The query of a search."""
-
-
-class SolveBody(Limited, Names):
-    """The body of a solve: the names of the query."""
-
-    board: Text | Annotated[list[int], Field(max_length=MAX_NUMBERS)]
 
 
 class BatchQuery(Names):
@@ -64,15 +52,8 @@ class BatchQuery(Names):
 class BatchBody(BatchQuery):
     """The body of a batch in JSON."""
 
+    model_config = ConfigDict(strict=True)
     boards: Annotated[list[_AnyBoard], Field(examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])]
-
-
-def read_body(model: type[Model], body: bytes) -> Model:
-    """Return a body of JSON as a model, without conversions such as "1" to 1. Raises `RequestError`."""
-    try:
-        return model.model_validate_json(body, strict=True)
-    except ValidationError as error:
-        raise RequestError(first_error(error.errors(include_input=False))) from None
 
 
 def first_error(errors: Sequence[Any]) -> str:

@@ -24,9 +24,9 @@ const withNames = (path, names) => {
   for (const [name, value] of Object.entries(names)) if (value != null && value !== "") url.searchParams.set(name, value);
   return url;
 };
-const posted = (body, signal, headers = {}) => ({
+const posted = (body, signal) => ({
   method: "POST",
-  headers: { "Content-Type": "application/json", ...headers },
+  headers: { "Content-Type": "application/json" },
   body: JSON.stringify(Object.fromEntries(Object.entries(body).filter(([, value]) => value != null && value !== ""))),
   signal,
 });
@@ -40,8 +40,8 @@ export const lookupBatch = (body, signal) => json(withNames("v1/lookup", {}), po
 export const moves = (names, signal) => json(withNames("v1/moves", names), { signal });
 
 /** Solve a board; `progress(name, data)` hears of `queued` and `progress`. Promises the result. */
-export async function solve(body, signal, progress) {
-  const response = await send(withNames("v1/solve", {}), posted(body, signal, { Accept: "text/event-stream" }));
+export async function solve(names, signal, progress) {
+  const response = await send(withNames("v1/solve", names), { headers: { Accept: "text/event-stream" }, signal });
   for await (const { name, data } of events(response.body)) {
     if (name === "result") return data;
     if (name === "problem") throw new Problem(data.status ?? 500, data.title, data.detail);

@@ -1,4 +1,4 @@
-"""Measure `pdb serve` on this machine: single lookups, batches, lookups during a hard solve, restarts, memory.
+"""Measure `pdb serve` on this machine: its start, single lookups, batches, lookups during a hard solve.
 
 Starts servers on loopback. JSON goes to --json. Run it by scripts/bench --service.
 """
@@ -9,48 +9,23 @@ import json
 import os
 import random
 import re
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import uvloop
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
 from pdb_query import open_database, read_instances
+from tests.pdb_service.server import serving
 
-_PROGRAM = "from pdb_cli.main import run; run()"
 _BATCH = 100_000
 _JSON, _BYTES = "application/json", "application/octet-stream"
-
-
-@contextmanager
-def server(path: Path) -> Iterator[tuple[int, int, float]]:
-    """Yield a server that is ready: its port, its process id, and the seconds of its start."""
-    start = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, "serve", "--db", str(path), "--port", "0", "--seconds", "600"],
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    try:
-        port = 0
-        for line in process.stderr:
-            found = re.search(r"listening on \S+:(\d+)/", line)
-            port = int(found[1]) if found else port
-            if "ready" in line:
-                break
-        yield port, process.pid, time.perf_counter() - start
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stderr.close()
 
 
 async def read_reply(reader: asyncio.StreamReader) -> tuple[int, bytes]:
@@ -153,32 +128,6 @@ def in_process(path: Path, n_times: int) -> dict[str, float]:
     return {"boards_per_s": round(_BATCH / sorted(times)[n_times // 2])}
 
 
-def memory_of(pids: list[int], path: Path) -> list[dict[str, int]]:
-    """Return resident and proportional bytes of processes, and of the mapped tables in them."""
-    found = []
-    for pid in pids:
-        of_file = False
-        sums = {"rss": 0, "pss": 0, "tables_rss": 0, "tables_pss": 0}
-        for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
-            if re.match(r"[0-9a-f]+-[0-9a-f]+ ", line):
-                of_file = line.endswith(path.name)
-            elif line.startswith(("Rss:", "Pss:")):
-                key, n_bytes = line[:3].lower(), 1024 * int(line.split()[1])
-                sums[key] += n_bytes
-                sums[f"tables_{key}"] += n_bytes if of_file else 0
-        found.append(sums)
-    return found
-
-
-def four_servers(path: Path) -> dict[str, Any]:
-    """Measure the memory of four servers of the same tables, after lookups."""
-    with server(path) as a, server(path) as b, server(path) as c, server(path) as d:
-        size = open_database(path).size
-        for port, _, _ in (a, b, c, d):
-            asyncio.run(batches(port, size, _BYTES, 3))
-        return {"file_bytes": path.stat().st_size, "servers": memory_of([at[1] for at in (a, b, c, d)], path)}
-
-
 def hardest_board(size: BoardSize) -> str:
     """Return one of the published hardest boards of the 15-puzzle."""
     boards = [format_board(at.board) for at in read_instances("hardest80", size)]
@@ -208,18 +157,19 @@ def main() -> None:
         note(name, asyncio.run(run()))
 
     print(f"in_process: {results['in_process']}")
-    with server(options.db) as (port, _, seconds):
-        note("ready_s", round(seconds, 2))
+    start = time.perf_counter()
+    with serving(options.db) as server:
+        note("ready_s", round(time.perf_counter() - start, 2))
         size = open_database(options.db).size
-        measure("bytes", lambda: batches(port, size, _BYTES, 15))
-        measure("json", lambda: batches(port, size, _JSON, 15))
-        measure("single", lambda: single_lookups(port, size, None, options.seconds, options.connections))
-    with server(options.db) as (_, _, seconds):
-        note("ready_after_kill_s", round(seconds, 2))
-    with server(options.solve_db or options.db) as (port, _, _):
+        measure("bytes", lambda: batches(server.port, size, _BYTES, 15))
+        measure("json", lambda: batches(server.port, size, _JSON, 15))
+        measure("single", lambda: single_lookups(server.port, size, None, options.seconds, options.connections))
+    with serving(options.solve_db or options.db, options=["--seconds", "600", "--grace", "0"]) as server:
         hard = hardest_board(size)
-        measure("single_beside_a_solve", lambda: single_lookups(port, size, hard, options.seconds, options.connections))
-    note("four_servers", four_servers(options.db))
+        measure(
+            "single_beside_a_solve",
+            lambda: single_lookups(server.port, size, hard, options.seconds, options.connections),
+        )
     options.json.write_text(json.dumps({"cores": os.cpu_count(), **results}, indent=1) + "\n")
 
 

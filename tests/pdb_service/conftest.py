@@ -17,5 +17,6 @@ def database() -> Iterator[Database]:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    with serving(table_file("663", "4x4"), table_file("8", "3x3"), options=["--grace", "0"]) as running:
+    files = table_file("663", "4x4"), table_file("8", "3x3"), table_file("1,2,5/3,4,6/7,8", "3x3", "blank-first")
+    with serving(*files, options=["--grace", "0"]) as running:
         yield running

@@ -109,7 +109,6 @@ def test_any_query_is_answered_or_refused(app: FastAPI, path: str, query: bytes,
     check_reply(*asyncio.run(ask(app, path, query, None, *headers)))
 
 
-SOLVE = {"board": BOARDS[0], "goal": "blank-last", "db": None, "seconds": 0.01, "nodes": 1000}
 BODIES = {
     JSON: json_bodies(), BINARY: byte_bodies, "text/plain": st.binary(max_size=100),
     "": st.binary(max_size=100), "application/json; charset=latin-1": json_bodies(),
@@ -138,15 +137,6 @@ def test_any_batch_is_answered_or_refused(app: FastAPI, given_body: tuple[str, b
         answers = json.loads(answer)["answers"]
         assert len(answers) == len(json.loads(body)["boards"])
         check_answers(answers)
-
-
-@fuzz
-@given(
-    changed_json(SOLVE).map(lambda value: json.dumps(value).encode("utf-8", "surrogatepass")) | st.binary(max_size=100)
-)
-@example(DEEP)
-def test_any_body_of_a_solve_is_answered_or_refused(app: FastAPI, body: bytes) -> None:
-    check_reply(*asyncio.run(ask(app, "/v1/solve", b"", body)))
 
 
 # Answers to the client
@@ -222,7 +212,7 @@ def test_any_text_is_events_or_refused(connections: Connections, text: str) -> N
     body = io.BytesIO(text.encode("utf-8", "surrogatepass"))
     response = urllib3.HTTPResponse(body, status=200, preload_content=False)
     connections._send = lambda *_: response  # type: ignore[method-assign]
-    outcome(lambda: list(connections.events("/v1/solve", b"")))
+    outcome(lambda: list(connections.events("/v1/solve", {})))
 
 
 @fuzz

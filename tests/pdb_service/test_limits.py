@@ -6,11 +6,13 @@ import socket
 import statistics
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from pdb_core.errors import TokenError
+from pdb_service.client import Client
 from tests.pdb_service.hostile_requests import EASY, open_files, request
 from tests.pdb_service.server import Reply, Server, serving
 from tests.tables import table_file
@@ -85,7 +87,7 @@ def test_too_large_body_is_refused_before_it_is_sent(server: Server) -> None:
 
 def test_too_large_body_in_chunks_is_refused(strict: Server) -> None:
     chunks = b"4000\r\n" + bytes(0x4000) + b"\r\n"
-    for path, method in (("/v1/lookup?size=4x4", "POST"), ("/v1/solve", "POST"), ("/v1/solve?board=" + WORST, "GET")):
+    for path, method in (("/v1/lookup?size=4x4", "POST"), ("/v1/solve?board=" + WORST, "GET")):
         head = request(path, None, "Transfer-Encoding: chunked", method=method)
         with connect(strict, head, chunks * 13) as connection:
             assert connection.recv(100).startswith(b"HTTP/1.1 413 "), path
@@ -142,11 +144,10 @@ def test_too_large_head_is_refused(server: Server, data: bytes) -> None:
 
 
 def test_missing_body_is_refused(strict: Server) -> None:
-    for path in ("/v1/lookup?size=4x4", "/v1/solve"):
-        started = time.monotonic()
-        with connect(strict, request(path, b"[1", length="100")) as connection:
-            assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
-        assert 0.5 < time.monotonic() - started < 5
+    started = time.monotonic()
+    with connect(strict, request("/v1/lookup?size=4x4", b"[1", length="100")) as connection:
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    assert 0.5 < time.monotonic() - started < 5
 
 
 def test_connection_with_an_unread_answer_is_closed(strict: Server) -> None:
@@ -230,7 +231,11 @@ def test_token_and_origin_are_checked(tmp_path: Path) -> None:
                 refused = server.ask(path, **shown)
                 assert is_problem(refused, 401)
                 assert refused.headers["www-authenticate"] == "Bearer"
-        assert server.ask(LOOKUP, Authorization="Bearer s3cret").status == 200
+        with Client(server.url, token="s3cret") as client:
+            assert client.probe(client.goal).maximum == 0
+        for wrong in (None, "wrong"):
+            with pytest.raises(TokenError, match="Bearer"):
+                Client(server.url, token=wrong)
         assert server.ask("/metrics", Authorization="Bearer s3cret").status == 200
         assert {server.ask(path).status for path in ("/healthz", "/readyz", "/openapi.json")} == {200}
         ask_first = ("Origin: https://example.org", "Access-Control-Request-Method: POST")
@@ -241,32 +246,16 @@ def test_token_and_origin_are_checked(tmp_path: Path) -> None:
 # Signals
 
 
-def solving(server: Server, seconds: float) -> tuple[ThreadPoolExecutor, Future[Reply]]:
-    """Start a solve and wait until it runs."""
-    pool = ThreadPoolExecutor(1)
-    future = pool.submit(server.ask, f"/v1/solve?seconds={seconds}&board={WORST}")
-    wait_for(server, "tile_pdb_solves_running", 1)
-    return pool, future
-
-
-def test_sigterm_answers_running_requests_and_exits_with_0() -> None:
-    with serving(table(), options=["--grace", "20"]) as server:
-        pool, future = solving(server, 1.5)
-        server.process.send_signal(signal.SIGTERM)
-        assert future.result().status == 200
-        assert server.process.wait(20) == 0
-        pool.shutdown()
-
-
 def test_sigterm_ends_solves_after_the_time_of_grace() -> None:
     with serving(table(), options=["--grace", "0.3"]) as server:
-        pool, future = solving(server, 60)
-        started = time.monotonic()
-        server.process.send_signal(signal.SIGTERM)
-        assert is_problem(future.result(), 503)
+        with ThreadPoolExecutor(1) as pool:
+            solve = pool.submit(server.ask, f"/v1/solve?seconds=60&board={WORST}")
+            wait_for(server, "tile_pdb_solves_running", 1)
+            started = time.monotonic()
+            server.process.send_signal(signal.SIGTERM)
+            assert is_problem(solve.result(), 503)
         assert server.process.wait(20) == 0
         assert time.monotonic() - started < 5
-        pool.shutdown()
 
 
 @pytest.mark.usefixtures("hangup_ends")

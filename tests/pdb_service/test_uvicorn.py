@@ -23,7 +23,7 @@ CALLED = {"send_400_response": ("msg",), "_unset_keepalive_if_required": ()}
 ATTRIBUTES = {"config", "connections", "cycle", "loop", "transport"}
 SERVER_ATTRIBUTES = {"force_exit", "should_exit"}
 # Methods that are not overrides.
-OWN = {"_count_header", "_expect_head", "_give_up", "stop"}
+OWN = {"_count_header", "_expect_head"}
 
 
 def parameters(function: object) -> list[str]:
