@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +23,22 @@ additive_distances = lru_cache(naive.naive_pattern_distances)
 every_move_distances = lru_cache(naive_every_move_distances)
 
 
-def naive_values(board: Board, partition: str, size: BoardSize, cost: Cost) -> list[int]:
-    """Return the distance of each pattern, from lists of all of them."""
+def naive_values(boards: list[Board], partition: str, size: BoardSize, cost: Cost) -> list[list[int]]:
+    """Return the distance of each pattern in each board, from lists of all of them."""
+    patterns = [tuple(map(int, names.split(","))) for names in partition.split("/")]
+    search = every_move_distances if cost == "every-move" else additive_distances
+    distances = [search(size, blank_last(size), tiles) for tiles in patterns]
+
+    @cache
+    def region_of(blank: int, cells: frozenset[int]) -> object:
+        return blank if cost == "every-move" else naive.naive_region(blank, cells, size)
+
     values = []
-    for names in partition.split("/"):
-        tiles = tuple(map(int, names.split(",")))
-        cells = tuple(board.index(tile) for tile in tiles)
-        if cost == "every-move":
-            values.append(every_move_distances(size, blank_last(size), tiles)[cells, board.index(0)])
-        else:
-            region = naive.naive_region(board.index(0), cells, size)
-            values.append(additive_distances(size, blank_last(size), tiles)[cells, region])
+    for board in boards:
+        blank = board.index(0)
+        places = [tuple(board.index(tile) for tile in tiles) for tiles in patterns]
+        pairs = zip(distances, places, strict=True)
+        values.append([known[cells, region_of(blank, frozenset(cells))] for known, cells in pairs])
     return values
 
 
@@ -71,10 +76,11 @@ def assert_equal_to_naive(partition: str, size: BoardSize, cost: Cost) -> None:
     boards = every_board(size)
     with open_database(table_file(partition, str(size), encoding="bits", cost=cost)) as database:
         values = database.probe_batch(np.array(boards, dtype=np.uint8)).values
-        mappings = mappings_between(goal, goal, size)
-        for board, of_sums in zip(boards, values, strict=True):
-            for mapping, of_sum in zip(mappings, of_sums.tolist(), strict=True):
-                assert of_sum == naive_values(mapping.apply(board), partition, size, cost), board
+    expected = naive_values(boards, partition, size, cost)
+    numbers = {board: number for number, board in enumerate(boards)}
+    for at, mapping in enumerate(mappings_between(goal, goal, size)):
+        mapped = [expected[numbers[mapping.apply(board)]] for board in boards]
+        assert values[:, at].tolist() == mapped
 
 
 @pytest.mark.tiny

@@ -14,22 +14,23 @@ from solver import HeuristicSolver, Solution, Solver
 from tests.solving import S3, S4, solvable_boards
 from tests.tables import table_file
 
-# The last one has wide rounds.
-TABLES = {"555": S4, "1,2,5/3,4,6/7,8": S3, "1,2,3,4,5/6,7,8,9": BoardSize(5, 2)}
-PROGRAM = "import json; from tests.solver.test_engine_processors import counts; print(json.dumps(counts()))"
+# The first one has the vector stages, the last one wide rounds.
+TABLES = {"1,2,5/3,4,6/7,8": S3, "555": S4, "1,2,3,4,5/6,7,8,9": BoardSize(5, 2)}
+HEURISTICS = ("manhattan", "linear-conflict", "corner-tiles")
+PROGRAM = "import json; from tests.solver.test_engine_processors import counts; print(json.dumps(counts({}, {})))"
 
 
-def counts() -> list[list[int]]:
-    """Lanes of a vector; then length, generated and expanded nodes of some boards."""
+def counts(n_tables: int, n_heuristics: int) -> list[list[int]]:
+    """Lanes of a vector; then length, generated and expanded nodes of boards by the first tables and heuristics."""
     from solver.vectors.vector_kernels import LANES
 
     rows = [[LANES]]
-    for partition, size in TABLES.items():
+    for partition, size in list(TABLES.items())[:n_tables]:
         with open_database(table_file(partition, str(size), encoding="bits")) as database:
             solver = Solver(database)
             for board in solvable_boards(size, blank_last(size), 6, 5):
                 rows.append(figures(solver.solve(board)))
-    for name in ("manhattan", "linear-conflict", "corner-tiles"):
+    for name in HEURISTICS[:n_heuristics]:
         heuristics = HeuristicSolver(S3, blank_last(S3), [name])
         rows += [figures(heuristics.solve(board)) for board in solvable_boards(S3, blank_last(S3), 6, 5)]
     return rows
@@ -42,15 +43,27 @@ def figures(solution: Solution) -> list[int]:
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="these are levels of x86-64")
 @pytest.mark.parametrize(
-    ("processor", "lanes"), [pytest.param("x86-64-v3", 8, marks=pytest.mark.slow), ("x86-64-v2", 4)]
+    ("processor", "lanes", "n_each"),
+    [
+        ("x86-64-v2", 4, (1, 0)),
+        pytest.param("x86-64-v2", 4, (3, 3), marks=pytest.mark.slow),
+        pytest.param("x86-64-v3", 8, (3, 3), marks=pytest.mark.slow),
+    ],
 )
-def test_engine_for_other_processors_expands_the_same_nodes(processor: str, lanes: int) -> None:
+def test_engine_for_other_processors_expands_the_same_nodes(
+    processor: str, lanes: int, n_each: tuple[int, int]
+) -> None:
     # Without features numba would compile for those of this machine.
     environment = {**os.environ, "NUMBA_CPU_NAME": processor, "NUMBA_CPU_FEATURES": ""}
     result = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", PROGRAM.format(*n_each)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert result.returncode == 0, result.stderr
-    (found_lanes, *rows), (_, *expected) = json.loads(result.stdout), counts()
+    (found_lanes, *rows), (_, *expected) = json.loads(result.stdout), counts(*n_each)
     assert found_lanes == [lanes]
     assert rows == expected

@@ -88,7 +88,7 @@ def sample(words: list[str], n_words: int) -> list[str]:
     return [words[i] for i in np.random.default_rng(1).choice(len(words), min(n_words, len(words)), replace=False)]
 
 
-@pytest.mark.parametrize("n_words", [60, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_words", [20, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_long_duplicates_have_an_earlier_sequence_inside_their_boxes(n_words: int) -> None:
     for word in sample(duplicates_of(LARGE_BOARD_LENGTH), n_words):
         first = naive.naive_first_word(word)
@@ -96,7 +96,7 @@ def test_long_duplicates_have_an_earlier_sequence_inside_their_boxes(n_words: in
         assert naive.naive_effect(first)[0] == naive.naive_effect(word)[0], word
 
 
-@pytest.mark.parametrize("n_words", [60, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_words", [20, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_long_sequences_that_are_accepted_have_no_earlier_one(n_words: int) -> None:
     """They begin as a duplicate does, and end with another move."""
     fsm = pruning_fsm(LARGE_BOARD_LENGTH)
