@@ -1,6 +1,5 @@
 """scripts/find_catalogues.py, which finds sets of partitions by sampling nodes of a search."""
 
-import itertools
 import sys
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 
 from pdb_core.puzzle import blank_last
 from scripts import find_catalogues
-from scripts.find_catalogues import Patterns, choose, covers, mean_left, sample_nodes
+from scripts.find_catalogues import Patterns, choose, mean_left, sample_nodes
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import S3, database_for, node_counts, solvable_boards
@@ -43,24 +42,6 @@ def test_patterns_leave_what_their_partition_leaves() -> None:
     assert (patterns.leaves(PARTS, moves_left) == expected).all()
     assert (patterns.leaves(tuple(map(patterns.reflected, PARTS)), moves_left) == expected).all()
     assert patterns.reflected((1, 2, 5)) == (1, 4, 5)
-
-
-def naive_covers(pool: set[tuple[int, ...]], n_tiles: int, n_rest: int) -> set[tuple[tuple[int, ...], ...]]:
-    """Return the partitions of the tiles into patterns of the pool and a rest."""
-    found = set()
-    for n in range(n_tiles + 1):
-        for parts in itertools.combinations(sorted(pool), n):
-            used = list(itertools.chain(*parts))
-            rest = tuple(tile for tile in range(1, n_tiles + 1) if tile not in used)
-            if len(used) == len(set(used)) and len(rest) <= n_rest:
-                found.add(tuple(sorted((*parts, rest) if rest else parts)))
-    return found
-
-
-@pytest.mark.parametrize("n_rest", [0, 1, 2, 3])
-def test_covers_are_all_partitions_into_patterns_of_the_pool(n_rest: int) -> None:
-    pool = {part for n in (2, 3) for part in itertools.combinations(range(1, 7), n) if sum(part) % 3 == 1}
-    assert set(covers(pool, 6, n_rest)) == naive_covers(pool, 6, n_rest)
 
 
 def test_the_chosen_set_cannot_be_improved_by_one_exchange() -> None:
