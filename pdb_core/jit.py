@@ -26,7 +26,7 @@ from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_service")
-_OWN_IMPORT = re.compile(rf"^ *from ((?:{'|'.join(_PACKAGES)})[\w.]*) import", re.MULTILINE)
+_OWN_IMPORT = re.compile(rf"^ *from ((?:{'|'.join(_PACKAGES)})[\w.]*) import (\w+)", re.MULTILINE)
 # numba fills this module from the environment; no type checker can see its names.
 _settings: Any = numba.config
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
@@ -42,8 +42,8 @@ def _kernel_sources() -> list[Path]:
         if path in found or not path.exists():
             continue
         found.add(path)
-        for module in _OWN_IMPORT.findall(path.read_text(encoding="utf-8")):
-            to_read.append(root.joinpath(*module.split(".")).with_suffix(".py"))
+        for module, name in _OWN_IMPORT.findall(path.read_text(encoding="utf-8")):
+            to_read += [root.joinpath(*at.split(".")).with_suffix(".py") for at in (module, f"{module}.{name}")]
     return sorted(found)
 
 

@@ -1,6 +1,6 @@
 """Databases, boards and node counts for the tests of the solver."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from numba import config
@@ -8,7 +8,11 @@ from numba import config
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
 from pdb_core.puzzle import Board, BoardSize, random_boards
 from pdb_query import Database, open_database, read_instances
-from solver import Iteration
+from solver import Iteration, replay
+from solver.engine.database_engine import database_engine
+from solver.engine.ida_star import IdaStar
+from solver.engine.unit_tables import DatabaseSums
+from solver.move_pruning.move_pruning import find_duplicates, pruning_fsm
 from tests.tables import table_file
 
 S3, S4 = BoardSize(3, 3), BoardSize(4, 4)
@@ -38,3 +42,28 @@ def hard_board() -> Board:
 def node_counts(iterations: Iterable[Iteration]) -> list[tuple[int, int, int]]:
     """Return (threshold, generated, expanded) of each iteration."""
     return [(i.threshold, i.generated, i.expanded) for i in iterations]
+
+
+def engine_for(databases: Sequence[Database], max_duplicate: int = 12, **options: object) -> IdaStar:
+    """Return IDA* with databases, for the goal of the first; `options` are those of `database_engine`."""
+    heuristics = [DatabaseSums(database.lookup_tables, database.views(databases[0].goal)) for database in databases]
+    return IdaStar(database_engine(databases[0].size, heuristics, pruning_fsm(max_duplicate), **options))  # type: ignore[arg-type]
+
+
+def duplicates_up_to(max_length: int) -> list[str]:
+    """Return the duplicates of `find_duplicates`, which has a naive twin, in letters."""
+    return [
+        "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
+        for length, codes in find_duplicates(max_length).items()
+        for code in codes
+    ]
+
+
+def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Board) -> None:
+    """Check that two searches have the same length, and the same nodes in complete thresholds."""
+    one, two = ida_star.search(board), other.search(board)
+    assert one.tiles is not None
+    assert two.tiles is not None
+    assert replay(board, one.tiles, ida_star.engine.goal, ida_star.engine.size)
+    assert len(one.tiles) == len(two.tiles)
+    assert node_counts(one.iterations[:-1]) == node_counts(two.iterations[:-1])

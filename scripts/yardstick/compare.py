@@ -32,6 +32,7 @@ from pdb_query import Database, open_database, read_instances
 from solver import Solver
 from solver.engine import layout
 from solver.engine.ida_star import IdaStar
+from solver.engine.vector_round_kernels import VectorStages
 
 SOURCE = Path(__file__).parent / "search.c"
 FLAGS = "-O3 -march=native"
@@ -111,9 +112,9 @@ def compile_c(compiler: Sequence[str], ida_star: IdaStar, program: Path) -> None
 def write_input(path: Path, ida_star: IdaStar, boards: Sequence[Board], table: Path) -> None:
     """Write the arrays that `main` of search.c reads: the size in bytes of each, int64, and its content."""
     engine = ida_star.engine
-    tables, roots = engine.tables, engine.roots(boards)
+    tables, stages, roots = engine.tables, engine.stages, engine.roots(boards)
     units = tables.sums[0, layout.SUM_FIELDS :].reshape(-1, layout.UNIT_FIELDS)
-    scalars = (tables.batch, tables.n_columns, tables.all_cells, tables.between, len(boards))
+    scalars = (tables.batch, tables.n_columns, stages.all_cells, stages.between, len(boards))
     n_states = len(engine.fsm.successors)
     with path.open("wb") as file:
         _write_array(file, scalars, np.int64)
@@ -123,8 +124,8 @@ def write_input(path: Path, ida_star: IdaStar, boards: Sequence[Board], table: P
             _write_array(file, [_at(address, 16, np.uint32) for address in tables.sums[:, field].tolist()], np.uint32)
         _write_array(file, _at(tables.legal, 64, np.uint32), np.uint32)
         _write_array(file, _at(tables.steps, 16, np.uint32), np.uint32)
-        _write_array(file, _at(tables.sets, 1 << tables.n_cells, np.uint64), np.uint64)
-        _write_array(file, _at(tables.jumps, 2 * layout.JUMPS_UPWARD, np.uint16), np.uint16)
+        _write_array(file, _at(stages.sets, 1 << tables.n_cells, np.uint64), np.uint64)
+        _write_array(file, _at(stages.jumps, 2 * layout.JUMPS_UPWARD, np.uint16), np.uint16)
         _write_array(file, _at(tables.successors, 4 * n_states, np.uint32), np.uint32)
         _write_array(file, tables.goal, np.uint8)
         _write_array(file, roots.boards, np.uint8)
@@ -207,7 +208,7 @@ def main() -> None:
     for path in arguments.tables:
         with open_database(path, load="huge") as database:
             ida_star = Solver(database).ida_star
-            if ida_star.engine.stages is not None:
+            if not isinstance(ida_star.engine.stages, VectorStages):
                 sys.exit(f"{path} cannot be searched by the vector stages; give additive tables in bits of <= 16 cells")
             for name, boards in sets_of_boards(database, arguments.boards):
                 label = f"{path.stem}, {name}"

@@ -5,9 +5,9 @@ import time
 import numpy as np
 
 from pdb_query.lookup import Int64s
+from solver.engine import layout as lay
 from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
-from solver.engine.layout import GENERATED, PAUSED, STOP_AT_GOAL
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack
 from solver.engine.threshold import NO_LIMIT
@@ -63,17 +63,17 @@ class BoardsSearch:
         boards = BoardsMemory(
             self._place, roots.nodes, roots.sums, roots.thresholds, self._boards, self.counts, self.lengths, self.paths
         )
-        status = stack.search(n_nodes, NO_LIMIT, STOP_AT_GOAL, boards)
+        status = stack.search(n_nodes, NO_LIMIT, lay.STOP_AT_GOAL, boards)
         if (self.lengths == WRONG).any():
             raise engine.wrong_end()
         searched = slice(first, self.board + 1)
         generated = self.counts[searched, :, 0].sum(axis=1)
-        if status == PAUSED:
-            generated[-1] += stack.counters[GENERATED]
+        if status == lay.PAUSED:
+            generated[-1] += stack.counters[lay.GENERATED]
         now = time.perf_counter()
         seconds_per_node = (now - self._noted_at) / max(1, int(generated.sum()))
         self._seconds_per_node[searched] = seconds_per_node
-        self.began_at = now - float(generated[-1]) * seconds_per_node if status == PAUSED else now
+        self.began_at = now - float(generated[-1]) * seconds_per_node if status == lay.PAUSED else now
         self._noted_at = now
         return status
 

@@ -19,66 +19,38 @@ import numpy as np
 from pdb_core.bit_kernels import load_byte, popcount, prefetch, stack_array
 from pdb_core.jit import inlined_kernel
 from pdb_query.lookup import Int64s
-from solver.engine.layout import (
-    BATCH_COLUMN,
-    FALLEN,
-    LEFT,
-    LIST_COLUMN,
-    MAX_CHILDREN,
-    MAX_LANES,
-    MAX_SLACK,
-    MOVE_SHIFT,
-    ONE_MOVE,
-    PARENT_MASK,
-    RISEN,
-    SLACK,
-    SLACK_SHIFT,
-)
+from solver.engine import layout as lay
 from solver.engine.round_kernels import (
     CELL_MASK,
     TILE_SHIFT,
     TILES_BYTES,
+    append,
     blank_and_cell,
     list_with_tiles,
+    of_parents,
     push_board,
     push_move,
+    sort,
     take_of_32,
 )
-from solver.vectors.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_words,
-    iota,
-    load,
-    load_long,
-    load_word,
-    popcounts,
-    splat,
-    store,
-    store_long,
-    store_word,
-    take_of_16,
-    take_of_64,
-    where,
-    without,
-)
+from solver.vectors import vector_kernels as v
 
 WORD_BITS = 32
 MAX_CATALOGUE_UNITS, MAX_CATALOGUE_SUMS = 2 * WORD_BITS, 32
-# The columns of a list: children, then masks of units in two words each: the critical ones, those that were looked up,
-# bit 1 of their distances, those that are looked up in a wave. Then the buckets, one for each unit: the children of a
-# wave, the addresses of their bits (two columns), the ranks of their arrangements with the blank's cell above, and the
-# ranks of their cell sets.
-CRITICAL, DONE, READ, CHOSEN, BUCKETS = 1, 3, 5, 7, 9
+# The columns of a list: children, one that is not used, then masks of units in two words each: the critical ones, those
+# that were looked up, bit 1 of their distances, those that are looked up in a wave. Then the buckets, one for each
+# unit: the children of a wave, the addresses of their bits (two columns), the ranks of their arrangements with the
+# blank's cell above, and the ranks of their cell sets.
+CRITICAL, DONE, READ, CHOSEN, BUCKETS = 2, 4, 6, 8, 10
+CHILD_COLUMNS = CHOSEN
 BUCKET_COLUMNS = 5
 # Vectors that are ranked between the prefetch of a cell set's record and its use.
 LAG = 4
 # Of a vector in scratch memory.
-VECTOR_BYTES = 4 * MAX_LANES
+VECTOR_BYTES = 4 * lay.MAX_LANES
 # A child: the index of its parent, the move, its own index in the list, and its tile from TILE_SHIFT on.
 INDEX_SHIFT = 8
-INDEX_MASK = MAX_CHILDREN - 1
+INDEX_MASK = lay.MAX_CHILDREN - 1
 NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
 BLANK_CELL_SHIFT = 24
 ORDER_MASK = (1 << BLANK_CELL_SHIFT) - 1
@@ -118,24 +90,24 @@ class CatalogueStages(NamedTuple):
 def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
     """Number the children of a list, write their critical units, and clear the other masks."""
     children = at.lists
-    for i in range(0, n, LANES):
-        child = load(children + 4 * i)
-        store(children + 4 * i, child | ((iota() + i) << INDEX_SHIFT))
-        parent, tile = child & PARENT_MASK, child >> TILE_SHIFT
-        low, high = splat(0), splat(0)
+    for i in range(0, n, v.LANES):
+        child = v.load(children + 4 * i)
+        v.store(children + 4 * i, child | ((v.iota() + i) << INDEX_SHIFT))
+        parent, tile = child & lay.PARENT_MASK, child >> TILE_SHIFT
+        low, high = v.splat(0), v.splat(0)
         for s in range(tables.n_sums):
-            slack = take_of_64(at.batch + tables.sums[s, SLACK] * BATCH_COLUMN, parent)
-            slack = (slack >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK
+            slack = of_parents(at, tables.sums[s, lay.SLACK], parent)
+            slack = (slack >> tables.sums[s, lay.SLACK_SHIFT]) & lay.MAX_SLACK
             unit = take_of_32(stages.unit_of_tile + TILES_BYTES * s, tile)
-            bit = where(slack == 0, splat(1) << (unit & (WORD_BITS - 1)), splat(0))
+            bit = v.where(slack == 0, v.splat(1) << (unit & (WORD_BITS - 1)), v.splat(0))
             if stages.n_words > 1:
-                high = high | where(unit < WORD_BITS, splat(0), bit)
-                bit = where(unit < WORD_BITS, bit, splat(0))
+                high = high | v.where(unit < WORD_BITS, v.splat(0), bit)
+                bit = v.where(unit < WORD_BITS, bit, v.splat(0))
             low = low | bit
-        store(children + CRITICAL * LIST_COLUMN + 4 * i, low)
-        store(children + (CRITICAL + 1) * LIST_COLUMN + 4 * i, high)
+        v.store(children + CRITICAL * lay.LIST_COLUMN + 4 * i, low)
+        v.store(children + (CRITICAL + 1) * lay.LIST_COLUMN + 4 * i, high)
         for column in range(DONE, READ + 2):
-            store(children + column * LIST_COLUMN + 4 * i, splat(0))
+            v.store(children + column * lay.LIST_COLUMN + 4 * i, v.splat(0))
 
 
 @inlined_kernel
@@ -144,39 +116,39 @@ def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
     those that were.
     """
     children = at.lists
-    for i in range(0, n, LANES):
-        low, high = splat(0), splat(0)
+    for i in range(0, n, v.LANES):
+        low, high = v.splat(0), v.splat(0)
         if is_first:
-            low = load(children + CRITICAL * LIST_COLUMN + 4 * i)
-            high = load(children + (CRITICAL + 1) * LIST_COLUMN + 4 * i)
-            high = where(low == 0, high & (splat(0) - high), splat(0))
-            low = low & (splat(0) - low)
+            low = v.load(children + CRITICAL * lay.LIST_COLUMN + 4 * i)
+            high = v.load(children + (CRITICAL + 1) * lay.LIST_COLUMN + 4 * i)
+            high = v.where(low == 0, high & (v.splat(0) - high), v.splat(0))
+            low = low & (v.splat(0) - low)
         else:
-            tile = load(children + 4 * i) >> TILE_SHIFT
-            low = take_of_32(stages.tile_masks, tile) ^ load(children + DONE * LIST_COLUMN + 4 * i)
+            tile = v.load(children + 4 * i) >> TILE_SHIFT
+            low = take_of_32(stages.tile_masks, tile) ^ v.load(children + DONE * lay.LIST_COLUMN + 4 * i)
             if stages.n_words > 1:
-                done = load(children + (DONE + 1) * LIST_COLUMN + 4 * i)
+                done = v.load(children + (DONE + 1) * lay.LIST_COLUMN + 4 * i)
                 high = take_of_32(stages.tile_masks + TILES_BYTES, tile) ^ done
         # Lanes behind the last child hold anything.
-        is_child = iota() + i < n
-        chosen = (where(is_child, low, splat(0)), where(is_child, high, splat(0)))
+        is_child = v.iota() + i < n
+        chosen = (v.where(is_child, low, v.splat(0)), v.where(is_child, high, v.splat(0)))
         for w in range(2):
-            to_done = children + (DONE + w) * LIST_COLUMN + 4 * i
-            store(to_done, load(to_done) | chosen[w])
-            store(children + (CHOSEN + w) * LIST_COLUMN + 4 * i, chosen[w])
+            to_done = children + (DONE + w) * lay.LIST_COLUMN + 4 * i
+            v.store(to_done, v.load(to_done) | chosen[w])
+            v.store(children + (CHOSEN + w) * lay.LIST_COLUMN + 4 * i, chosen[w])
 
 
 @inlined_kernel
 def fill_buckets(stages: Any, tables: Any, at: Any, n: int, counts: Any) -> None:
     """List the children by the units that were chosen."""
     for u in range(len(stages.units)):
-        bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * LIST_COLUMN
-        chosen = at.lists + (CHOSEN + (u >> 5)) * LIST_COLUMN
+        bucket = at.lists + (BUCKETS + BUCKET_COLUMNS * u) * lay.LIST_COLUMN
+        chosen = at.lists + (CHOSEN + (u >> 5)) * lay.LIST_COLUMN
         n_found: Any = np.int64(0)
-        for i in range(0, n, LANES):
-            is_in = ((load(chosen + 4 * i) >> (u & (WORD_BITS - 1))) & 1) != 0
-            store(bucket + 4 * n_found, compress(load(at.lists + 4 * i), is_in, tables.permutations))
-            n_found += popcount(bits_of(is_in))
+        for i in range(0, n, v.LANES):
+            is_in = ((v.load(chosen + 4 * i) >> (u & (WORD_BITS - 1))) & 1) != 0
+            v.store(bucket + 4 * n_found, v.compress(v.load(at.lists + 4 * i), is_in, tables.permutations))
+            n_found += popcount(v.bits_of(is_in))
         counts[u] = n_found
 
 
@@ -189,37 +161,37 @@ def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> N
     n_tiles = unit[N_TILES]
     frame = unit[FRAME]
     # Scratch: the list of children that fell is not in use yet.
-    scratch = at.lists + FALLEN * at.list_bytes
-    child = load(bucket)
-    parent, tile = child & PARENT_MASK, child >> TILE_SHIFT
-    blank, new_blank = blank_and_cell(tables, at, parent, (child >> MOVE_SHIFT) & 3)
+    scratch = at.lists + lay.FALLEN * at.list_bytes
+    child = v.load(bucket)
+    parent, tile = child & lay.PARENT_MASK, child >> TILE_SHIFT
+    blank, new_blank = blank_and_cell(tables, at, parent, (child >> lay.MOVE_SHIFT) & 3)
     # Step 1. The cell of each tile, and how many tiles with smaller labels are behind it.
-    cells = splat(0)
+    cells = v.splat(0)
     for k in range(n_tiles):
         label = unit[UNIT_TILES + k]
-        word = take_of_64(at.batch + (stages.place_column + (label >> 2)) * BATCH_COLUMN, parent)
-        cell = where(tile == label, blank, (word >> ((label & 3) << 3)) & CELL_MASK)
+        word = of_parents(at, stages.place_column + (label >> 2), parent)
+        cell = v.where(tile == label, blank, (word >> ((label & 3) << 3)) & CELL_MASK)
         cell = take_of_32(frame, cell) & CELL_MASK
-        digit = popcounts(cells >> cell)
-        cells = cells | (splat(1) << cell)
-        store(scratch + k * VECTOR_BYTES, cell | (digit << 8))
+        digit = v.popcounts(cells >> cell)
+        cells = cells | (v.splat(1) << cell)
+        v.store(scratch + k * VECTOR_BYTES, cell | (digit << 8))
     # Step 2. The rank of the arrangement.
-    order = splat(0)
+    order = v.splat(0)
     for k in range(n_tiles):
-        place = load(scratch + k * VECTOR_BYTES)
-        position = popcounts(cells & ((splat(1) << (place & CELL_MASK)) - 1))
-        order = order + (place >> 8) * take_of_16(unit[WEIGHTS], position)
+        place = v.load(scratch + k * VECTOR_BYTES)
+        position = v.popcounts(cells & ((v.splat(1) << (place & CELL_MASK)) - 1))
+        order = order + (place >> 8) * v.take_of_16(unit[WEIGHTS], position)
     new_blank = take_of_32(frame, new_blank) & CELL_MASK
-    store(bucket + 3 * LIST_COLUMN, order | (new_blank << BLANK_CELL_SHIFT))
+    v.store(bucket + 3 * lay.LIST_COLUMN, order | (new_blank << BLANK_CELL_SHIFT))
     # Step 3. The rank of the cell set. Lanes behind the last child hold anything.
-    is_child = iota() < n
+    is_child = v.iota() < n
     lower = cells & low_mask
-    upper = (popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
-    upper = where(is_child, upper, splat(0))
-    set_rank = gather_words(unit[LOW], lower) + gather_words(unit[HIGH], upper)
-    store(bucket + 4 * LIST_COLUMN, where(is_child, set_rank, splat(0)))
+    upper = (v.popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
+    upper = v.where(is_child, upper, v.splat(0))
+    set_rank = v.gather_words(unit[LOW], lower) + v.gather_words(unit[HIGH], upper)
+    v.store(bucket + 4 * lay.LIST_COLUMN, v.where(is_child, set_rank, v.splat(0)))
     for i in range(n):
-        prefetch(unit[SETS] + load_word(bucket + 4 * LIST_COLUMN + 4 * i) * SET_BYTES)
+        prefetch(unit[SETS] + v.load_word(bucket + 4 * lay.LIST_COLUMN + 4 * i) * SET_BYTES)
 
 
 @inlined_kernel
@@ -227,44 +199,36 @@ def find_bits(unit: Any, bucket: int, to_bits: int, n: int) -> None:
     """Find the bits of the distances of up to `LANES` children of a unit, and prefetch them."""
     sets, memory, row_bytes = unit[SETS], unit[MEMORY], unit[ROW_BYTES]
     for i in range(n):
-        order = load_word(bucket + 3 * LIST_COLUMN + 4 * i)
+        order = v.load_word(bucket + 3 * lay.LIST_COLUMN + 4 * i)
         cell = order >> BLANK_CELL_SHIFT
         order &= ORDER_MASK
-        record = sets + load_word(bucket + 4 * LIST_COLUMN + 4 * i) * SET_BYTES
+        record = sets + v.load_word(bucket + 4 * lay.LIST_COLUMN + 4 * i) * SET_BYTES
         region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & 15
-        address = memory + ((load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (order >> 3)
+        address = memory + ((v.load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (order >> 3)
         prefetch(address)
-        store_long(to_bits + 8 * i, (address << 3) | (order & 7))
+        v.store_long(to_bits + 8 * i, (address << 3) | (order & 7))
 
 
 @inlined_kernel
 def read_bucket(at: Any, u: int, bucket: int, n: int) -> None:
     """Read bit 1 of the distances of a unit's children."""
-    column = at.lists + (READ + (u >> 5)) * LIST_COLUMN
+    column = at.lists + (READ + (u >> 5)) * lay.LIST_COLUMN
     for i in range(n):
-        place = load_long(bucket + LIST_COLUMN + 8 * i)
+        place = v.load_long(bucket + lay.LIST_COLUMN + 8 * i)
         bit = (load_byte(place >> 3) >> (place & 7)) & 1
-        to_word = column + 4 * ((load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
-        store_word(to_word, load_word(to_word) | (bit << (u & 31)))
+        to_word = column + 4 * ((v.load_word(bucket + 4 * i) >> INDEX_SHIFT) & INDEX_MASK)
+        v.store_word(to_word, v.load_word(to_word) | (bit << (u & 31)))
 
 
 @inlined_kernel
-def rises(stages: Any, at: Any, children: int, i: int, parent: Any) -> tuple[Any, Any]:
-    """Return the units whose distances rose, two words of a mask: bit 1 is then that of one more."""
-    low = rises_of_word(stages, at, children, i, parent, 0)
-    high = splat(0)
-    if stages.n_words > 1:
-        high = rises_of_word(stages, at, children, i, parent, 1)
-    return low, high
-
-
-@inlined_kernel
-def rises_of_word(stages: Any, at: Any, children: int, i: int, parent: Any, w: int) -> Any:
-    """Return word `w` of `rises`."""
-    planes = at.batch + (stages.plane_column + 2 * w) * BATCH_COLUMN
-    one_more = take_of_64(planes, parent) ^ take_of_64(planes + BATCH_COLUMN, parent)
-    read = load(children + (READ + w) * LIST_COLUMN + 4 * i)
-    done = load(children + (DONE + w) * LIST_COLUMN + 4 * i)
+def rises(stages: Any, at: Any, children: int, i: int, parent: Any, w: int) -> Any:
+    """Return the units whose distances rose, word `w` of a mask: bit 1 is then that of one more."""
+    if w >= stages.n_words:
+        return v.splat(0)
+    planes = stages.plane_column + 2 * w
+    one_more = of_parents(at, planes, parent) ^ of_parents(at, planes + 1, parent)
+    read = v.load(children + (READ + w) * lay.LIST_COLUMN + 4 * i)
+    done = v.load(children + (DONE + w) * lay.LIST_COLUMN + 4 * i)
     return (read ^ one_more ^ 0xFFFFFFFF) & done
 
 
@@ -274,7 +238,7 @@ def rise_of_sum(stages: Any, s: int, tile: Any, rose_low: Any, rose_high: Any) -
     unit = take_of_32(stages.unit_of_tile + TILES_BYTES * s, tile)
     rose = rose_low >> (unit & (WORD_BITS - 1))
     if stages.n_words > 1:
-        rose = where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
+        rose = v.where(unit < WORD_BITS, rose, rose_high >> (unit & (WORD_BITS - 1)))
     return rose & 1
 
 
@@ -283,28 +247,28 @@ def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, coun
     """Look up units of a list of children: the first critical one of each, or all that were not looked up yet."""
     choose_units(stages, at, n, is_first)
     fill_buckets(stages, tables, at, n, counts)
-    first = at.lists + BUCKETS * LIST_COLUMN
-    bucket_bytes = BUCKET_COLUMNS * LIST_COLUMN
+    first = at.lists + BUCKETS * lay.LIST_COLUMN
+    bucket_bytes = BUCKET_COLUMNS * lay.LIST_COLUMN
     n_units = len(stages.units)
     # Step 1. Number the vectors of all units.
     n_vectors = 0
-    vectors = at.lists + RISEN * at.list_bytes
+    vectors = at.lists + lay.RISEN * at.list_bytes
     for u in range(n_units):
-        for i in range(0, counts[u], LANES):
-            store_word(vectors + 4 * n_vectors, (i << 8) | u)
+        for i in range(0, counts[u], v.LANES):
+            v.store_word(vectors + 4 * n_vectors, (i << 8) | u)
             n_vectors += 1
     # Step 2. The records of a vector's cell sets are on their way while the next ones are ranked.
-    for v in range(n_vectors + LAG):
-        if v < n_vectors:
-            vector = load_word(vectors + 4 * v)
+    for k in range(n_vectors + LAG):
+        if k < n_vectors:
+            vector = v.load_word(vectors + 4 * k)
             u, i = vector & 255, vector >> 8
-            n_lanes = min(LANES, counts[u] - i)
+            n_lanes = min(v.LANES, counts[u] - i)
             rank(stages, tables, at, stages.units[u], first + u * bucket_bytes + 4 * i, n_lanes)
-        if v >= LAG:
-            vector = load_word(vectors + 4 * (v - LAG))
+        if k >= LAG:
+            vector = v.load_word(vectors + 4 * (k - LAG))
             u, i = vector & 255, vector >> 8
             bucket = first + u * bucket_bytes
-            find_bits(stages.units[u], bucket + 4 * i, bucket + LIST_COLUMN + 8 * i, min(LANES, counts[u] - i))
+            find_bits(stages.units[u], bucket + 4 * i, bucket + lay.LIST_COLUMN + 8 * i, min(v.LANES, counts[u] - i))
     # Step 3. Read.
     for u in range(n_units):
         if counts[u] > 0:
@@ -312,53 +276,44 @@ def look_up_wave(stages: Any, tables: Any, at: Any, n: int, is_first: bool, coun
 
 
 @inlined_kernel
-def move_child(tables: Any, children: int, i: int, to_list: int, n: int, mask: Any) -> int:
-    """Append the lanes of a mask to a list of `n` children. Returns its new length."""
-    for column in range(READ + 2):
-        lanes = compress(load(children + column * LIST_COLUMN + 4 * i), mask, tables.permutations)
-        store(to_list + column * LIST_COLUMN + 4 * n, lanes)
-    return n + popcount(bits_of(mask))
-
-
-@inlined_kernel
 def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top: int, first_link: int) -> int:
     """Write a list of children to the stack from `top` on. Returns whether one of them has no moves left."""
     has_ended = 0
-    for i in range(0, n, LANES):
-        child = load(children + 4 * i)
-        parent, tile = child & PARENT_MASK, (child >> TILE_SHIFT) & CELL_MASK
+    for i in range(0, n, v.LANES):
+        child = v.load(children + 4 * i)
+        parent, tile = child & lay.PARENT_MASK, (child >> TILE_SHIFT) & CELL_MASK
         to = at.stack + 4 * (top + i)
         # Step 1. The move and the slacks.
         left = push_move(tables, at, child, to, first_link)
-        rose_low, rose_high = rises(stages, at, children, i, parent)
-        has_ended |= bits_of((iota() + i < n) & (left < ONE_MOVE))
+        rose_low, rose_high = rises(stages, at, children, i, parent, 0), rises(stages, at, children, i, parent, 1)
+        has_ended |= v.bits_of((v.iota() + i < n) & (left < lay.ONE_MOVE))
         slacks = left
-        column = LEFT
+        column = lay.LEFT
         for s in range(tables.n_sums):
-            if tables.sums[s, SLACK] != column:
-                store(to + column * at.stack_column, slacks)
+            if tables.sums[s, lay.SLACK] != column:
+                v.store(to + column * at.stack_column, slacks)
                 column += 1
-                slacks = take_of_64(at.batch + column * BATCH_COLUMN, parent)
+                slacks = of_parents(at, column, parent)
             rose = rise_of_sum(stages, s, tile, rose_low, rose_high)
-            slacks = slacks - (rose << tables.sums[s, SLACK_SHIFT])
-        store(to + column * at.stack_column, slacks)
+            slacks = slacks - (rose << tables.sums[s, lay.SLACK_SHIFT])
+        v.store(to + column * at.stack_column, slacks)
         # Step 2. The tile and the blank change places.
-        blank, cell = blank_and_cell(tables, at, parent, (child >> MOVE_SHIFT) & 3)
+        blank, cell = blank_and_cell(tables, at, parent, (child >> lay.MOVE_SHIFT) & 3)
         push_board(tables, at, parent, tile, blank, cell, to)
         change = (blank ^ cell) << ((tile & 3) << 3)
         for k in range((tables.n_cells + 3) >> 2):
             column = stages.place_column + k
-            word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            store(to + column * at.stack_column, word ^ where((tile >> 2) == k, change, splat(0)))
+            word = of_parents(at, column, parent)
+            v.store(to + column * at.stack_column, word ^ v.where((tile >> 2) == k, change, v.splat(0)))
         # Step 3. The planes.
         for w in range(stages.n_words):
             column = stages.plane_column + 2 * w
             units = take_of_32(stages.tile_masks + TILES_BYTES * w, tile)
-            bit_0 = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-            store(to + column * at.stack_column, bit_0 ^ units)
-            bit_1 = take_of_64(at.batch + (column + 1) * BATCH_COLUMN, parent)
-            read = load(children + (READ + w) * LIST_COLUMN + 4 * i)
-            store(to + (column + 1) * at.stack_column, (bit_1 & (units ^ 0xFFFFFFFF)) | read)
+            bit_0 = of_parents(at, column, parent)
+            v.store(to + column * at.stack_column, bit_0 ^ units)
+            bit_1 = of_parents(at, column + 1, parent)
+            read = v.load(children + (READ + w) * lay.LIST_COLUMN + 4 * i)
+            v.store(to + (column + 1) * at.stack_column, (bit_1 & (units ^ 0xFFFFFFFF)) | read)
     return has_ended
 
 
@@ -370,36 +325,34 @@ def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_l
     n_children: Any = list_with_tiles(tables, at, n, top)
     generated = n_children
     find_critical(stages, tables, at, n_children)
-    # Step 2. Look up the first critical unit of each child, then the others. Those that fell go on top of the others.
-    risen, fallen = at.lists + RISEN * at.list_bytes, at.lists + FALLEN * at.list_bytes
+    # Step 2. Look up the first critical unit of each child, then the others.
     # Not constants: numba would compile kernels once more for them.
     n_rose: Any = np.int64(0)
     n_fell: Any = np.int64(0)
     for wave in range(2):
         look_up_wave(stages, tables, at, n_children, wave == 0, counts)
         n_left: Any = np.int64(0)
-        for i in range(0, n_children, LANES):
-            child = load(at.lists + 4 * i)
-            rose_low, rose_high = rises(stages, at, at.lists, i, child & PARENT_MASK)
-            exceeds = rose_low & load(at.lists + CRITICAL * LIST_COLUMN + 4 * i)
-            exceeds = exceeds | (rose_high & load(at.lists + (CRITICAL + 1) * LIST_COLUMN + 4 * i))
-            stays = (iota() + i < n_children) & (exceeds == 0)
+        for i in range(0, n_children, v.LANES):
+            child = v.load(at.lists + 4 * i)
+            parent = child & lay.PARENT_MASK
+            rose_low, rose_high = rises(stages, at, at.lists, i, parent, 0), rises(stages, at, at.lists, i, parent, 1)
+            exceeds = rose_low & v.load(at.lists + CRITICAL * lay.LIST_COLUMN + 4 * i)
+            exceeds = exceeds | (rose_high & v.load(at.lists + (CRITICAL + 1) * lay.LIST_COLUMN + 4 * i))
+            stays = (v.iota() + i < n_children) & (exceeds == 0)
             if wave == 0:
-                store(at.lists + 4 * i, child & NO_INDEX)
+                v.store(at.lists + 4 * i, child & NO_INDEX)
                 first_left = n_left
-                n_left = move_child(tables, at.lists, i, at.lists, n_left, stays)
-                moved = load(at.lists + 4 * first_left)
-                store(at.lists + 4 * first_left, moved | ((iota() + first_left) << INDEX_SHIFT))
+                n_left = append(tables, at.lists, i, at.lists, n_left, stays, CHILD_COLUMNS)
+                moved = v.load(at.lists + 4 * first_left)
+                v.store(at.lists + 4 * first_left, moved | ((v.iota() + first_left) << INDEX_SHIFT))
             else:
-                n_rises = splat(0)
+                n_rises = v.splat(0)
                 for s in range(tables.n_sums):
                     n_rises = n_rises + rise_of_sum(stages, s, child >> TILE_SHIFT, rose_low, rose_high)
-                fell = stays & (n_rises * 2 < tables.n_sums)
-                n_rose = move_child(tables, at.lists, i, risen, n_rose, without(stays, fell))
-                n_fell = move_child(tables, at.lists, i, fallen, n_fell, fell)
+                n_rose, n_fell = sort(tables, at, at.lists, i, stays, n_rises, n_rose, n_fell, CHILD_COLUMNS)
         n_children = n_left
-    # Step 3. Vectors are written whole, so those that rose are finished before the others.
-    has_ended = push_catalogue(stages, tables, at, risen, n_rose, top, first_link)
+    # Step 3. Vectors are written whole, so those that rose are finished before the others, which are expanded first.
+    has_ended = push_catalogue(stages, tables, at, at.lists + lay.RISEN * at.list_bytes, n_rose, top, first_link)
     top += n_rose
-    has_ended |= push_catalogue(stages, tables, at, fallen, n_fell, top, first_link)
+    has_ended |= push_catalogue(stages, tables, at, at.lists + lay.FALLEN * at.list_bytes, n_fell, top, first_link)
     return generated, top + n_fell, has_ended

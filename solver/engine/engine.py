@@ -8,71 +8,53 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import PdbError, WrongAnswerError
+from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves
-from solver.engine.board_kernels import fill_boards
-from solver.engine.layout import (
-    ALLOWED_SHIFT,
-    BATCH,
-    BLANK_MASK,
-    FIRST_SLACKS,
-    LEFT,
-    MORE_SLACKS,
-    SLACK,
-    SLACK_BITS,
-    SLACK_SHIFT,
-    SUM_FIELDS,
-    WORDS,
-)
+from solver.engine import layout as lay
 from solver.move_pruning.move_pruning import START, PruningFsm
 from solver.vectors.vectors import address_of, compress_permutations
 
 Array = npt.NDArray[Any]
 
-UNUSED = np.empty(0, dtype=np.uint8)
+
+class KeptArrays(list[Array]):
+    """Arrays that kernels read by address."""
+
+    def address(self, array: Array) -> int:
+        """Keep an array. Returns its address."""
+        self.append(array)
+        return address_of(array)
 
 
 class EngineTables(NamedTuple):
-    """Constants of a search, in the form that kernels read. The owner keeps the arrays of `Engine` alive.
+    """Constants of a search, in the form that kernels read.
 
     batch         nodes of a round, up to BATCH
-    n_columns     of a node; the sums' columns begin at `first_sum_column`. Scalar stages: the board's begin at
-                  `board_column`, those of the units' words at `word_column`; 0 for vector stages
-    list_columns  of a list of children; `n_far_columns` of them hold digits
+    n_columns     of a node; the sums' columns begin at `first_sum_column`, those of the board at `board_column`, which
+                  is 0 in vector and packed rounds
+    list_columns  of a list of children
     sums          int64[s, SUM_FIELDS + units * UNIT_FIELDS]
-    order, n_far  int64[2, s]: for horizontal and for vertical moves the order in which the sums are looked up, and how
-                  many columns of digits the list has by then
-    all_cells     mask
-    between       mask of as many cells as a tile can jump over
     goal          uint8[n_cells]
     Addresses of uint32[64]: `legal`, the mask of moves by the blank's cell; uint32[16]: `steps` of the moves; uint32:
-    `successors`, the states of the operator pruning FSM by state and move, with the moves that they allow; uint64:
-    `sets`, by cell set, see `layout`; uint16: `jumps`; and `permutations`, see `compress`.
+    `successors`, the states of the operator pruning FSM by state and move, with the moves that they allow; and
+    `permutations`, see `compress`.
     """
 
     batch: int
     n_columns: int
     first_sum_column: int
     board_column: int
-    word_column: int
     list_columns: int
-    n_far_columns: int
     n_sums: int
     n_cells: int
     sums: Int64s
-    order: Int64s
-    n_far: Int64s
-    all_cells: int
-    between: int
     goal: npt.NDArray[np.uint8]
     legal: int
     steps: int
     successors: int
-    sets: int
-    jumps: int
     permutations: int
 
 
@@ -108,7 +90,7 @@ class Engine(ABC):
     tables: EngineTables
     stages: Any
     speed: float
-    _arrays: list[Array] = field(repr=False)
+    _arrays: KeptArrays = field(repr=False)
 
     @property
     def goal(self) -> Board:
@@ -119,33 +101,63 @@ class Engine(ABC):
 
         Raises `TableFileDamagedError` if a table holds no distance of a board.
         """
-        rows = np.array(boards, dtype=np.uint8).reshape(-1, self.size.n_cells)
-        nodes = np.zeros((len(rows), self.tables.n_columns), dtype=np.uint32)
+        tables = self.tables
+        rows = np.array(boards, dtype=np.uint8).reshape(-1, tables.n_cells)
+        nodes = np.zeros((len(rows), tables.n_columns), dtype=np.uint32)
         at = np.full(len(rows), START, dtype=np.int64) if states is None else np.array(states, dtype=np.int64)
         allowed = self.fsm.allowed_moves[at].astype(np.int64)
-        fill_boards(self.tables, rows, (at | allowed << ALLOWED_SHIFT).astype(np.uint32), nodes)
+        nodes[:, lay.STATE] = at | allowed << lay.ALLOWED_SHIFT | rows.argmin(axis=1) << lay.BLANK_SHIFT
+        if tables.board_column:
+            n_words = -(-tables.n_cells // 4)
+            words = np.pad(rows, ((0, 0), (0, 4 * n_words - tables.n_cells))).view(np.uint32)
+            nodes[:, tables.board_column : tables.board_column + n_words] = words
         return self._evaluated(rows, nodes)
 
     @abstractmethod
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
-        """Return the roots of boards; fill the columns of nodes that `fill_boards` leaves."""
+        """Return the roots of boards; fill the columns of nodes that hold units."""
+
+    def with_slacks(self, nodes: npt.NDArray[np.uint32], sums: Int64s, moves_left: Int64s) -> npt.NDArray[np.uint32]:
+        """Return the nodes of roots (see `Roots`) with what `moves_left`, int64[m], leaves above their sums.
+
+        Raises `LimitReachedError` if there are too many moves left, and `Engine.wrong_end` if there are less than a
+        sum: an earlier lookup of the board gave another sum.
+        """
+        if (moves_left < sums.max(axis=1, initial=0)).any():
+            raise self.wrong_end()
+        if (moves_left - sums.min(axis=1) > 2 * lay.MAX_SLACK).any():
+            raise too_deep(int(moves_left.max()))
+        nodes = nodes.copy()
+        nodes[:, lay.LEFT] = moves_left << lay.MOVES_LEFT_SHIFT
+        for s, row in enumerate(self.tables.sums):
+            slacks = (moves_left - sums[:, s]) // 2 << row[lay.SLACK_SHIFT]
+            nodes[:, row[lay.SLACK]] |= slacks.astype(np.uint32)
+        return nodes
 
     def wrong_end(self) -> PdbError:
         """Return the error of a search that ends elsewhere than at the goal."""
         return WrongAnswerError("the search ended elsewhere than at the goal; please report this board")
 
 
+def too_deep(threshold: int) -> LimitReachedError:
+    """Return the error of a threshold that the engine cannot search."""
+    return LimitReachedError(
+        f"a solution of more than {threshold - 1} moves is more than {2 * lay.MAX_SLACK} moves above a sum of the "
+        "tables; such boards cannot be searched"
+    )
+
+
 def first_column_after_slacks(n_sums: int) -> int:
     """Return the first column of a node behind the slacks of its sums."""
-    return LEFT + 1 + max(0, -(-(n_sums - FIRST_SLACKS) // MORE_SLACKS))
+    return lay.LEFT + 1 + max(0, -(-(n_sums - lay.FIRST_SLACKS) // lay.MORE_SLACKS))
 
 
-def slack_rows(n_sums: int, n_fields: int = SUM_FIELDS) -> Int64s:
+def slack_rows(n_sums: int, n_fields: int = lay.SUM_FIELDS) -> Int64s:
     """Return rows of `EngineTables.sums` in which only the place of the slack is filled."""
     rows = np.zeros((n_sums, n_fields), dtype=np.int64)
     for s, row in enumerate(rows):
-        column, k = (0, s) if s < FIRST_SLACKS else divmod(s - FIRST_SLACKS, MORE_SLACKS)
-        row[SLACK], row[SLACK_SHIFT] = LEFT if s < FIRST_SLACKS else LEFT + 1 + column, SLACK_BITS * k
+        column, k = (-1, s) if s < lay.FIRST_SLACKS else divmod(s - lay.FIRST_SLACKS, lay.MORE_SLACKS)
+        row[lay.SLACK], row[lay.SLACK_SHIFT] = lay.LEFT + 1 + column, lay.SLACK_BITS * k
     return rows
 
 
@@ -153,49 +165,33 @@ def engine_tables(
     size: BoardSize,
     goal: npt.NDArray[np.uint8],
     fsm: PruningFsm,
-    arrays: list[Array],
+    arrays: KeptArrays,
     *,
     n_columns: int,
     sums: Int64s,
-    batch: int = BATCH,
-    **others: Any,
+    batch: int = lay.BATCH,
+    board_column: int = 0,
+    list_columns: int = 1,
 ) -> EngineTables:
-    """Return the tables of a search; `others` are the fields that not all kinds of rounds have. The arrays that are
-    referred to by address are appended to `arrays`.
-    """
-
-    def address(array: Array) -> int:
-        arrays.append(array)
-        return address_of(array)
-
-    legal = np.zeros(BLANK_MASK + 1, dtype=np.uint32)
+    """Return the tables of a search."""
+    legal = np.zeros(lay.BLANK_MASK + 1, dtype=np.uint32)
     legal[: size.n_cells] = blank_moves(size)[1]
     steps = np.array([-size.width, -1, 1, size.width] + [0] * 12, dtype=np.int64)
-    common: dict[str, Any] = {
-        "batch": batch,
-        "n_columns": n_columns,
-        "first_sum_column": first_column_after_slacks(len(sums)),
-        "n_sums": len(sums),
-        "n_cells": size.n_cells,
-        "sums": sums,
-        "all_cells": (1 << size.n_cells) - 1,
-        "between": (1 << (size.width - 1)) - 1,
-        "goal": goal,
-        "legal": address(legal),
-        "steps": address(steps.astype(np.uint32)),
-        "successors": address(_successors(fsm)),
-        "permutations": address(compress_permutations()),
-    }
-    no_order = np.zeros((2, len(sums)), dtype=np.int64)
-    unused: dict[str, Any] = {
-        **dict.fromkeys(("board_column", "word_column", "n_far_columns"), 0),
-        "list_columns": WORDS,
-        "order": no_order,
-        "n_far": no_order,
-        "sets": address(UNUSED),
-        "jumps": address(UNUSED),
-    }
-    return EngineTables(**(common | unused | others))
+    return EngineTables(
+        batch=batch,
+        n_columns=n_columns,
+        first_sum_column=first_column_after_slacks(len(sums)),
+        board_column=board_column,
+        list_columns=list_columns,
+        n_sums=len(sums),
+        n_cells=size.n_cells,
+        sums=sums,
+        goal=goal,
+        legal=arrays.address(legal),
+        steps=arrays.address(steps.astype(np.uint32)),
+        successors=arrays.address(_successors(fsm)),
+        permutations=arrays.address(compress_permutations()),
+    )
 
 
 def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
@@ -205,5 +201,5 @@ def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
     """
     after = fsm.successors
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)
-    table[:] = np.where(after < 0, 0, after | (fsm.allowed_moves.astype(np.uint32) << ALLOWED_SHIFT)[after])
+    table[:] = np.where(after < 0, 0, after | (fsm.allowed_moves.astype(np.uint32) << lay.ALLOWED_SHIFT)[after])
     return table.reshape(-1)

@@ -22,10 +22,10 @@ from pdb_core.puzzle import Board
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.checkpoint import Checkpoint, Subtrees
+from solver.engine import layout as lay
 from solver.engine.engine import Engine
 from solver.engine.frontier_kernels import (
     CHILDREN,
-    DIGIT_BITS,
     FRONTIER_EXPANDED,
     FRONTIER_GENERATED,
     N_FRONTIER_COUNTERS,
@@ -35,14 +35,12 @@ from solver.engine.frontier_kernels import (
     expand_frontier,
     frontier_h,
 )
-from solver.engine.layout import EXPANDED, GENERATED, LEFT, LINK, MOVES_LEFT_SHIFT, PAUSED
-from solver.engine.stack import Stack, StackPool, tiles_to_goal
+from solver.engine.stack import Stack, StackPool, tiles_moved
 from solver.engine.subtree_list import SubtreeList, SubtreeWork, shares_of
 from solver.progress import Iteration
 
-# Nodes of the frontier that are put on a stack at once, and the moves that number them.
-_N_DIGITS = 5
-_CHUNK = 1 << (DIGIT_BITS * _N_DIGITS)
+# Nodes of the frontier that are put on a stack at once.
+_CHUNK = 1024
 # A node is expanded some 20 times as fast depth first.
 _SLOWNESS = 16
 # Nodes have 30-bit indices.
@@ -125,55 +123,37 @@ class Frontier:
         """Return the blank's moves from the root to a node."""
         moves = []
         while node:
-            link = int(self.nodes[node, LINK])
+            link = int(self.nodes[node, lay.LINK])
             moves.append(link & 3)
             node = link >> 2
         return moves[::-1]
 
+    def subtrees(
+        self, stacks: StackPool, root: Board, threshold: int, growth: float, checkpoint: Checkpoint
+    ) -> SubtreeList:
+        """Return the subtrees below the complete frontier, in groups that are put on a stack at once; `growth` are the
+        nodes of a threshold to those of the one before.
+        """
+        indices, h = self.ordered()
+        digest = hashlib.sha256(np.ascontiguousarray(self.nodes[: int(self.counters[NODES]), lay.LINK]).tobytes())
+        digest.update(indices.tobytes())
+        moves_left = (self.nodes[:, lay.LEFT][indices] >> lay.MOVES_LEFT_SHIFT).astype(np.int64)
 
-def frontier_of(
-    engine: Engine, limits: FrontierLimits, root: Stack, finished: Sequence[Iteration], threshold: int
-) -> Frontier | None:
-    """Return the frontier of a threshold whose root is on a stack; None if it is not worthwhile."""
-    plan = limits.plan(finished, threshold, engine.tables.n_columns, engine.speed)
-    return None if plan is None else Frontier(engine, root, *plan)
+        def path_to(node: int) -> tuple[Board, tuple[int, ...]]:
+            tiles, board = tiles_moved(root, self.moves_to(node), self._engine.size)
+            return board, tiles
 
-
-class FrontierSubtrees(SubtreeList):
-    """Subtrees below a complete frontier, in groups that are put on a stack at once."""
-
-    def __init__(
-        self,
-        stacks: StackPool,
-        root: Board,
-        threshold: int,
-        frontier: Frontier,
-        growth: float,
-        checkpoint: Checkpoint,
-    ) -> None:
-        """`growth` are the nodes of a threshold to those of the one before."""
-        self._root, self._frontier = root, frontier
-        self._indices, h = frontier.ordered()
-        links = np.ascontiguousarray(frontier.nodes[: int(frontier.counters[NODES]), LINK])
-        digest = hashlib.sha256(links.tobytes())
-        digest.update(self._indices.tobytes())
-        moves_left = (frontier.nodes[:, LEFT][self._indices] >> MOVES_LEFT_SHIFT).astype(np.int64)
-        shares = shares_of(moves_left, h, growth)
-        of_groups = np.add.reduceat(shares, np.arange(0, len(shares), _CHUNK)) if len(shares) else shares
-        super().__init__(stacks, threshold, digest.hexdigest()[:16], of_groups, checkpoint)
-
-    def load(self, stack: Stack, number: int) -> None:
-        stack.load_frontier(self._frontier.nodes, self._nodes_of(number), _N_DIGITS)
-
-    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
-        moves = stack.moves_to_goal()
-        digits, below = moves[:_N_DIGITS], moves[_N_DIGITS:]
-        i = sum(digit << (DIGIT_BITS * place) for place, digit in enumerate(reversed(digits)))
-        above = self._frontier.moves_to(int(self._nodes_of(number)[i]))
-        return tiles_to_goal(self.stacks.engine, self._root, above + below)
-
-    def _nodes_of(self, number: int) -> Int64s:
-        return self._indices[number * _CHUNK : (number + 1) * _CHUNK]
+        return SubtreeList(
+            stacks,
+            threshold,
+            checkpoint,
+            nodes=self.nodes,
+            roots=indices,
+            group_size=_CHUNK,
+            shares=shares_of(moves_left, h, growth),
+            path_to=path_to,
+            digest=digest.hexdigest()[:16],
+        )
 
 
 class FrontierWork(SubtreeWork):
@@ -184,7 +164,7 @@ class FrontierWork(SubtreeWork):
         stacks: StackPool,
         stack: Stack,
         frontier: Frontier,
-        make_subtrees: Callable[[], FrontierSubtrees],
+        make_subtrees: Callable[[], SubtreeList],
         resume: Callable[[Subtrees], None],
     ) -> None:
         """The stack is empty. When the frontier is complete, `make_subtrees` is called, then `resume` with the subtrees
@@ -196,10 +176,10 @@ class FrontierWork(SubtreeWork):
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
         if self._subtrees is not None:
             return super().search(pause_at, max_nodes, at_goal)
-        n = int(self._counters[GENERATED])
+        n = int(self._counters[lay.GENERATED])
         self._frontier.expand(self._stack, max(1, (pause_at - n) // _SLOWNESS), max_nodes - n)
-        self._counters[[GENERATED, EXPANDED]] += self._frontier.take_counts()
+        self._counters[[lay.GENERATED, lay.EXPANDED]] += self._frontier.take_counts()
         if self._frontier.is_complete:
             self._subtrees = self._make_subtrees()
             self._resume(self._subtrees.known)
-        return PAUSED
+        return lay.PAUSED

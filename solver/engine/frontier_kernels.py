@@ -7,31 +7,16 @@ import numpy as np
 from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from solver.board_arrays import N_MOVES
-from solver.engine.layout import (
-    BATCH,
-    BLANK_MASK,
-    BLANK_SHIFT,
-    LEFT,
-    LINK,
-    MAX_SLACK,
-    MOVES_LEFT_SHIFT,
-    N_LINKS,
-    SLACK,
-    SLACK_SHIFT,
-    STATE,
-    TOP,
-)
+from solver.engine import layout as lay
 from solver.engine.search_kernels import round_of
-from solver.vectors.vector_kernels import load_word, store_word
+from solver.vectors import vector_kernels as v
 
 # The counters of `expand_frontier`: the node to expand next, all nodes, and generated and expanded nodes since they
 # were cleared last.
 N_FRONTIER_COUNTERS = 4
 NEXT, NODES, FRONTIER_GENERATED, FRONTIER_EXPANDED = range(N_FRONTIER_COUNTERS)
 # Most children of a round.
-CHILDREN = N_MOVES * BATCH
-# Base 4: a link holds one move.
-DIGIT_BITS = 2
+CHILDREN = N_MOVES * lay.BATCH
 # The h of an expanded node.
 NOT_ON_FRONTIER = -1
 
@@ -42,22 +27,22 @@ _FACTOR, _MIX_SHIFT, _SLOT_SHIFT, _WORD = 786_033_569, 29, 20, (1 << 32) - 1
 @inlined_kernel
 def blank_of(node: Any) -> int:
     """Return the blank's cell of a node (uint32[n_columns])."""
-    return (np.int64(node[STATE]) >> BLANK_SHIFT) & BLANK_MASK  # type: ignore[return-value]
+    return (np.int64(node[lay.STATE]) >> lay.BLANK_SHIFT) & lay.BLANK_MASK  # type: ignore[return-value]
 
 
 @inlined_kernel
 def moves_left_of(node: Any) -> int:
     """Return the moves left to the threshold."""
-    return np.int64(node[LEFT]) >> MOVES_LEFT_SHIFT  # type: ignore[return-value]
+    return np.int64(node[lay.LEFT]) >> lay.MOVES_LEFT_SHIFT  # type: ignore[return-value]
 
 
 @inlined_kernel
 def least_slack_of(tables: Any, node: Any) -> int:
     """Return the least slack of all sums."""
-    least = MAX_SLACK
+    least = lay.MAX_SLACK
     for s in range(tables.n_sums):
-        word = np.int64(node[tables.sums[s, SLACK]])
-        least = min(least, (word >> tables.sums[s, SLACK_SHIFT]) & MAX_SLACK)
+        word = np.int64(node[tables.sums[s, lay.SLACK]])
+        least = min(least, (word >> tables.sums[s, lay.SLACK_SHIFT]) & lay.MAX_SLACK)
     return least
 
 
@@ -130,7 +115,7 @@ def expand_frontier(
 
     Returns whether it is done.
     """
-    members = np.empty(BATCH, dtype=np.int64)
+    members = np.empty(lay.BATCH, dtype=np.int64)
     child_places = np.empty(CHILDREN, dtype=np.int64)
     children = np.empty((CHILDREN, tables.n_columns), dtype=np.uint32)
     first_slots = np.empty(CHILDREN, dtype=np.int64)
@@ -148,7 +133,7 @@ def expand_frontier(
             node = counters[NEXT]
             if is_expanded(tables, nodes[node], least_slack):
                 for column in range(tables.n_columns):
-                    store_word(at.stack + column * at.stack_column + 4 * n, nodes[node, column])
+                    v.store_word(at.stack + column * at.stack_column + 4 * n, nodes[node, column])
                 members[n] = node
                 n += 1
             counters[NEXT] += 1
@@ -160,15 +145,15 @@ def expand_frontier(
         counters[FRONTIER_EXPANDED] += n
         child_places[:] = -1
         for place in range(top):
-            child_places[load_word(at.stack + LINK * at.stack_column + 4 * place)] = place
+            child_places[v.load_word(at.stack + lay.LINK * at.stack_column + 4 * place)] = place
         n_children = 0
         for move in range(N_MOVES * n):
             if child_places[move] < 0:
                 continue
             child = children[n_children]
             for column in range(tables.n_columns):
-                child[column] = load_word(at.stack + column * at.stack_column + 4 * child_places[move])
-            child[LINK] = (members[move >> 2] << 2) | (move & 3)
+                child[column] = v.load_word(at.stack + column * at.stack_column + 4 * child_places[move])
+            child[lay.LINK] = (members[move >> 2] << 2) | (move & 3)
             first_slots[n_children] = first_slot(tables, child, slots.shape[0])
             prefetch(slots_address + 4 * first_slots[n_children])
             n_children += 1
@@ -196,32 +181,3 @@ def frontier_h(tables: Any, nodes: Any, n_nodes: int, n_seen: int, least_slack: 
         h[node] = max(0, moves_left_of(nodes[node]) - 2 * least_slack_of(tables, nodes[node]))
         if node < n_seen and is_expanded(tables, nodes[node], least_slack):
             h[node] = NOT_ON_FRONTIER
-
-
-@kernel
-def load_frontier(tables: Any, at: Any, counters: Any, nodes: Any, indices: Any, n_digits: int) -> None:
-    """Put nodes of the frontier on an empty stack, the first one on top.
-
-    indices   int64[n], n <= 4 ** n_digits
-    n_digits  the first moves of a path from there are the digits of i in base 4, the highest first, for indices[i]
-
-    The stack has room for them, and for 2 * 4 ** n_digits links.
-    """
-    # Step 1. Links for all sequences of less than n_digits digits: link 1 is the empty one.
-    store_word(at.links + 4, 0)
-    first, n_links = 1, 2
-    for length in range(1, n_digits):
-        above = first
-        first = n_links
-        for sequence in range(1 << (DIGIT_BITS * length)):
-            store_word(at.links + 4 * n_links, ((above + (sequence >> 2)) << 2) | (sequence & 3))
-            n_links += 1
-    # Step 2. The nodes, whose own links are the last digits.
-    n = indices.shape[0]
-    for i in range(n):
-        to = at.stack + 4 * (n - 1 - i)
-        for column in range(tables.n_columns):
-            store_word(to + column * at.stack_column, nodes[indices[i], column])
-        store_word(to + LINK * at.stack_column, ((first + (i >> 2)) << 2) | (i & 3))
-    counters[TOP] = n
-    counters[N_LINKS] = n_links

@@ -9,22 +9,14 @@ import numpy.typing as npt
 from pdb_core.puzzle import Board, BoardSize, check_table_size, permutation_is_odd
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine.engine import Array, Engine, Roots, engine_tables, first_column_after_slacks, slack_rows
+from solver.engine import packed_round_kernels as packed
+from solver.engine.engine import Engine, KeptArrays, Roots, engine_tables, first_column_after_slacks, slack_rows
 from solver.engine.heuristic_round_kernels import HeuristicStages
-from solver.engine.packed_round_kernels import (
-    CELL_BITS,
-    HALF_BOARD,
-    LOWER_CELLS,
-    MAX_CELLS,
-    PACKED_COLUMNS,
-    UPPER_CELLS,
-    PackedStages,
-)
+from solver.engine.packed_round_kernels import PackedStages
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
 from solver.heuristics.heuristic import KORF_TAYLOR, LINEAR_CONFLICT, MANHATTAN, MISPLACED, PAIRS, TRIPLES
 from solver.move_pruning.move_pruning import PruningFsm
-from solver.vectors.vectors import address_of
 
 # Nodes a second in terms of a search with databases. Triples of 5x5 take 10 microseconds a board.
 _SPEEDS = {PAIRS: 0.1, TRIPLES: 0.01}
@@ -47,9 +39,9 @@ class HeuristicEngine(Engine):
 
     def _evaluated(self, rows: npt.NDArray[np.uint8], nodes: npt.NDArray[np.uint32]) -> Roots:
         if isinstance(self.stages, PackedStages):
-            for column, first in ((LOWER_CELLS, 0), (UPPER_CELLS, HALF_BOARD)):
-                half = rows[:, first : first + HALF_BOARD].astype(np.uint32)
-                nodes[:, column] = (half << (CELL_BITS * np.arange(half.shape[1], dtype=np.uint32))).sum(axis=1)
+            for column, first in ((packed.LOWER_CELLS, 0), (packed.UPPER_CELLS, packed.HALF_BOARD)):
+                half = rows[:, first : first + packed.HALF_BOARD].astype(np.uint32)
+                nodes[:, column] = (half << (packed.CELL_BITS * np.arange(half.shape[1], dtype=np.uint32))).sum(axis=1)
         h = _values(self.heuristics, rows).max(axis=1, initial=0)
         goal_cells = self.heuristics.goal_cells.tolist()
         is_odd = np.array([permutation_is_odd([goal_cells[tile] for tile in row]) for row in rows.tolist()], dtype=bool)
@@ -88,11 +80,11 @@ def heuristic_engine(
     tracked = [MANHATTAN] * uses_manhattan + [LINEAR_CONFLICT] * uses_conflicts
     sums = slack_rows(max(1, len(tracked)))
     nearer = _nearer(size, heuristics)
-    arrays: list[Array] = []
-    is_packed = size.n_cells <= MAX_CELLS and uses_manhattan and not others
+    arrays = KeptArrays()
+    is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
     if is_packed:
         stages: PackedStages | HeuristicStages = _packed_stages(heuristics, nearer, uses_conflicts, arrays)
-        columns, default_batch = {"n_columns": PACKED_COLUMNS}, _PACKED_BATCH
+        columns, default_batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
     else:
         codes_of_boards = np.array(others, dtype=np.int64)
         stages = HeuristicStages(heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts))
@@ -110,31 +102,30 @@ def heuristic_engine(
 
 
 def _packed_stages(
-    heuristics: HeuristicTables, nearer: npt.NDArray[np.uint64], has_conflicts: bool, arrays: list[Array]
+    heuristics: HeuristicTables, nearer: npt.NDArray[np.uint64], has_conflicts: bool, arrays: KeptArrays
 ) -> PackedStages:
-    """Return the tables of a packed round; their arrays are appended to `arrays`."""
+    """Return the tables of a packed round."""
     conflicts = heuristics.linear_conflict
     n_cells = len(heuristics.goal_cells)
-    nearer_masks = np.zeros(MAX_CELLS * N_MOVES, dtype=np.uint32)
+    nearer_masks = np.zeros(packed.MAX_CELLS * N_MOVES, dtype=np.uint32)
     nearer_masks[: len(nearer)] = nearer
-    parts = np.zeros((2, MAX_CELLS, MAX_CELLS), dtype=np.uint32)
+    parts = np.zeros((2, packed.MAX_CELLS, packed.MAX_CELLS), dtype=np.uint32)
     parts[:, :n_cells, :n_cells] = conflicts.parts.reshape(2, n_cells, n_cells)
-    starts = np.zeros((2, MAX_CELLS), dtype=np.uint32)
+    starts = np.zeros((2, packed.MAX_CELLS), dtype=np.uint32)
     goal_lines = np.maximum(conflicts.goal_lines, 0)
     starts[:, :n_cells] = goal_lines * np.array([[conflicts.width], [1]])
     row_costs, column_costs = np.split(conflicts.costs, conflicts.starts[1:])
     costs = np.zeros(2 * len(conflicts.costs), dtype=np.uint32)
     costs[: len(row_costs)] = row_costs // 2
     costs[2 * len(row_costs) : 2 * len(row_costs) + len(column_costs)] = column_costs // 2
-    arrays += [nearer_masks, parts, starts, costs]
     return PackedStages(
-        nearer=address_of(nearer_masks),
+        nearer=arrays.address(nearer_masks),
         has_conflicts=int(has_conflicts),
         width=conflicts.width,
         height=conflicts.height,
-        parts=address_of(parts),
-        starts=address_of(starts),
-        costs=address_of(costs),
+        parts=arrays.address(parts),
+        starts=arrays.address(starts),
+        costs=arrays.address(costs),
         column_costs=2 * len(row_costs),
     )
 

@@ -13,25 +13,12 @@ from pdb_core.jit import borrowing_kernel, kernel
 from pdb_core.puzzle import BLANK
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES
-from solver.engine.layout import (
-    ALLOWED_SHIFT,
-    BATCH_COLUMN,
-    BLANK_MASK,
-    BLANK_SHIFT,
-    FSM_STATE_MASK,
-    LEFT,
-    LINK,
-    MAX_SLACK,
-    MOVES_LEFT_SHIFT,
-    ONE_MOVE,
-    SLACK_BITS,
-    STATE,
-)
+from solver.engine import layout as lay
 from solver.engine.round_kernels import take_nodes
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import HeuristicTables
 from solver.heuristics.linear_conflict_kernels import conflicts_after_move
-from solver.vectors.vector_kernels import load_word, store_word
+from solver.vectors import vector_kernels as v
 
 _at = np.uint64
 
@@ -70,20 +57,20 @@ def expand_boards(
     generated, has_ended = 0, 0
     for i in range(n):
         node = at.batch + 4 * i
-        state, left = load_word(node + STATE * BATCH_COLUMN), load_word(node + LEFT * BATCH_COLUMN)
+        state, left = v.load_word(node + lay.STATE * lay.BATCH_COLUMN), v.load_word(node + lay.LEFT * lay.BATCH_COLUMN)
         for column in range(tables.board_column, tables.n_columns):
-            words[_at(column - tables.board_column)] = load_word(node + column * BATCH_COLUMN)
-        blank = (state >> BLANK_SHIFT) & BLANK_MASK
-        moves = (state >> ALLOWED_SHIFT) & load_word(tables.legal + 4 * blank)
-        parent_slack: Any = left & MAX_SLACK
+            words[_at(column - tables.board_column)] = v.load_word(node + column * lay.BATCH_COLUMN)
+        blank = (state >> lay.BLANK_SHIFT) & lay.BLANK_MASK
+        moves = (state >> lay.ALLOWED_SHIFT) & v.load_word(tables.legal + 4 * blank)
+        parent_slack: Any = left & lay.MAX_SLACK
         # Half of the moves for linear conflicts.
-        parent_conflicts = parent_slack - ((left >> SLACK_BITS) & MAX_SLACK)
+        parent_conflicts = parent_slack - ((left >> lay.SLACK_BITS) & lay.MAX_SLACK)
         for move in range(N_MOVES - 1, -1, -1):
             if (moves >> move) & 1 == 0:
                 continue
             generated += 1
             # Step 1. Manhattan distance and linear conflicts change with the tile that moves.
-            cell = (blank + load_word(tables.steps + 4 * move)) & BLANK_MASK
+            cell = (blank + v.load_word(tables.steps + 4 * move)) & lay.BLANK_MASK
             tile: Any = np.int64(board[_at(cell)])
             slack, conflicts = parent_slack, parent_conflicts
             if stages.uses_manhattan != 0:
@@ -98,24 +85,24 @@ def expand_boards(
             # Step 2. The other heuristics evaluate the board after the move.
             if len(stages.codes) > 0:
                 board[_at(blank)], board[_at(cell)] = tile, BLANK
-                is_above = exceeds(stages, board, (left >> MOVES_LEFT_SHIFT) - 1)
+                is_above = exceeds(stages, board, (left >> lay.MOVES_LEFT_SHIFT) - 1)
                 board[_at(cell)], board[_at(blank)] = tile, BLANK
                 if is_above:
                     continue
             # Step 3. The child: the tile and the blank change places.
             to = at.stack + 4 * top
-            after = load_word(tables.successors + 4 * (((state & FSM_STATE_MASK) << 2) | move))
-            moves_left = ((left >> MOVES_LEFT_SHIFT) - 1) << MOVES_LEFT_SHIFT
-            left_after = moves_left | slack | (((slack - conflicts) & MAX_SLACK) << SLACK_BITS)
-            store_word(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))
-            store_word(to + LINK * at.stack_column, ((first_link + i) << 2) | move)
-            store_word(to + LEFT * at.stack_column, left_after)
+            after = v.load_word(tables.successors + 4 * (((state & lay.FSM_STATE_MASK) << 2) | move))
+            moves_left = ((left >> lay.MOVES_LEFT_SHIFT) - 1) << lay.MOVES_LEFT_SHIFT
+            left_after = moves_left | slack | (((slack - conflicts) & lay.MAX_SLACK) << lay.SLACK_BITS)
+            v.store_word(to + lay.STATE * at.stack_column, after | (cell << lay.BLANK_SHIFT))
+            v.store_word(to + lay.LINK * at.stack_column, ((first_link + i) << 2) | move)
+            v.store_word(to + lay.LEFT * at.stack_column, left_after)
             for column in range(tables.board_column, tables.n_columns):
-                store_word(to + column * at.stack_column, load_word(node + column * BATCH_COLUMN))
+                v.store_word(to + column * at.stack_column, v.load_word(node + column * lay.BATCH_COLUMN))
             for changed in (blank, cell):
                 to_cells = to + (tables.board_column + (changed >> 2)) * at.stack_column
-                store_word(to_cells, load_word(to_cells) ^ (tile << (8 * (changed & 3))))
-            has_ended |= 1 if left_after < ONE_MOVE else 0
+                v.store_word(to_cells, v.load_word(to_cells) ^ (tile << (8 * (changed & 3))))
+            has_ended |= 1 if left_after < lay.ONE_MOVE else 0
             top += 1
     return generated, top, has_ended
 

@@ -12,17 +12,17 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Board
 from solver.checkpoint import Checkpoint
+from solver.engine import layout as lay
 from solver.engine.boards_search import BoardsSearch
-from solver.engine.engine import Engine, Roots
-from solver.engine.frontier import Frontier, FrontierLimits, FrontierSubtrees, FrontierWork, frontier_of
-from solver.engine.layout import EXHAUSTED, FOUND, GENERATED, PAUSED, STOP_AT_GOAL, TOO_DEEP
+from solver.engine.engine import Engine, Roots, too_deep
+from solver.engine.frontier import Frontier, FrontierLimits, FrontierWork
 from solver.engine.operator_order import OperatorOrderWork
 from solver.engine.search_result import SearchResult
-from solver.engine.stack import Stack, StackPool, too_deep
+from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeWork, divide
 from solver.engine.subtrees import paths_left
 from solver.engine.threshold import Listed, ThresholdSearch, search_threshold
-from solver.engine.work import StackWork, Work
+from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
 
@@ -79,13 +79,13 @@ class IdaStar:
             if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
                 n_nodes = 0
             status = small.search(self.engine, stack, n_nodes)
-            if status == TOO_DEEP:
+            if status == lay.TOO_DEEP:
                 raise too_deep(small.threshold)
             finished = small.iterations(0)
             if report is not None:
                 for iteration in finished:
                     report(iteration)
-            if status == EXHAUSTED:
+            if status == lay.EXHAUSTED:
                 return small.result(0)
 
             # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
@@ -111,9 +111,9 @@ class IdaStar:
         roots = self.engine.roots(boards)
         many = BoardsSearch(roots, start)
         with self.stacks.borrowed() as stack:
-            while (status := many.search(self.engine, stack, self.stacks.slice_nodes)) != EXHAUSTED:
+            while (status := many.search(self.engine, stack, self.stacks.slice_nodes)) != lay.EXHAUSTED:
                 yield many
-                if status == TOO_DEEP:
+                if status == lay.TOO_DEEP:
                     raise too_deep(many.threshold)
                 many.resume()
                 # The rest of a hard board is searched as `search` does.
@@ -139,17 +139,17 @@ class IdaStar:
             raise self.engine.wrong_end()
         with self.stacks.borrowed() as stack:
             stack.begin(roots, 0, 1)
-            stack.search(1, 1, STOP_AT_GOAL)
+            stack.search(1, 1, lay.STOP_AT_GOAL)
             with self.stacks.borrowed() as other:
                 stack.split(other)
             if self.frontier_limits is not None:
                 stack.counters[:] = 0
                 stack.begin(roots, 0, 1)
                 frontier = Frontier(self.engine, stack, 1, 1)
-                subtrees = partial(FrontierSubtrees, self.stacks, board, 1, frontier, 1.0, Checkpoint())
+                subtrees = partial(frontier.subtrees, self.stacks, board, 1, 1.0, Checkpoint())
                 work = FrontierWork(self.stacks, stack, frontier, subtrees, lambda _: None)
                 most = WARM_UP_LIMITS.nodes or 0
-                while work.search(most, most, STOP_AT_GOAL) == PAUSED and work.counters[GENERATED] < most:
+                while work.search(most, most, lay.STOP_AT_GOAL) == lay.PAUSED and work.counters[lay.GENERATED] < most:
                     pass
 
 
@@ -194,7 +194,7 @@ class _LongSearch:
             work = self._work(search, finished, is_begun=is_begun)
             finished = (*finished, search_threshold(search, work, self.limits, self.start, self.report, self.pool))
             earlier_s += search.seconds
-            if search.status in (FOUND, PAUSED):
+            if search.status in (lay.FOUND, lay.PAUSED):
                 seconds = earlier_s + time.perf_counter() - self.start
                 return self._result(search, work, finished, seconds)
             if self.checkpoint is not None:
@@ -208,13 +208,15 @@ class _LongSearch:
         ida_star, threshold = self.ida_star, search.threshold
         engine, stacks = ida_star.engine, ida_star.stacks
         n_before = finished[-1].generated if finished else 0
+        plan = None
         if ida_star.frontier_limits is not None and not (is_begun or self.finds_all):
-            frontier = frontier_of(engine, ida_star.frontier_limits, self.stack, finished, threshold)
-            if frontier is not None:
-                growth = max(1.0, n_before / max(1, *(at.generated for at in finished[-2:-1]), 1))
-                checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
-                subtrees = partial(FrontierSubtrees, stacks, self.board, threshold, frontier, growth, checkpoint)
-                return FrontierWork(stacks, self.stack, frontier, subtrees, search.resume)
+            plan = ida_star.frontier_limits.plan(finished, threshold, engine.tables.n_columns, engine.speed)
+        if plan is not None:
+            frontier = Frontier(engine, self.stack, *plan)
+            growth = max(1.0, n_before / max(1, *(at.generated for at in finished[-2:-1]), 1))
+            checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
+            subtrees = partial(frontier.subtrees, stacks, self.board, threshold, growth, checkpoint)
+            return FrontierWork(stacks, self.stack, frontier, subtrees, search.resume)
         if ida_star.operator_order and self.pool is None and not self.finds_all:
             return OperatorOrderWork(stacks, self.stack, self.roots, self.row, threshold, n_before)
         if self.checkpoint is not None and not self.finds_all:
@@ -222,18 +224,18 @@ class _LongSearch:
             if divided is not None:
                 search.resume(divided.known)
                 return SubtreeWork(stacks, self.stack, divided)
-        return StackWork(self.board, self.stack, stacks)
+        return Work(stacks, self.stack, self.board)
 
     def _result(
         self, search: ThresholdSearch, work: Work, iterations: tuple[Iteration, ...], seconds: float
     ) -> SearchResult:
-        is_rest_known = search.status == PAUSED and self.pool is None and type(work) is StackWork
+        is_rest_known = search.status == lay.PAUSED and self.pool is None and type(work) is Work
         return SearchResult(
             search.tiles if search.n_solutions else None,
             iterations,
             seconds,
             h=int(self.roots.h[self.row]),
             n_solutions=search.n_solutions,
-            is_complete=self.finds_all and search.status == FOUND,
+            is_complete=self.finds_all and search.status == lay.FOUND,
             rest=paths_left(self.board, self.stack, self.ida_star.engine.size) if is_rest_known else (),
         )

@@ -13,8 +13,8 @@ import numpy as np
 from pdb_core.puzzle import BLANK, Board
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
+from solver.engine import layout as lay
 from solver.engine.engine import Roots
-from solver.engine.layout import EXHAUSTED, EXPANDED, FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
 from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
 from solver.engine.work import Work
 from solver.move_pruning.move_pruning import START
@@ -34,18 +34,18 @@ class OperatorOrderWork(Work):
 
     def __init__(self, stacks: StackPool, stack: Stack, roots: Roots, row: int, threshold: int, previous: int) -> None:
         """`previous` are the nodes of the threshold before."""
-        self.slice_nodes = slice_nodes = stacks.slice_nodes
         engine = stacks.engine
-        self._engine, self._stack = engine, stack
+        super().__init__(stacks, stack, engine.goal)
+        self._engine = engine
         self._one_by_one = Stack(replace(engine, tables=engine.tables._replace(batch=1)), threshold)
         self._edge_cells, self._cell_moves = blank_moves(engine.size)
         self._allowed = engine.fsm.allowed_moves
-        self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
+        self._counters = np.zeros(lay.N_COUNTERS, dtype=np.int64)
         # The nodes of the leaf that is searched: counters are cleared between slices.
-        self._searched = np.zeros(N_COUNTERS, dtype=np.int64)
+        self._searched = np.zeros(lay.N_COUNTERS, dtype=np.int64)
         self._tiles: tuple[int, ...] = ()
         self._max_nodes = 0
-        self._leaf_nodes = slice_nodes // _LEAVES_PER_SLICE
+        self._leaf_nodes = self.slice_nodes // _LEAVES_PER_SLICE
         estimate = float(_GROWTH * previous)
         self._uses_batches = estimate > self._leaf_nodes // _SMALL_LEAF
         self._steps = self._subtree(roots, row, START, (), threshold, estimate)
@@ -55,18 +55,21 @@ class OperatorOrderWork(Work):
         return self._counters
 
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        assert at_goal == STOP_AT_GOAL
+        assert at_goal == lay.STOP_AT_GOAL
         self._max_nodes = max_nodes
         try:
-            while self._counters[GENERATED] < min(pause_at, max_nodes):
+            while self._counters[lay.GENERATED] < min(pause_at, max_nodes):
                 next(self._steps)
         except StopIteration as end:
-            self._counters[SOLUTIONS] = int(end.value)
-            return FOUND if end.value else EXHAUSTED
-        return PAUSED
+            self._counters[lay.SOLUTIONS] = int(end.value)
+            return lay.FOUND if end.value else lay.EXHAUSTED
+        return lay.PAUSED
 
     def tiles(self) -> tuple[int, ...]:
         return self._tiles
+
+    def split(self) -> None:
+        return None
 
     def _subtree(
         self, roots: Roots, row: int, state: int, path: tuple[int, ...], moves_left: int, estimate: float
@@ -80,9 +83,9 @@ class OperatorOrderWork(Work):
         states = [int(self._engine.fsm.successors[state, move]) for move in moves]
         ends = [tiles_moved(board, [move], self._engine.size) for move in moves]
         children = self._engine.roots([end for _, end in ends], states)
-        self._counters[EXPANDED] += 1
+        self._counters[lay.EXPANDED] += 1
         for i, (tiles, end) in enumerate(ends):
-            self._counters[GENERATED] += 1
+            self._counters[lay.GENERATED] += 1
             if end == self._engine.goal:
                 self._tiles = path + tiles
                 return True
@@ -103,7 +106,7 @@ class OperatorOrderWork(Work):
             return False
         board: Board = tuple(roots.boards[row].tolist())
         moves = self._one_by_one.moves_to_goal()
-        self._counters[GENERATED] -= self._n_after(board, state, moves)
+        self._counters[lay.GENERATED] -= self._n_after(board, state, moves)
         self._tiles = path + tiles_to_goal(self._engine, board, moves)
         return True
 
@@ -111,15 +114,15 @@ class OperatorOrderWork(Work):
         """Search below a node on a stack, up to the first goal there."""
         stack.begin(roots, row, moves_left)
         while True:
-            left = max(1, self._max_nodes - int(self._counters[GENERATED]))
+            left = max(1, self._max_nodes - int(self._counters[lay.GENERATED]))
             # Node by node a whole slice would keep Ctrl-C waiting.
-            status = stack.search(self._leaf_nodes, left, STOP_AT_GOAL)
-            for counter in (GENERATED, EXPANDED):
+            status = stack.search(self._leaf_nodes, left, lay.STOP_AT_GOAL)
+            for counter in (lay.GENERATED, lay.EXPANDED):
                 self._counters[counter] += stack.counters[counter]
                 self._searched[counter] += stack.counters[counter]
                 stack.counters[counter] = 0
-            if status != PAUSED:
-                return status == FOUND
+            if status != lay.PAUSED:
+                return status == lay.FOUND
             yield
 
     def _n_after(self, board: Board, state: int, moves: list[int]) -> int:

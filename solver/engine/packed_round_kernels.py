@@ -9,37 +9,13 @@ from typing import Any, NamedTuple
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import inlined_kernel
 from solver.board_arrays import N_MOVES
-from solver.engine.layout import (
-    BATCH_COLUMN,
-    BLANK_SHIFT,
-    FSM_STATE_MASK,
-    LEFT,
-    LINK,
-    MAX_SLACK,
-    ONE_MOVE,
-    SLACK_BITS,
-    STATE,
-)
+from solver.engine import layout as lay
 from solver.engine.round_kernels import legal_moves, take_nodes
 from solver.heuristics.linear_conflict import COLUMNS, ROWS
-from solver.vectors.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_words,
-    iota,
-    load,
-    load_word,
-    splat,
-    store,
-    take_of_16,
-    take_of_64,
-    where,
-    without,
-)
+from solver.vectors import vector_kernels as v
 
 # The columns of the board: cells 0 to 7, cells 8 to 15.
-LOWER_CELLS, UPPER_CELLS = LEFT + 1, LEFT + 2
+LOWER_CELLS, UPPER_CELLS = lay.LEFT + 1, lay.LEFT + 2
 PACKED_COLUMNS = UPPER_CELLS + 1
 HALF_BOARD, CELL_BITS, TILE_MASK = 8, 4, 15
 MAX_CELLS = 1 << CELL_BITS
@@ -71,7 +47,7 @@ class PackedStages(NamedTuple):
 @inlined_kernel
 def tile_on(lower: Any, upper: Any, cell: Any) -> Any:
     """Return the tiles on a cell of packed boards."""
-    return (where(cell < HALF_BOARD, lower, upper) >> ((cell & (HALF_BOARD - 1)) * CELL_BITS)) & TILE_MASK
+    return (v.where(cell < HALF_BOARD, lower, upper) >> ((cell & (HALF_BOARD - 1)) * CELL_BITS)) & TILE_MASK
 
 
 @inlined_kernel
@@ -86,14 +62,14 @@ def conflicts_after_move(
     parts = stages.parts + 4 * MAX_CELLS * MAX_CELLS * axis
     costs = stages.costs + 4 * stages.column_costs * axis
     step, length = (stages.width, stages.height) if axis == COLUMNS else (1, stages.width)
-    cell = take_of_16(stages.starts + 4 * MAX_CELLS * axis, tile)
-    code = splat(0)
+    cell = v.take_of_16(stages.starts + 4 * MAX_CELLS * axis, tile)
+    code = v.splat(0)
     for _ in range(length):
-        code = code + gather_words(parts, (tile_on(lower, upper, cell) << CELL_BITS) | cell)
+        code = code + v.gather_words(parts, (tile_on(lower, upper, cell) << CELL_BITS) | cell)
         cell = (cell + step) & LAST_CELL
     before, after = (tile << CELL_BITS) | from_cell, (tile << CELL_BITS) | to_cell
-    code_after = code - gather_words(parts, before) + gather_words(parts, after)
-    return gather_words(costs, code_after) - gather_words(costs, code)
+    code_after = code - v.gather_words(parts, before) + v.gather_words(parts, after)
+    return v.gather_words(costs, code_after) - v.gather_words(costs, code)
 
 
 @inlined_kernel
@@ -103,46 +79,49 @@ def packed_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link
     generated, has_ended = 0, 0
     # Move by move, so that the order does not depend on the lanes of a vector.
     for move in range(N_MOVES - 1, -1, -1):
-        for i in range(0, n, LANES):
+        for i in range(0, n, v.LANES):
             node = at.batch + 4 * i
-            state, left = load(node + STATE * BATCH_COLUMN), load(node + LEFT * BATCH_COLUMN)
-            lower, upper = load(node + LOWER_CELLS * BATCH_COLUMN), load(node + UPPER_CELLS * BATCH_COLUMN)
-            moves = legal_moves(tables, state, iota() + i < n)
-            blank = (state >> BLANK_SHIFT) & LAST_CELL
-            link = (iota() + (first_link + i)) << 2
-            has_slack = (left & MAX_SLACK) != 0
+            state, left = v.load(node + lay.STATE * lay.BATCH_COLUMN), v.load(node + lay.LEFT * lay.BATCH_COLUMN)
+            lower, upper = v.load(node + LOWER_CELLS * lay.BATCH_COLUMN), v.load(node + UPPER_CELLS * lay.BATCH_COLUMN)
+            moves = legal_moves(tables, state, v.iota() + i < n)
+            blank = (state >> lay.BLANK_SHIFT) & LAST_CELL
+            link = (v.iota() + (first_link + i)) << 2
+            has_slack = (left & lay.MAX_SLACK) != 0
             # Step 1. The tile that moves, and whether the threshold allows it.
             is_move = ((moves >> move) & 1) != 0
-            generated += popcount(bits_of(is_move))
-            cell = (blank + load_word(tables.steps + 4 * move)) & LAST_CELL
+            generated += popcount(v.bits_of(is_move))
+            cell = (blank + v.load_word(tables.steps + 4 * move)) & LAST_CELL
             tile = tile_on(lower, upper, cell)
-            farther = ((take_of_64(stages.nearer, (blank << 2) | move) >> tile) & 1) ^ 1
-            stays = without(is_move, without(farther != 0, has_slack))
-            left_after = left - ONE_MOVE - farther
+            farther = ((v.take_of_64(stages.nearer, (blank << 2) | move) >> tile) & 1) ^ 1
+            stays = v.without(is_move, v.without(farther != 0, has_slack))
+            left_after = left - lay.ONE_MOVE - farther
             if stages.has_conflicts != 0:
                 if move == 1 or move == 2:
                     rise = conflicts_after_move(stages, lower, upper, tile, cell, blank, COLUMNS)
                 else:
                     rise = conflicts_after_move(stages, lower, upper, tile, cell, blank, ROWS)
                 # The second slack shrinks by up to 2.
-                slack = ((left >> SLACK_BITS) & MAX_SLACK) + 2 - farther - rise
+                slack = ((left >> lay.SLACK_BITS) & lay.MAX_SLACK) + 2 - farther - rise
                 stays = stays & (slack >= 2)
-                left_after = left_after - ((farther + rise) << SLACK_BITS)
+                left_after = left_after - ((farther + rise) << lay.SLACK_BITS)
             # Step 2. The child: the tile and the blank change places.
             to = at.stack + 4 * top
-            after = gather_words(tables.successors, ((state & FSM_STATE_MASK) << 2) | move)
+            after = v.gather_words(tables.successors, ((state & lay.FSM_STATE_MASK) << 2) | move)
             before_move = tile << ((cell & (HALF_BOARD - 1)) * CELL_BITS)
             after_move = tile << ((blank & (HALF_BOARD - 1)) * CELL_BITS)
-            none = splat(0)
-            lower_after = lower ^ where(cell < HALF_BOARD, before_move, none)
-            lower_after = lower_after ^ where(blank < HALF_BOARD, after_move, none)
-            upper_after = upper ^ where(cell < HALF_BOARD, none, before_move)
-            upper_after = upper_after ^ where(blank < HALF_BOARD, none, after_move)
-            store(to + STATE * at.stack_column, compress(after | (cell << BLANK_SHIFT), stays, tables.permutations))
-            store(to + LINK * at.stack_column, compress(link | move, stays, tables.permutations))
-            store(to + LEFT * at.stack_column, compress(left_after, stays, tables.permutations))
-            store(to + LOWER_CELLS * at.stack_column, compress(lower_after, stays, tables.permutations))
-            store(to + UPPER_CELLS * at.stack_column, compress(upper_after, stays, tables.permutations))
-            has_ended |= bits_of(without(stays, left_after >= ONE_MOVE))
-            top += popcount(bits_of(stays))
+            none = v.splat(0)
+            lower_after = lower ^ v.where(cell < HALF_BOARD, before_move, none)
+            lower_after = lower_after ^ v.where(blank < HALF_BOARD, after_move, none)
+            upper_after = upper ^ v.where(cell < HALF_BOARD, none, before_move)
+            upper_after = upper_after ^ v.where(blank < HALF_BOARD, none, after_move)
+            v.store(
+                to + lay.STATE * at.stack_column,
+                v.compress(after | (cell << lay.BLANK_SHIFT), stays, tables.permutations),
+            )
+            v.store(to + lay.LINK * at.stack_column, v.compress(link | move, stays, tables.permutations))
+            v.store(to + lay.LEFT * at.stack_column, v.compress(left_after, stays, tables.permutations))
+            v.store(to + LOWER_CELLS * at.stack_column, v.compress(lower_after, stays, tables.permutations))
+            v.store(to + UPPER_CELLS * at.stack_column, v.compress(upper_after, stays, tables.permutations))
+            has_ended |= v.bits_of(v.without(stays, left_after >= lay.ONE_MOVE))
+            top += popcount(v.bits_of(stays))
     return generated, top, has_ended

@@ -9,34 +9,8 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, prefetch
 from pdb_core.jit import inlined_kernel
-from solver.engine.layout import (
-    ALLOWED_SHIFT,
-    BATCH_COLUMN,
-    BLANK_MASK,
-    BLANK_SHIFT,
-    FSM_STATE_MASK,
-    LEFT,
-    LINK,
-    MOVE_SHIFT,
-    ONE_MOVE,
-    PARENT_MASK,
-    RISEN,
-    STATE,
-)
-from solver.vectors.vector_kernels import (
-    LANES,
-    bits_of,
-    compress,
-    gather_words,
-    iota,
-    load,
-    load_word,
-    splat,
-    store,
-    take_of_16,
-    take_of_64,
-    where,
-)
+from solver.engine import layout as lay
+from solver.vectors import vector_kernels as v
 
 # Boards of up to 28 cells, whose cells are bytes of a node's columns from `board_column` on.
 CELL_MASK = 31
@@ -49,60 +23,81 @@ TILES_BYTES = 4 * 32
 @inlined_kernel
 def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
     """Copy `n` nodes from `top` on into the batch."""
-    for i in range(0, n, LANES):
+    for i in range(0, n, v.LANES):
         for column in range(tables.n_columns):
-            node = load(at.stack + column * at.stack_column + 4 * (top + i))
-            store(at.batch + column * BATCH_COLUMN + 4 * i, node)
+            node = v.load(at.stack + column * at.stack_column + 4 * (top + i))
+            v.store(at.batch + column * lay.BATCH_COLUMN + 4 * i, node)
+
+
+@inlined_kernel
+def of_parents(at: Any, column: int, parent: Any) -> Any:
+    """Return a column of nodes of the batch."""
+    return v.take_of_64(at.batch + column * lay.BATCH_COLUMN, parent)
 
 
 @inlined_kernel
 def legal_moves(tables: Any, state: Any, is_node: Any) -> Any:
     """Return the masks of the moves that the board and the operator pruning FSM allow, by the STATE of nodes."""
-    legal = take_of_64(tables.legal, (state >> BLANK_SHIFT) & BLANK_MASK)
-    return where(is_node, (state >> ALLOWED_SHIFT) & legal, 0)
+    legal = v.take_of_64(tables.legal, (state >> lay.BLANK_SHIFT) & lay.BLANK_MASK)
+    return v.where(is_node, (state >> lay.ALLOWED_SHIFT) & legal, 0)
 
 
 @inlined_kernel
 def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int) -> int:
     """Append the children of the batch by one move to a list of `n_children`. Returns its new length."""
-    for i in range(0, n, LANES):
-        moves = load(at.lists + RISEN * at.list_bytes + 4 * i)
-        is_there = ((moves >> move) & 1) != 0
-        child = (iota() + i) | (move << MOVE_SHIFT)
-        store(to + 4 * n_children, compress(child, is_there, tables.permutations))
-        n_children += popcount(bits_of(is_there))
+    for i in range(0, n, v.LANES):
+        is_there = ((v.load(at.lists + lay.RISEN * at.list_bytes + 4 * i) >> move) & 1) != 0
+        child = (v.iota() + i) | (move << lay.MOVE_SHIFT)
+        v.store(to + 4 * n_children, v.compress(child, is_there, tables.permutations))
+        n_children += popcount(v.bits_of(is_there))
     return n_children
 
 
 @inlined_kernel
-def list_children(tables: Any, at: Any, n: int, top: int) -> tuple[int, int]:
-    """Copy `n` nodes from `top` on into the batch, and list their children. Returns how many moves are horizontal, and
-    how many vertical.
+def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tuple[int, int]:
+    """Copy `n` nodes from `top` on into the batch, and list their children: those of horizontal moves in the first
+    list, those of vertical moves in the list `vertical`, behind them if that is the first, too. Returns the length of
+    both.
 
     Children are listed move by move, so that their order does not depend on the lanes of a vector.
     """
     take_nodes(tables, at, n, top)
-    for i in range(0, n, LANES):
-        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
+    for i in range(0, n, v.LANES):
+        moves = legal_moves(tables, v.load(at.batch + lay.STATE * lay.BATCH_COLUMN + 4 * i), v.iota() + i < n)
         # The list of those that rise is not in use yet: it holds the moves of each node.
-        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    n_horizontal, n_vertical = 0, 0
-    # Left, right, up, down.
-    for k in range(4):
-        move = (1, 2, 0, 3)[k]
-        if k < 2:
-            n_horizontal = list_move(tables, at, n, move, at.lists, n_horizontal)
-        else:
-            n_vertical = list_move(tables, at, n, move, at.lists + at.list_bytes, n_vertical)
+        v.store(at.lists + lay.RISEN * at.list_bytes + 4 * i, moves)
+    # Not a constant: numba would compile kernels once more for it.
+    n_horizontal: Any = np.int64(0)
+    n_horizontal = list_move(tables, at, n, 1, at.lists, n_horizontal)
+    n_horizontal = list_move(tables, at, n, 2, at.lists, n_horizontal)
+    n_vertical = list_move(tables, at, n, 0, vertical, n_horizontal if vertical == at.lists else 0)
+    n_vertical = list_move(tables, at, n, 3, vertical, n_vertical)
     return n_horizontal, n_vertical
 
 
 @inlined_kernel
-def prefetch_successors(tables: Any, at: Any, n: int) -> None:
-    """Prefetch the states after the moves of the batch: 16 bytes side by side, read when children are pushed."""
-    for i in range(n):
-        state = load_word(at.batch + STATE * BATCH_COLUMN + 4 * i) & FSM_STATE_MASK
-        prefetch(tables.successors + (state << 4))
+def append(tables: Any, children: int, i: int, to: int, n: int, mask: Any, n_columns: int) -> int:
+    """Append the lanes of a mask, of the vector `i` of a list, to a list of `n` children: the first `n_columns` columns
+    but ADDRESS. Returns its new length.
+    """
+    for column in range(n_columns):
+        if column != lay.ADDRESS:
+            lanes = v.compress(v.load(children + column * lay.LIST_COLUMN + 4 * i), mask, tables.permutations)
+            v.store(to + column * lay.LIST_COLUMN + 4 * n, lanes)
+    return n + popcount(v.bits_of(mask))
+
+
+@inlined_kernel
+def sort(
+    tables: Any, at: Any, children: int, i: int, stays: Any, n_rises: Any, n_rose: int, n_fell: int, n_columns: int
+) -> Any:
+    """Append the lanes of a mask to the list of children whose distance rose in half of the sums or more, and to that
+    of the others. Returns the new lengths, `n_rose` and `n_fell` before.
+    """
+    fell = stays & (n_rises * 2 < tables.n_sums)
+    risen, fallen = at.lists + lay.RISEN * at.list_bytes, at.lists + lay.FALLEN * at.list_bytes
+    n_rose = append(tables, children, i, risen, n_rose, v.without(stays, fell), n_columns)
+    return n_rose, append(tables, children, i, fallen, n_fell, fell, n_columns)
 
 
 @inlined_kernel
@@ -110,14 +105,14 @@ def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any
     """Write a vector of children to the stack: the blank, the moves allowed next, the parent. Returns their LEFT, with
     one move less.
     """
-    parent = child & PARENT_MASK
-    move = (child >> MOVE_SHIFT) & 3
-    state = take_of_64(at.batch + STATE * BATCH_COLUMN, parent)
-    cell = ((state >> BLANK_SHIFT) & BLANK_MASK) + take_of_16(tables.steps, move)
-    after = gather_words(tables.successors, ((state & FSM_STATE_MASK) << 2) | move)
-    store(to + STATE * at.stack_column, after | (cell << BLANK_SHIFT))
-    store(to + LINK * at.stack_column, ((parent + first_link) << 2) | move)
-    return take_of_64(at.batch + LEFT * BATCH_COLUMN, parent) - ONE_MOVE
+    parent = child & lay.PARENT_MASK
+    move = (child >> lay.MOVE_SHIFT) & 3
+    state = of_parents(at, lay.STATE, parent)
+    cell = ((state >> lay.BLANK_SHIFT) & lay.BLANK_MASK) + v.take_of_16(tables.steps, move)
+    after = v.gather_words(tables.successors, ((state & lay.FSM_STATE_MASK) << 2) | move)
+    v.store(to + lay.STATE * at.stack_column, after | (cell << lay.BLANK_SHIFT))
+    v.store(to + lay.LINK * at.stack_column, ((parent + first_link) << 2) | move)
+    return of_parents(at, lay.LEFT, parent) - lay.ONE_MOVE
 
 
 @inlined_kernel
@@ -132,46 +127,35 @@ def rank_of_digits(digits: Any) -> Any:
 @inlined_kernel
 def take_of_32(base: int, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * index; index: below 32."""
-    return where(index < 16, take_of_16(base, index & 15), take_of_16(base + 64, index & 15))
-
-
-@inlined_kernel
-def tile_on(tables: Any, at: Any, parent: Any, cell: Any) -> Any:
-    """Return the tiles on a cell of nodes of the batch."""
-    column = at.batch + tables.board_column * BATCH_COLUMN
-    word = gather_words(column, ((cell >> 2) * (BATCH_COLUMN // 4)) + parent)
-    return (word >> ((cell & 3) << 3)) & CELL_MASK
+    return v.where(index < 16, v.take_of_16(base, index & 15), v.take_of_16(base + 64, index & 15))
 
 
 @inlined_kernel
 def list_with_tiles(tables: Any, at: Any, n: int, top: int) -> int:
     """Copy `n` nodes from `top` on into the batch, and list their children with the tiles that move. Returns the number
     of children.
-
-    Children are listed move by move: left, right, up, down, as in vector rounds, so that node counts are the same.
     """
-    take_nodes(tables, at, n, top)
-    # The list of those that rise is not in use yet: it holds the moves of each node.
-    for i in range(0, n, LANES):
-        moves = legal_moves(tables, load(at.batch + STATE * BATCH_COLUMN + 4 * i), iota() + i < n)
-        store(at.lists + RISEN * at.list_bytes + 4 * i, moves)
-    prefetch_successors(tables, at, n)
-    n_children: Any = np.int64(0)
-    for k in range(4):
-        n_children = list_move(tables, at, n, (1, 2, 0, 3)[k], at.lists, n_children)
-    for i in range(0, n_children, LANES):
-        child = load(at.lists + 4 * i)
-        parent = child & PARENT_MASK
-        _, cell = blank_and_cell(tables, at, parent, (child >> MOVE_SHIFT) & 3)
-        store(at.lists + 4 * i, child | (tile_on(tables, at, parent, cell) << TILE_SHIFT))
-    return n_children  # type: ignore[no-any-return]
+    _, n_children = list_children(tables, at, n, top, at.lists)
+    # The states after the moves of a node are 16 bytes side by side. They are read when children are pushed.
+    for i in range(n):
+        state = v.load_word(at.batch + lay.STATE * lay.BATCH_COLUMN + 4 * i) & lay.FSM_STATE_MASK
+        prefetch(tables.successors + (state << 4))
+    for i in range(0, n_children, v.LANES):
+        child = v.load(at.lists + 4 * i)
+        parent = child & lay.PARENT_MASK
+        _, cell = blank_and_cell(tables, at, parent, (child >> lay.MOVE_SHIFT) & 3)
+        column = at.batch + tables.board_column * lay.BATCH_COLUMN
+        word = v.gather_words(column, ((cell >> 2) * (lay.BATCH_COLUMN // 4)) + parent)
+        tile = (word >> ((cell & 3) << 3)) & CELL_MASK
+        v.store(at.lists + 4 * i, child | (tile << TILE_SHIFT))
+    return n_children
 
 
 @inlined_kernel
 def blank_and_cell(tables: Any, at: Any, parent: Any, move: Any) -> Any:
     """Return the blank's cells of nodes of the batch before and after moves."""
-    blank = (take_of_64(at.batch + STATE * BATCH_COLUMN, parent) >> BLANK_SHIFT) & CELL_MASK
-    return blank, (blank + take_of_16(tables.steps, move)) & CELL_MASK
+    blank = (of_parents(at, lay.STATE, parent) >> lay.BLANK_SHIFT) & CELL_MASK
+    return blank, (blank + v.take_of_16(tables.steps, move)) & CELL_MASK
 
 
 @inlined_kernel
@@ -180,6 +164,10 @@ def push_board(tables: Any, at: Any, parent: Any, tile: Any, blank: Any, cell: A
     tile_before, tile_after = tile << ((cell & 3) << 3), tile << ((blank & 3) << 3)
     for k in range((tables.n_cells + 3) >> 2):
         column = tables.board_column + k
-        word = take_of_64(at.batch + column * BATCH_COLUMN, parent)
-        word = word ^ where((cell >> 2) == k, tile_before, splat(0)) ^ where((blank >> 2) == k, tile_after, splat(0))
-        store(to + column * at.stack_column, word)
+        word = of_parents(at, column, parent)
+        word = (
+            word
+            ^ v.where((cell >> 2) == k, tile_before, v.splat(0))
+            ^ v.where((blank >> 2) == k, tile_after, v.splat(0))
+        )
+        v.store(to + column * at.stack_column, word)

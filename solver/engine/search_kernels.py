@@ -9,42 +9,21 @@ from typing import Any
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import chosen_by_type, inlined_kernel, kernel
+from solver.engine import layout as lay
 from solver.engine.catalogue_round_kernels import CatalogueStages, catalogue_round
 from solver.engine.heuristic_round_kernels import HeuristicStages, heuristic_round
-from solver.engine.layout import (
-    ALLOWED_SHIFT,
-    BATCH,
-    BLANK_MASK,
-    BLANK_SHIFT,
-    COUNT_GOALS,
-    EXHAUSTED,
-    EXPANDED,
-    FOUND,
-    FOUND_LINK,
-    GENERATED,
-    LEFT,
-    LINK,
-    N_ENDED,
-    N_LINKS,
-    NO_ROOM,
-    ONE_MOVE,
-    PAUSED,
-    SOLUTIONS,
-    STATE,
-    TOP,
-)
 from solver.engine.packed_round_kernels import PackedStages, packed_round
 from solver.engine.scalar_round_kernels import BYTE, scalar_round
 from solver.engine.unit_tables import UnitTables
-from solver.engine.vector_round_kernels import vector_round
+from solver.engine.vector_round_kernels import VectorStages, vector_round
 from solver.engine.wide_round_kernels import WideStages, wide_round
-from solver.vectors.vector_kernels import LANES, load, load_word, store, store_word
+from solver.vectors import vector_kernels as v
 
 # The kernel that expands `n` nodes of the stack from `top` on, by the type of its `stages`. Its parameters are (stages,
 # tables, at, n, top, first_link). It returns the nodes generated, the new top, and whether a node has no moves left.
 round_of = chosen_by_type(
     {
-        type(None): vector_round,
+        VectorStages: vector_round,
         WideStages: wide_round,
         CatalogueStages: catalogue_round,
         UnitTables: scalar_round,
@@ -53,7 +32,7 @@ round_of = chosen_by_type(
     }
 )
 # Room for the children of a round.
-ROUND_ROOM = 5 * BATCH
+ROUND_ROOM = 5 * lay.BATCH
 
 
 @inlined_kernel
@@ -63,30 +42,30 @@ def keep_links(at: Any, top: int, n_links: int) -> int:
     Links are kept in an order in which each comes after its parent's.
     """
     for i in range(n_links):
-        store_word(at.new_indices + 4 * i, 0)
+        v.store_word(at.new_indices + 4 * i, 0)
     n_kept = 1
     for node in range(top):
-        to_node = at.stack + LINK * at.stack_column + 4 * node
-        word = load_word(to_node)
+        to_node = at.stack + lay.LINK * at.stack_column + 4 * node
+        word = v.load_word(to_node)
         # Step 1. Collect the ancestors that are not kept yet.
         n_chain = 0
         index = word >> 2
-        while index != 0 and load_word(at.new_indices + 4 * index) == 0:
-            store_word(at.chain + 4 * n_chain, index)
+        while index != 0 and v.load_word(at.new_indices + 4 * index) == 0:
+            v.store_word(at.chain + 4 * n_chain, index)
             n_chain += 1
-            index = load_word(at.links + 4 * index) >> 2
+            index = v.load_word(at.links + 4 * index) >> 2
         # Step 2. Keep them, the one nearest to the root first.
         while n_chain > 0:
             n_chain -= 1
-            index = load_word(at.chain + 4 * n_chain)
-            link = load_word(at.links + 4 * index)
-            parent = load_word(at.new_indices + 4 * (link >> 2))
-            store_word(at.kept + 4 * n_kept, (parent << 2) | (link & 3))
-            store_word(at.new_indices + 4 * index, n_kept)
+            index = v.load_word(at.chain + 4 * n_chain)
+            link = v.load_word(at.links + 4 * index)
+            parent = v.load_word(at.new_indices + 4 * (link >> 2))
+            v.store_word(at.kept + 4 * n_kept, (parent << 2) | (link & 3))
+            v.store_word(at.new_indices + 4 * index, n_kept)
             n_kept += 1
-        store_word(to_node, (load_word(at.new_indices + 4 * (word >> 2)) << 2) | (word & 3))
+        v.store_word(to_node, (v.load_word(at.new_indices + 4 * (word >> 2)) << 2) | (word & 3))
     for i in range(1, n_kept):
-        store_word(at.links + 4 * i, load_word(at.kept + 4 * i))
+        v.store_word(at.links + 4 * i, v.load_word(at.kept + 4 * i))
     return n_kept
 
 
@@ -94,7 +73,7 @@ def keep_links(at: Any, top: int, n_links: int) -> int:
 def is_goal(tables: Any, at: Any, node: int) -> bool:
     """Return whether a node of the stack that holds its board is the goal."""
     for cell in range(tables.n_cells):
-        word = load_word(at.stack + (tables.board_column + (cell >> 2)) * at.stack_column + 4 * node)
+        word = v.load_word(at.stack + (tables.board_column + (cell >> 2)) * at.stack_column + 4 * node)
         if (word >> (8 * (cell & 3))) & BYTE != tables.goal[cell]:
             return False
     return True
@@ -108,28 +87,28 @@ def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
     A node that fits the threshold exactly has h = 0 in all sums. That is the goal, unless a sum leaves tiles out; then
     the node counts as expanded, and its children exceed the threshold.
     """
-    while counters[N_ENDED] > 0:
-        node = counters[TOP] - counters[N_ENDED]
-        counters[N_ENDED] -= 1
-        if load_word(at.stack + LEFT * at.stack_column + 4 * node) >= ONE_MOVE:
+    while counters[lay.N_ENDED] > 0:
+        node = counters[lay.TOP] - counters[lay.N_ENDED]
+        counters[lay.N_ENDED] -= 1
+        if v.load_word(at.stack + lay.LEFT * at.stack_column + 4 * node) >= lay.ONE_MOVE:
             continue
         is_solution = tables.board_column == 0 or is_goal(tables, at, node)
-        link = load_word(at.stack + LINK * at.stack_column + 4 * node)
-        state = load_word(at.stack + STATE * at.stack_column + 4 * node)
+        link = v.load_word(at.stack + lay.LINK * at.stack_column + 4 * node)
+        state = v.load_word(at.stack + lay.STATE * at.stack_column + 4 * node)
         # The uppermost node takes its place.
-        counters[TOP] -= 1
+        counters[lay.TOP] -= 1
         for column in range(tables.n_columns):
             base = at.stack + column * at.stack_column
-            store_word(base + 4 * node, load_word(base + 4 * counters[TOP]))
+            v.store_word(base + 4 * node, v.load_word(base + 4 * counters[lay.TOP]))
         if is_solution:
-            counters[SOLUTIONS] += 1
-            counters[FOUND_LINK] = link
-            if at_goal != COUNT_GOALS:
+            counters[lay.SOLUTIONS] += 1
+            counters[lay.FOUND_LINK] = link
+            if at_goal != lay.COUNT_GOALS:
                 return True
         else:
-            legal = load_word(tables.legal + 4 * ((state >> BLANK_SHIFT) & BLANK_MASK))
-            counters[EXPANDED] += 1
-            counters[GENERATED] += popcount((state >> ALLOWED_SHIFT) & legal & 15)
+            legal = v.load_word(tables.legal + 4 * ((state >> lay.BLANK_SHIFT) & lay.BLANK_MASK))
+            counters[lay.EXPANDED] += 1
+            counters[lay.GENERATED] += popcount((state >> lay.ALLOWED_SHIFT) & legal & 15)
     return False
 
 
@@ -149,36 +128,36 @@ def search(tables: Any, stages: Any, at: Any, counters: Any, pause_at: int, max_
     too small for the next round.
     """
     if take_ended(tables, at, counters, at_goal):
-        return FOUND
+        return lay.FOUND
     # A signal that comes at once must not keep the search from getting on.
     n_rounds = 0
-    while counters[TOP] > 0:
-        top = counters[TOP]
-        generated = counters[GENERATED]
-        if generated >= pause_at or generated >= max_nodes or (n_rounds > 0 and load_word(at.signal) != 0):
-            return PAUSED
+    while counters[lay.TOP] > 0:
+        top = counters[lay.TOP]
+        generated = counters[lay.GENERATED]
+        if generated >= pause_at or generated >= max_nodes or (n_rounds > 0 and v.load_word(at.signal) != 0):
+            return lay.PAUSED
         if top + ROUND_ROOM > at.capacity:
-            return NO_ROOM
-        if counters[N_LINKS] + BATCH + LANES > at.link_capacity:
-            counters[N_LINKS] = keep_links(at, top, counters[N_LINKS])
-            if 4 * counters[N_LINKS] > 3 * at.link_capacity:
-                return NO_ROOM
+            return lay.NO_ROOM
+        if counters[lay.N_LINKS] + lay.BATCH + v.LANES > at.link_capacity:
+            counters[lay.N_LINKS] = keep_links(at, top, counters[lay.N_LINKS])
+            if 4 * counters[lay.N_LINKS] > 3 * at.link_capacity:
+                return lay.NO_ROOM
         n = min(top, min(tables.batch, 1 + ((max_nodes - generated) >> 2)))
         top -= n
-        n_links = counters[N_LINKS]
-        for i in range(0, n, LANES):
-            store(at.links + 4 * (n_links + i), load(at.stack + LINK * at.stack_column + 4 * (top + i)))
+        n_links = counters[lay.N_LINKS]
+        for i in range(0, n, v.LANES):
+            v.store(at.links + 4 * (n_links + i), v.load(at.stack + lay.LINK * at.stack_column + 4 * (top + i)))
         n_generated, new_top, has_ended = round_of(stages)(stages, tables, at, n, top, n_links)
         n_rounds += 1
-        counters[N_LINKS] = n_links + n
-        counters[GENERATED] = generated + n_generated
-        counters[EXPANDED] += n
-        counters[TOP] = new_top
+        counters[lay.N_LINKS] = n_links + n
+        counters[lay.GENERATED] = generated + n_generated
+        counters[lay.EXPANDED] += n
+        counters[lay.TOP] = new_top
         if has_ended != 0:
-            counters[N_ENDED] = new_top - top
+            counters[lay.N_ENDED] = new_top - top
             if take_ended(tables, at, counters, at_goal):
-                return FOUND
-    return EXHAUSTED
+                return lay.FOUND
+    return lay.EXHAUSTED
 
 
 @kernel
@@ -187,12 +166,12 @@ def split(tables: Any, at: Any, counters: Any, other: Any, other_counters: Any) 
 
     Both get shallow nodes, whose subtrees are large, and deep ones.
     """
-    top = counters[TOP]
+    top = counters[lay.TOP]
     for column in range(tables.n_columns):
         from_nodes, to_nodes = at.stack + column * at.stack_column, other.stack + column * other.stack_column
         for node in range(top):
             to_node = (to_nodes if node & 1 == 0 else from_nodes) + 4 * (node >> 1)
-            store_word(to_node, load_word(from_nodes + 4 * node))
-    other_counters[TOP] = (top + 1) >> 1
-    counters[TOP] = top >> 1
-    other_counters[N_LINKS] = keep_links(other, other_counters[TOP], counters[N_LINKS])
+            v.store_word(to_node, v.load_word(from_nodes + 4 * node))
+    other_counters[lay.TOP] = (top + 1) >> 1
+    counters[lay.TOP] = top >> 1
+    other_counters[lay.N_LINKS] = keep_links(other, other_counters[lay.TOP], counters[lay.N_LINKS])

@@ -9,27 +9,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import LimitReachedError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
-from solver.engine.board_kernels import N_PLACES, BoardsMemory, begin_threshold, search_boards
+from solver.engine import layout as lay
+from solver.engine.board_kernels import N_PLACES, BoardsMemory, search_boards
 from solver.engine.engine import Engine, Roots
-from solver.engine.frontier_kernels import load_frontier
-from solver.engine.layout import (
-    BATCH,
-    BATCH_COLUMN,
-    FOUND_LINK,
-    LINK,
-    LIST_COLUMN,
-    MAX_LANES,
-    MAX_SLACK,
-    N_COUNTERS,
-    N_LINKS,
-    N_LISTS,
-    NO_ROOM,
-    TOP,
-)
 from solver.engine.search_kernels import ROUND_ROOM, split
 from solver.vectors.vectors import address_of
 
@@ -90,26 +75,26 @@ class Stack:
     def __init__(self, engine: Engine, max_depth: int) -> None:
         """Make room for paths of up to `max_depth` moves; it grows if a search needs more."""
         self._engine, self._tables, self._stages = engine, engine.tables, engine.stages
-        self.counters: Int64s = np.zeros(N_COUNTERS, dtype=np.int64)
+        self.counters: Int64s = np.zeros(lay.N_COUNTERS, dtype=np.int64)
         self._signal = np.zeros(1, dtype=np.uint32)
-        self._allocate(3 * BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
+        self._allocate(3 * lay.BATCH * (max_depth + 1) + ROUND_ROOM, _LINKS)
 
     def _allocate(self, capacity: int, n_links: int) -> None:
         """Allocate room for nodes and links, all in one piece of memory, so that huge pages hold it."""
         tables = self._tables
         # An odd number of vectors: else all columns of a node would compete for the same part of a cache.
-        n_vectors = -(-capacity // MAX_LANES) | 1
-        capacity = n_vectors * MAX_LANES
+        n_vectors = -(-capacity // lay.MAX_LANES) | 1
+        capacity = n_vectors * lay.MAX_LANES
         shapes = {
             "stack": (tables.n_columns, capacity),
-            "batch": (tables.n_columns, BATCH_COLUMN // 4),
-            "lists": (N_LISTS, tables.list_columns * LIST_COLUMN // 4),
-            "links": (n_links + MAX_LANES,),
-            "new_indices": (n_links + MAX_LANES,),
-            "kept": (n_links + MAX_LANES,),
-            "chain": (n_links + MAX_LANES,),
+            "batch": (tables.n_columns, lay.BATCH_COLUMN // 4),
+            "lists": (lay.N_LISTS, tables.list_columns * lay.LIST_COLUMN // 4),
+            "links": (n_links + lay.MAX_LANES,),
+            "new_indices": (n_links + lay.MAX_LANES,),
+            "kept": (n_links + lay.MAX_LANES,),
+            "chain": (n_links + lay.MAX_LANES,),
         }
-        sizes = [-(-math.prod(shape) // MAX_LANES) * MAX_LANES for shape in shapes.values()]
+        sizes = [-(-math.prod(shape) // lay.MAX_LANES) * lay.MAX_LANES for shape in shapes.values()]
         words = private_memory(4 * sum(sizes), huge=True).view(np.uint32)
         starts = np.cumsum([0, *sizes[:-1]]).tolist()
         arrays = {
@@ -121,7 +106,7 @@ class Stack:
             **{name: address_of(array) for name, array in arrays.items()},
             stack_column=4 * capacity,
             capacity=capacity,
-            list_bytes=tables.list_columns * LIST_COLUMN,
+            list_bytes=tables.list_columns * lay.LIST_COLUMN,
             link_capacity=n_links,
             signal=address_of(self._signal),
         )
@@ -136,26 +121,22 @@ class Stack:
     @property
     def n_nodes(self) -> int:
         """Nodes to expand."""
-        return int(self.counters[TOP])
+        return int(self.counters[lay.TOP])
 
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
-        """Put a root on the empty stack, to be searched up to a threshold.
+        """Put a root on the empty stack, to be searched up to a threshold. Raises what `Engine.with_slacks` raises."""
+        one = slice(row, row + 1)
+        self.load(self._engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold])))
 
-        Raises `LimitReachedError` if the threshold is too far above a sum, and `Engine.wrong_end` if it is less than a
-        sum: an earlier lookup of the board gave another sum.
-        """
-        sums = roots.sums[row]
-        if threshold < int(sums.max(initial=0)):
-            raise self._engine.wrong_end()
-        if threshold - int(sums.min()) > 2 * MAX_SLACK:
-            raise too_deep(threshold)
-        begin_threshold(self._tables, self.memory, self.counters, roots.nodes[row], roots.sums[row], threshold)
-
-    def load_frontier(self, nodes: npt.NDArray[np.uint32], indices: Int64s, n_digits: int) -> None:
-        """Put nodes of a frontier on this stack, which is empty, as `frontier_kernels.load_frontier` does."""
-        while self.memory.capacity < len(indices) + ROUND_ROOM or self.memory.link_capacity < 1 << (2 * n_digits + 1):
+    def load(self, nodes: npt.NDArray[np.uint32]) -> None:
+        """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. They become roots."""
+        while self.memory.capacity < len(nodes) + ROUND_ROOM:
             self.grow()
-        load_frontier(self._tables, self.memory, self.counters, nodes, indices, n_digits)
+        self.columns[:, : len(nodes)] = nodes[::-1].T
+        self.columns[lay.LINK, : len(nodes)] = 0
+        self.counters[:] = 0
+        self.counters[[lay.TOP, lay.N_LINKS]] = len(nodes), 1
+        self._signal[0] = 0
 
     def pause(self) -> None:
         """Let `search`, in another thread, return soon."""
@@ -170,7 +151,7 @@ class Stack:
                 )
             )
             self._signal[0] = 0
-            if status != NO_ROOM:
+            if status != lay.NO_ROOM:
                 return status
             self.grow()
 
@@ -179,7 +160,7 @@ class Stack:
         if other.memory.capacity < self.memory.capacity or other.memory.link_capacity < self.memory.link_capacity:
             other._allocate(self.memory.capacity, self.memory.link_capacity)
         other.counters[:] = 0
-        n_links = int(self.counters[N_LINKS])
+        n_links = int(self.counters[lay.N_LINKS])
         other.links[:n_links] = self.links[:n_links]
         split(self._tables, self.memory, self.counters, other.memory, other.counters)
 
@@ -193,11 +174,11 @@ class Stack:
 
     def moves_to_goal(self) -> list[int]:
         """Return the blank's moves to the goal that was found last."""
-        return self.moves_by(int(self.counters[FOUND_LINK]))
+        return self.moves_by(int(self.counters[lay.FOUND_LINK]))
 
     def moves_to_nodes(self) -> list[list[int]]:
         """Return the blank's moves to each node that is still to be expanded."""
-        return [self.moves_by(link) for link in self.columns[LINK, : self.n_nodes].tolist()]
+        return [self.moves_by(link) for link in self.columns[lay.LINK, : self.n_nodes].tolist()]
 
 
 def tiles_moved(board: Board, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Board]:
@@ -219,14 +200,6 @@ def tiles_to_goal(engine: Engine, board: Board, moves: Sequence[int]) -> tuple[i
     if end != engine.goal:
         raise engine.wrong_end()
     return tiles
-
-
-def too_deep(threshold: int) -> LimitReachedError:
-    """Return the error of a threshold that the engine cannot search."""
-    return LimitReachedError(
-        f"a solution of more than {threshold - 1} moves is more than {2 * MAX_SLACK} moves above a sum of the tables; "
-        "such boards cannot be searched"
-    )
 
 
 class StackPool:

@@ -7,8 +7,8 @@ search that was stopped continues with the subtrees that its checkpoint does not
 import hashlib
 import math
 import time
-from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Board
 from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees
-from solver.engine.layout import EXHAUSTED, EXPANDED, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS, STOP_AT_GOAL
-from solver.engine.search_result import SearchResult
-from solver.engine.stack import Stack, StackPool, tiles_to_goal
+from solver.engine import layout as lay
+from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
 from solver.engine.subtrees import board_after, upper_tree
 from solver.engine.work import Work
 
-_COUNTED = [GENERATED, EXPANDED, SOLUTIONS]
+_COUNTED = [lay.GENERATED, lay.EXPANDED, lay.SOLUTIONS]
 # The upper part of a divided threshold is the tree of the largest earlier one within two limits: so many expected nodes
 # of the threshold for each node of the upper part, and so many nodes of the upper part.
 _NODES_PER_UPPER, _MOST_UPPER = 200_000, 200_000
@@ -34,8 +34,8 @@ _GROWTH = 6
 _GROWTH_BY_H = 0.05
 
 
-class SubtreeList(ABC):
-    """Numbered subtrees, or groups of subtrees, of a threshold: not begun, under way, finished. Thread-safe.
+class SubtreeList:
+    """Numbered groups of subtrees of a threshold: not begun, under way, finished. Thread-safe.
 
     known  the nodes and the seconds of what was searched before: the upper part of the tree, and finished subtrees
     """
@@ -44,41 +44,38 @@ class SubtreeList(ABC):
         self,
         stacks: StackPool,
         threshold: int,
-        digest: str,
-        shares: npt.NDArray[np.float64],
         checkpoint: Checkpoint,
         *,
+        nodes: npt.NDArray[np.uint32],
+        roots: Int64s,
+        group_size: int,
+        shares: npt.NDArray[np.float64],
+        path_to: Callable[[int], tuple[Board, tuple[int, ...]]],
+        digest: str,
         generated: int = 0,
         expanded: int = 0,
     ) -> None:
-        """`digest` identifies the list; `shares` estimate each subtree's share of the nodes; `generated` and `expanded`
-        are the nodes of the upper part.
+        """Subtrees below the rows `roots` of `nodes`, uint32[m, n_columns]; `group_size` of them have one number.
+
+        `shares` estimate the share of the nodes below each root. `path_to` returns the board of a row, and the tiles
+        moved from the board that is searched to it. `digest` identifies the list. `generated` and `expanded` are the
+        nodes of the upper part.
         """
-        self.stacks = stacks
-        self._threshold, self._checkpoint = threshold, checkpoint
+        self._stacks, self._threshold, self._checkpoint = stacks, threshold, checkpoint
+        self._nodes_above, self._path_to, self._digest = nodes, path_to, digest
+        self._roots, self._group_size = roots, group_size
+        self._shares = np.add.reduceat(shares, np.arange(0, len(roots), group_size)) if len(roots) else shares
         self._started = time.perf_counter()
-        self._digest, self._shares = digest, shares
         finished = checkpoint.subtrees(threshold, digest)
-        if max(finished.numbers, default=0) >= len(shares):
+        if max(finished.numbers, default=0) >= len(self._shares):
             finished = Subtrees()  # only a forged log has such numbers
         self.known = replace(finished, generated=finished.generated + generated, expanded=finished.expanded + expanded)
-        checkpoint.share = float(shares[list(finished.numbers)].sum())
-        self._left = deque(number for number in range(len(shares)) if number not in finished.numbers)
+        checkpoint.share = float(self._shares[list(finished.numbers)].sum())
+        self._left = deque(number for number in range(len(self._shares)) if number not in finished.numbers)
         # The threads that search each subtree, and its nodes so far.
         self._n_threads: dict[int, int] = {}
         self._nodes: dict[int, Int64s] = {}
         self._lock = Lock()
-
-    @abstractmethod
-    def load(self, stack: Stack, number: int) -> None:
-        """Put the roots of a subtree on an empty stack."""
-
-    @abstractmethod
-    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
-        """Return the tiles moved on the path to the goal that was found in a subtree.
-
-        Raises `Engine.wrong_end` if the moves do not end at the goal.
-        """
 
     @property
     def has_more(self) -> bool:
@@ -86,23 +83,23 @@ class SubtreeList(ABC):
         return bool(self._left)
 
     def begin(self, stack: Stack) -> int | None:
-        """Put the roots of the next subtree on an empty stack. Returns its number; None if all are begun."""
+        """Put the roots of the next subtrees on an empty stack. Returns their number; None if all are begun."""
         with self._lock:
             if not self._left:
                 return None
             number = self._left.popleft()
             self._n_threads[number] = 1
             self._nodes[number] = np.zeros(2, dtype=np.int64)
-        self.load(stack, number)
+        stack.load(self._nodes_above[self._group(number)])
         return number
 
     def join(self, number: int) -> None:
-        """Count one more thread that searches a subtree."""
+        """Count one more thread that searches subtrees."""
         with self._lock:
             self._n_threads[number] += 1
 
     def count(self, number: int, nodes: npt.NDArray[np.int64], *, is_over: bool) -> None:
-        """Count generated and expanded nodes, int64[2], of a subtree. The last thread that is over finishes it."""
+        """Count generated and expanded nodes, int64[2], of subtrees. The last thread that is over finishes them."""
         with self._lock:
             self._nodes[number] += nodes
             self._n_threads[number] -= is_over
@@ -115,6 +112,23 @@ class SubtreeList(ABC):
             self._checkpoint.finish_subtrees(
                 self._threshold, self._digest, Subtrees({number}, generated, expanded, seconds)
             )
+
+    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
+        """Return the tiles moved on the path to the goal that was found below one of the roots with a number.
+
+        Raises `Engine.wrong_end` if the moves do not end at the goal.
+        """
+        engine, moves = self._stacks.engine, stack.moves_to_goal()
+        # The moves back from the goal lead to the root.
+        _, start = tiles_moved(engine.goal, [N_MOVES - 1 - move for move in reversed(moves)], engine.size)
+        for row in self._group(number).tolist():
+            board, tiles = self._path_to(row)
+            if board == start:
+                return (*tiles, *tiles_to_goal(engine, board, moves))
+        raise engine.wrong_end()
+
+    def _group(self, number: int) -> Int64s:
+        return self._roots[number * self._group_size : (number + 1) * self._group_size]
 
 
 class SubtreeWork(Work):
@@ -129,36 +143,32 @@ class SubtreeWork(Work):
         number: int | None = None,
         is_lent: bool = False,
     ) -> None:
-        """`subtrees` may be set later. `number` is that of the subtree on the stack; `is_lent`: the stack goes back to
-        `stacks` when the work is finished.
-        """
-        self._stacks, self._stack, self._subtrees = stacks, stack, subtrees
-        self._number, self._is_lent = number, is_lent
-        self._counters = np.zeros(N_COUNTERS, dtype=np.int64)
-        self.slice_nodes = stacks.slice_nodes
+        """`subtrees` may be set later. `number` is that of the subtrees on the stack; for `is_lent` see `Work`."""
+        super().__init__(stacks, stack, stacks.engine.goal, is_lent=is_lent)
+        self._subtrees, self._number = subtrees, number
+        self._counters = np.zeros(lay.N_COUNTERS, dtype=np.int64)
 
     @property
     def counters(self) -> Int64s:
         return self._counters
 
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:
-        assert at_goal == STOP_AT_GOAL
         assert self._subtrees is not None
-        while self._counters[GENERATED] < min(pause_at, max_nodes):
+        while self._counters[lay.GENERATED] < min(pause_at, max_nodes):
             if self._number is None:
                 self._number = self._subtrees.begin(self._stack)
                 if self._number is None:
-                    return EXHAUSTED
-            n = int(self._counters[GENERATED])
+                    return lay.EXHAUSTED
+            n = int(self._counters[lay.GENERATED])
             status = self._stack.search(pause_at - n, max_nodes - n, at_goal)
             counted = self._stack.counters[_COUNTED]
             self._stack.counters[_COUNTED] = 0
             self._counters[_COUNTED] += counted
-            self._subtrees.count(self._number, counted[:2], is_over=status == EXHAUSTED)
-            if status != EXHAUSTED:
+            self._subtrees.count(self._number, counted[:2], is_over=status == lay.EXHAUSTED)
+            if status != lay.EXHAUSTED:
                 return status
             self._number = None
-        return PAUSED
+        return lay.PAUSED
 
     def split(self) -> Work | None:
         subtrees = self._subtrees
@@ -171,54 +181,10 @@ class SubtreeWork(Work):
             subtrees.join(number)
         return SubtreeWork(self._stacks, stack, subtrees, number=number, is_lent=True)
 
-    def release(self) -> None:
-        if self._is_lent:
-            self._stacks.give_back(self._stack)
-
     def tiles(self) -> tuple[int, ...]:
         assert self._subtrees is not None
         assert self._number is not None
         return self._subtrees.tiles(self._stack, self._number)
-
-    def pause(self) -> None:
-        self._stack.pause()
-
-
-class DividedThreshold(SubtreeList):
-    """Subtrees below the upper part of a threshold's tree."""
-
-    def __init__(
-        self,
-        stacks: StackPool,
-        board: Board,
-        threshold: int,
-        upper: SearchResult,
-        growth: float,
-        checkpoint: Checkpoint,
-    ) -> None:
-        """`growth` are the nodes of a threshold to those of the one before."""
-        engine = stacks.engine
-        self._board, self._paths = board, upper.rest
-        ends = [board_after(engine.fsm, board, path, engine.size.width) for path in self._paths]
-        self._roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
-        self._moves_left = threshold - np.array([len(path) for path in self._paths])
-        super().__init__(
-            stacks,
-            threshold,
-            hashlib.sha256(b"/".join(self._paths)).hexdigest()[:16],
-            shares_of(self._moves_left, self._roots.h, growth),
-            checkpoint,
-            generated=upper.generated,
-            expanded=upper.expanded,
-        )
-
-    def load(self, stack: Stack, number: int) -> None:
-        stack.begin(self._roots, number, int(self._moves_left[number]))
-
-    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
-        engine, path = self.stacks.engine, self._paths[number]
-        root, _ = board_after(engine.fsm, self._board, path, engine.size.width)
-        return (*path, *tiles_to_goal(engine, root, stack.moves_to_goal()))
 
 
 def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
@@ -233,9 +199,9 @@ def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.fl
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoint) -> DividedThreshold | None:
-    """Divide a threshold of `board`, in the terms of the tables. Returns None if that is not worthwhile: the threshold
-    before was small, or a solution is in the upper part of the tree.
+def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoint) -> SubtreeList | None:
+    """Divide a threshold of `board`, in the terms of the tables, below the upper part of its tree. Returns None if that
+    is not worthwhile: the threshold before was small, or a solution is in the upper part.
     """
     if not checkpoint.is_long:
         return None
@@ -260,4 +226,20 @@ def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoi
     upper = upper_tree(board, engine.goal, engine.size, threshold, engine.fsm, lower_bounds, is_upper)
     if upper.tiles is not None or not upper.rest:
         return None
-    return DividedThreshold(stacks, board, threshold, upper, last / max(1, before), checkpoint)
+    paths = upper.rest
+    ends = [board_after(engine.fsm, board, path, engine.size.width) for path in paths]
+    roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
+    moves_left = threshold - np.array([len(path) for path in paths])
+    return SubtreeList(
+        stacks,
+        threshold,
+        checkpoint,
+        nodes=engine.with_slacks(roots.nodes, roots.sums, moves_left),
+        roots=np.arange(len(paths)),
+        group_size=1,
+        shares=shares_of(moves_left, roots.h, last / max(1, before)),
+        path_to=lambda row: (ends[row][0], tuple(paths[row])),
+        digest=hashlib.sha256(b"/".join(paths)).hexdigest()[:16],
+        generated=upper.generated,
+        expanded=upper.expanded,
+    )

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine.layout import EXPANDED, FOUND, GENERATED, PAUSED, STOP_AT_GOAL
+from solver.engine import layout as lay
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
 from solver.move_pruning.move_pruning import START, PruningFsm
@@ -79,16 +79,16 @@ def search_subtrees(
             if hs[row] > moves_left:
                 continue
             stack.begin(roots, row, moves_left)
-            status = PAUSED
-            while status == PAUSED:
-                status = stack.search(_SLICE_NODES, max(1, max_nodes - generated), STOP_AT_GOAL)
-                generated += int(stack.counters[GENERATED])
-                expanded += int(stack.counters[EXPANDED])
-                stack.counters[[GENERATED, EXPANDED]] = 0
-                if status == PAUSED and is_at_limit():
+            status = lay.PAUSED
+            while status == lay.PAUSED:
+                status = stack.search(_SLICE_NODES, max(1, max_nodes - generated), lay.STOP_AT_GOAL)
+                generated += int(stack.counters[lay.GENERATED])
+                expanded += int(stack.counters[lay.EXPANDED])
+                stack.counters[[lay.GENERATED, lay.EXPANDED]] = 0
+                if status == lay.PAUSED and is_at_limit():
                     left = [path + below for below in paths_left(ends[row][0], stack, engine.size)]
                     return result(None, [*left, *paths[row + 1 :]])
-            if status == FOUND:
+            if status == lay.FOUND:
                 return result((*path, *tiles_to_goal(engine, ends[row][0], stack.moves_to_goal())))
     return result(None)
 

@@ -13,17 +13,7 @@ from collections.abc import Callable
 from threading import Condition, RLock, get_ident
 
 from solver.checkpoint import Subtrees
-from solver.engine.layout import (
-    COUNT_GOALS,
-    EXHAUSTED,
-    EXPANDED,
-    FOUND,
-    GENERATED,
-    LIST_GOALS,
-    PAUSED,
-    SOLUTIONS,
-    STOP_AT_GOAL,
-)
+from solver.engine import layout as lay
 from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import Iteration, Limits, Report
@@ -64,7 +54,7 @@ class ThresholdSearch:
         self._unlisted: deque[tuple[int, ...]] = deque()
         self._error: BaseException | None = None
         self.is_over = False
-        self.status = PAUSED
+        self.status = lay.PAUSED
         self.tiles: tuple[int, ...] = ()
         self.generated = self.expanded = self.n_solutions = 0
         # Seconds of earlier runs.
@@ -94,16 +84,16 @@ class ThresholdSearch:
                     work = work if taken is None else taken
                 if work in self._working and not self._unlisted:
                     status = self._search_slice(work)
-                    if status == PAUSED and pool is not None and not is_offered:
+                    if status == lay.PAUSED and pool is not None and not is_offered:
                         pool.offer(self)
                         is_offered = True
                 if not self.is_over and not go_on():
-                    self._end(PAUSED)
+                    self._end(lay.PAUSED)
         except BaseException as error:
             self._fail(error)
         finally:
             # An interrupt may have come before `_fail` was through.
-            self._end(PAUSED)
+            self._end(lay.PAUSED)
             if pool is not None:
                 pool.withdraw(self)
             self._leave()
@@ -113,8 +103,8 @@ class ThresholdSearch:
             raise self._error
         while self._unlisted:
             self._list_one()
-        if self.status == EXHAUSTED and self.n_solutions:
-            self.status = FOUND
+        if self.status == lay.EXHAUSTED and self.n_solutions:
+            self.status = lay.FOUND
         return self.status
 
     def help(self) -> None:
@@ -150,40 +140,40 @@ class ThresholdSearch:
 
     def _search_slice(self, work: Work) -> int:
         """Search a slice, count it, and act on it."""
-        at_goal = STOP_AT_GOAL
+        at_goal = lay.STOP_AT_GOAL
         if self._finds_all:
             # One solution is wanted even if they are only counted.
-            at_goal = COUNT_GOALS if self._listed is None and self.tiles else LIST_GOALS
+            at_goal = lay.COUNT_GOALS if self._listed is None and self.tiles else lay.LIST_GOALS
         nodes_left = max(1, self._max_nodes - self.generated)
         # The first slice is short: workers wait for the rest of a threshold that is not over by then.
         n_nodes = work.slice_nodes if self.generated else work.slice_nodes // 8
         status = work.search(min(n_nodes, nodes_left), nodes_left, at_goal)
         counted = work.counters.tolist()
-        tiles = work.tiles() if status == FOUND else ()
-        work.counters[GENERATED] = work.counters[EXPANDED] = work.counters[SOLUTIONS] = 0
-        donated = work.split() if status == PAUSED and self._n_waiting > len(self._offered) else None
+        tiles = work.tiles() if status == lay.FOUND else ()
+        work.counters[lay.GENERATED] = work.counters[lay.EXPANDED] = work.counters[lay.SOLUTIONS] = 0
+        donated = work.split() if status == lay.PAUSED and self._n_waiting > len(self._offered) else None
         with self._lock:
-            self.generated += counted[GENERATED]
-            self.expanded += counted[EXPANDED]
-            self.n_solutions += counted[SOLUTIONS]
+            self.generated += counted[lay.GENERATED]
+            self.expanded += counted[lay.EXPANDED]
+            self.n_solutions += counted[lay.SOLUTIONS]
             if donated is not None:
                 self._offered.append(donated)
-            if status == EXHAUSTED:
+            if status == lay.EXHAUSTED:
                 del self._working[work]
                 if not self._working and not self._offered:
-                    self._end_locked(EXHAUSTED)
-            if status == FOUND:
+                    self._end_locked(lay.EXHAUSTED)
+            if status == lay.FOUND:
                 self.tiles = tiles
                 if not self._finds_all:
-                    self._end_locked(FOUND)
+                    self._end_locked(lay.FOUND)
                 elif self._listed is not None:
                     self._unlisted.append(tiles)
             if self.generated >= self._max_nodes:
-                self._end_locked(PAUSED)
+                self._end_locked(lay.PAUSED)
             self._changed.notify_all()
             if get_ident() != self._owner:
                 self._changed.wait_for(lambda: len(self._unlisted) < _MOST_UNLISTED or self.is_over)
-        if status == EXHAUSTED:
+        if status == lay.EXHAUSTED:
             work.release()
         return status
 
@@ -212,7 +202,7 @@ class ThresholdSearch:
         with self._lock:
             if self._error is None:
                 self._error = error
-            self._end_locked(PAUSED)
+            self._end_locked(lay.PAUSED)
 
     def _end(self, status: int) -> None:
         with self._lock:

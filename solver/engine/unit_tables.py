@@ -97,7 +97,16 @@ class DatabaseSums(NamedTuple):
         return tuple(np.flatnonzero(self.views.labels_of_tiles()[view, pattern] >= 0).tolist())
 
 
-def unit_tables(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> UnitTables:
+# Sum of a search: a database, a view of the board, and patterns.
+Sum = tuple[DatabaseSums, int, tuple[int, ...]]
+
+
+def sums_of(heuristics: Sequence[DatabaseSums]) -> list[Sum]:
+    """Return the sums of a search in their order."""
+    return [(heuristic, view, patterns) for heuristic in heuristics for view, patterns in heuristic.sums()]
+
+
+def unit_tables(size: BoardSize, sums: Sequence[Sum]) -> UnitTables:
     """Arrange the tables of databases and the views of a goal for kernels.
 
     The memory of the tables must outlive the result. A search without databases gets empty arrays.
@@ -109,26 +118,23 @@ def unit_tables(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> UnitTabl
         [np.empty(0, dtype=np.int32)],
         [np.empty(0, dtype=np.uint8)],
     )
+    rows_of: dict[int, Int64s] = {}
     unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
     cell_maps: list[tuple[int, ...]] = []
     sum_of_unit: list[int] = []
     unit_of_tile = [np.empty(0, dtype=np.int64)]
-    sum_is_bits: list[int] = []
-    n_units = 0
-    for heuristic in heuristics:
-        tables, views = heuristic
-        rows, labels = _unit_rows(tables, parts), views.labels_of_tiles()
-        for s, patterns in heuristic.sums():
-            unit_rows.append(rows[list(patterns)])
-            cell_maps += map(tuple, views.cell_maps[views.view_of_unit[s, patterns]].tolist())
-            sum_of_unit += [len(sum_is_bits)] * len(patterns)
-            is_in = labels[s, patterns] >= 0
-            if tables.counts_every_move:
-                unit_of_tile.append(np.where(is_in[0], n_units, ~n_units))
-            else:
-                unit_of_tile.append(n_units + is_in.argmax(axis=0))
-            sum_is_bits.append(tables.is_bits)
-            n_units += len(patterns)
+    for s, ((tables, views), view, patterns) in enumerate(sums):
+        if id(tables) not in rows_of:
+            rows_of[id(tables)] = _unit_rows(tables, parts)
+        unit_rows.append(rows_of[id(tables)][list(patterns)])
+        n_units = len(cell_maps)
+        cell_maps += map(tuple, views.cell_maps[views.view_of_unit[view, patterns]].tolist())
+        sum_of_unit += [s] * len(patterns)
+        is_in = views.labels_of_tiles()[view, patterns] >= 0
+        if tables.counts_every_move:
+            unit_of_tile.append(np.where(is_in[0], n_units, ~n_units))
+        else:
+            unit_of_tile.append(n_units + is_in.argmax(axis=0))
     unit_of = np.concatenate(unit_of_tile)
     edges, edges_of_unit = _edges(edge_cells, cell_maps, sum_of_unit)
     return UnitTables(
@@ -141,12 +147,12 @@ def unit_tables(size: BoardSize, heuristics: Sequence[DatabaseSums]) -> UnitTabl
         edge_cells=edge_cells.reshape(-1),
         unit_of_tile=unit_of,
         edges_of_tile=edges_of_unit[unit_of ^ (unit_of >> 63)],
-        sum_is_bits=np.array(sum_is_bits, dtype=np.int64),
+        sum_is_bits=np.array([heuristic.tables.is_bits for heuristic, _, _ in sums], dtype=np.int64),
         n_cells=size.n_cells,
-        low_bits=heuristics[0].tables.low_bits if heuristics else 0,
-        high_bits=heuristics[0].tables.high_bits if heuristics else 0,
-        n_sums=len(sum_is_bits),
-        n_units=n_units,
+        low_bits=sums[0][0].tables.low_bits if sums else 0,
+        high_bits=sums[0][0].tables.high_bits if sums else 0,
+        n_sums=len(sums),
+        n_units=len(cell_maps),
     )
 
 

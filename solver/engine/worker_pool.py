@@ -8,7 +8,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Condition, RLock, Thread
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pdb_core.errors import LimitReachedError
 from solver.progress import Iteration, Report
@@ -20,16 +20,6 @@ Outcome = TypeVar("Outcome")
 _WAIT_S = 0.1
 # Items per thread that are begun and not yet yielded.
 _MOST_WAITING = 64
-
-
-class Helped(Protocol):
-    """Long search that several threads can share."""
-
-    @property
-    def is_over(self) -> bool: ...
-
-    def help(self) -> None:
-        """Work on the search until it is over."""
 
 
 class WorkerPool:
@@ -63,13 +53,13 @@ class WorkerPool:
             self._tasks.append(task)
             self._start_workers(len(self._tasks))
 
-    def offer(self, search: Helped) -> None:
-        """Let free workers help with a search, until `withdraw`."""
+    def offer(self, search: Any) -> None:
+        """Let free workers call `help` of a search, until `withdraw`, or until its `is_over`."""
         with self._lock:
             self._n_helpers[search] = 0
             self._start_workers(self._n_workers)
 
-    def withdraw(self, search: Helped) -> None:
+    def withdraw(self, search: Any) -> None:
         """Let no more workers help with a search."""
         with self._lock:
             self._n_helpers.pop(search, None)

@@ -21,7 +21,7 @@ from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES
-from solver.engine.unit_tables import DatabaseSums, UnitTables, unit_tables
+from solver.engine.unit_tables import DatabaseSums, UnitTables, sums_of, unit_tables
 from solver.graph_search.best_first_kernels import (
     EMPTY,
     EXPANDED,
@@ -155,7 +155,7 @@ class BestFirst:
         self._heuristic: HeuristicTables = heuristic_tables(heuristics, size, goal)
         # The kernel reads these tables by address.
         self._sums = sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
-        self._tables: UnitTables = unit_tables(size, sums)
+        self._tables: UnitTables = unit_tables(size, sums_of(sums))
         self._places = _unit_places(sums)
 
     def search(

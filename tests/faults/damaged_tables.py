@@ -46,13 +46,11 @@ from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
 from solver import Checkpoint, GraphSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
-from solver.engine.catalogue_round_kernels import CatalogueStages
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
 from solver.engine.subtrees import search_subtrees, upper_tree
-from solver.engine.unit_tables import DatabaseSums, UnitTables
-from solver.engine.wide_round_kernels import WideStages
+from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.faults.watched import Case, watched
 from tests.naive.boards_and_tables import naive_moves
@@ -79,8 +77,7 @@ SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
     ("1,2/3,4,5", "2x3", "bits", "every-move"),
     ("1,2,3/4,5,6/7,8,9", "2x5", "bits", "additive"),
 )
-# The kinds of rounds, and the types of their tables.
-KINDS: dict[str, type] = {VECTOR: type(None), WIDE: WideStages, CATALOGUE: CatalogueStages, SCALAR: UnitTables}
+KINDS = (VECTOR, WIDE, CATALOGUE, SCALAR)
 _PATIENCE_S = 60.0
 _MEMORY_BYTES = 4_000_000_000
 # The seconds are far more than a search up to the limit of nodes takes.
@@ -204,11 +201,11 @@ def _near_boards(database: Database, rng: random.Random) -> Iterator[Board]:
 def _engines(database: Database) -> Iterator[tuple[str, DatabaseEngine]]:
     """Yield an engine for each kind of rounds that suits the tables."""
     heuristic = DatabaseSums(database.lookup_tables, database.views(database.goal))
-    for kind, stages in KINDS.items():
+    for kind in KINDS:
         engine = database_engine(
             database.size, [heuristic], pruning_fsm(8), source=str(database.path), rounds=(kind, SCALAR)
         )
-        if isinstance(engine.stages, stages):
+        if engine.kind == kind:
             yield kind, engine
 
 

@@ -31,9 +31,9 @@ from solver.engine import subtree_list
 from solver.engine import work as work_module
 from solver.engine import worker_pool as worker_pool_module
 from solver.engine.engine import Engine
-from solver.engine.frontier import Frontier, FrontierLimits, FrontierSubtrees
+from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.stack import Stack, StackPool
-from solver.engine.subtree_list import DividedThreshold, SubtreeList
+from solver.engine.subtree_list import SubtreeList
 from solver.engine.threshold import ThresholdSearch
 from tests.faults.counting import Tally
 from tests.solving import S3, database_for, node_counts, solvable_boards
@@ -57,6 +57,7 @@ POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
         (WorkerPool, "submit"),
         (StackPool, "take"),
         (Stack, "begin"),
+        (Stack, "load"),
         (Stack, "_allocate"),
         (Engine, "roots"),
         (ThresholdSearch, "resume"),
@@ -66,9 +67,8 @@ POINTS: dict[str, tuple[tuple[Any, str], ...]] = {
     "subtrees": (
         (SubtreeList, "begin"),
         (SubtreeList, "count"),
-        (DividedThreshold, "load"),
-        (FrontierSubtrees, "load"),
-        (FrontierSubtrees, "__init__"),
+        (SubtreeList, "__init__"),
+        (Frontier, "subtrees"),
         (Checkpoint, "resume"),
         (Checkpoint, "subtrees"),
         (Checkpoint, "finish_subtrees"),

@@ -12,11 +12,9 @@ from pdb_core.pattern import Partition, catalogue, parse_partition
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import open_database
 from pdb_query.database import Database
-from solver.engine.catalogue_round_kernels import CatalogueStages
 from solver.engine.database_engine import CATALOGUE, SCALAR, WIDE
 from tests.command_line import pdb
-from tests.solver.test_engine import engine_for, node_counts
-from tests.solving import share, solvable_boards
+from tests.solving import assert_same_search, engine_for, share, solvable_boards
 from tests.tables import rewrite_header, table_file
 
 S3, S4, S5 = BoardSize(3, 3), BoardSize(4, 4), BoardSize(5, 5)
@@ -97,10 +95,8 @@ def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], 
         searches += [engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, WIDE, SCALAR)]
         searches += [engine_for(separate, rounds=(CATALOGUE,)), engine_for([joined], batch=3, rounds=(CATALOGUE,))]
         for board in share(solvable_boards(joined.size, joined.goal, 5, 2), 3):
-            results = [search.search(board) for search in searches]
-            assert len({len(result.tiles or ()) for result in results}) == 1
-            complete = [node_counts(result.iterations[:-1]) for result in results]
-            assert all(counts == complete[0] for counts in complete)
+            for search in searches[1:]:
+                assert_same_search(search, searches[0], board)
 
 
 @pytest.mark.tiny
@@ -109,12 +105,10 @@ def test_more_than_32_tables_are_searched_like_few() -> None:
              for a in range(1, 9) for b in range(a + 1, min(a + 3, 9))]  # fmt: skip
     with open_bits("+".join(parts), "3x3") as joined:
         one, other = (engine_for([joined], rounds=(kind,)) for kind in (CATALOGUE, SCALAR))
-        assert isinstance(one.engine.stages, CatalogueStages)
+        assert one.engine.kind == CATALOGUE
         assert one.engine.stages.n_words == 2
         for board in share(solvable_boards(S3, blank_last(S3), 6, 4), 3):
-            found, expected = one.search(board), other.search(board)
-            assert node_counts(found.iterations[:-1]) == node_counts(expected.iterations[:-1])
-            assert len(found.tiles or ()) == len(expected.tiles or ())
+            assert_same_search(one, other, board)
 
 
 @pytest.mark.tiny

@@ -15,14 +15,10 @@ from pdb_core.puzzle import Board
 from pdb_query import Database, open_database
 from solver import Checkpoint, GraphSolver, Iteration, Limits
 from solver.engine import subtree_list
-from solver.engine.database_engine import database_engine
-from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import DatabaseSums
-from solver.move_pruning.move_pruning import pruning_fsm
 from tests import ROOT
 from tests.faults.damaged_tables import OUTCOMES, READERS
 from tests.pdb_query.test_descent import with_table_bytes
-from tests.solving import S3, S4, database_for, solvable_boards
+from tests.solving import S3, S4, database_for, engine_for, solvable_boards
 from tests.tables import table_file
 
 PARTITION = "1,2,5/3,4,6/7,8"
@@ -82,9 +78,7 @@ def test_distance_of_the_wrong_parity_is_rejected() -> None:
         with with_table_bytes(sound, content) as database:
             with pytest.raises(TableFileDamagedError, match="no distance"):
                 database.probe(board)
-            ida_star = IdaStar(
-                database_engine(S3, [DatabaseSums(database.lookup_tables, database.views())], pruning_fsm(8))
-            )
+            ida_star = engine_for([database])
             with pytest.raises(TableFileDamagedError, match="contradicts"):
                 ida_star.search(board, Limits(nodes=100_000))
 
@@ -101,9 +95,7 @@ def test_solution_of_a_star_below_a_lower_bound_is_rejected() -> None:
 def test_threshold_below_a_sum_is_rejected() -> None:
     """Such a node would have a negative slack, which would overwrite its moves."""
     with database_for(PARTITION, "3x3") as database:
-        ida_star = IdaStar(
-            database_engine(S3, [DatabaseSums(database.lookup_tables, database.views())], pruning_fsm(8))
-        )
+        ida_star = engine_for([database])
         roots = ida_star.engine.roots(solvable_boards(S3, database.goal, 1, 5))
         with ida_star.stacks.borrowed() as stack, pytest.raises(TableFileDamagedError, match="contradicts"):
             stack.begin(roots, 0, int(roots.h[0]) - 2)
@@ -127,9 +119,7 @@ def test_upper_part_of_a_threshold_is_limited(monkeypatch: pytest.MonkeyPatch) -
     with database_for("555", "4x4", encoding="bits") as database:
         board = solvable_boards(S4, database.goal, 1, 5)[0]
         h = database.probe(board).maximum
-        ida_star = IdaStar(
-            database_engine(S4, [DatabaseSums(database.lookup_tables, database.views())], pruning_fsm(8))
-        )
+        ida_star = engine_for([database])
         checkpoint = Checkpoint()
         checkpoint.finished = (Iteration(h + 12, 100, 40, 0.1), Iteration(h + 14, 60_000_000, 30_000_000, 1.0))
         divided = subtree_list.divide(ida_star.stacks, board, h + 16, checkpoint)

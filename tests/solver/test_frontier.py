@@ -6,16 +6,15 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import Board, BoardSize, blank_last
 from pdb_query import Database
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
-from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.frontier_kernels import FRONTIER_GENERATED
 from solver.engine.heuristic_engine import heuristic_engine
 from solver.engine.ida_star import IdaStar
-from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.naive.boards_and_tables import naive_distances, naive_duplicates, naive_frontier
-from tests.solving import S3, S4, database_for, hard_board, node_counts, share, solvable_boards
+from tests.solving import S3, S4, database_for, engine_for, hard_board, node_counts, share, solvable_boards
 
 S43 = BoardSize(4, 3)
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S43: ("1,2,3,5/4,6,7/8,9,10,11", "4x3"), S4: ("555", "4x4")}
@@ -28,9 +27,8 @@ def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
 
 
-def engine_for(database: Database, kind: str = VECTOR, batch: int = 64, max_duplicate: int = 12) -> Engine:
-    heuristics = [DatabaseSums(database.lookup_tables, database.views(database.goal))]
-    return database_engine(database.size, heuristics, pruning_fsm(max_duplicate), rounds=(kind, SCALAR), batch=batch)
+def frontier_engine(database: Database, kind: str = VECTOR, **options: int) -> Engine:
+    return engine_for([database], rounds=(kind, SCALAR), **options).engine
 
 
 def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
@@ -71,7 +69,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
                 return known.setdefault(at, database.probe(at).maximum)
 
             for batch in (1, 64):
-                engine = engine_for(database, kind, batch, max_duplicate)
+                engine = frontier_engine(database, kind, batch=batch, max_duplicate=max_duplicate)
                 threshold = h_of(board) + 4
                 for least_slack in (1, 2):
                     frontier = whole_frontier(engine, board, threshold, least_slack, 100_000)
@@ -92,7 +90,7 @@ def test_lengths_of_8_puzzle_boards_are_optimal(n_nodes: int, encoding: Encoding
     boards = sorted(distances)[:: 197 if n_nodes == 400 else 997]
     with database_for(*PARTITIONS[S3], encoding=encoding) as database:
         for kind in (VECTOR, CATALOGUE, SCALAR):
-            engine = engine_for(database, kind)
+            engine = frontier_engine(database, kind)
             ida_star = IdaStar(engine, frontier_limits=keeping(engine, n_nodes))
             for board in boards:
                 assert checked_length(ida_star, board) == distances[board]
@@ -106,7 +104,7 @@ def test_lengths_of_larger_boards_are_those_of_ida_star(
     n_workers: int, size: BoardSize, n_boards: int, encoding: Encoding
 ) -> None:
     with database_for(*PARTITIONS[size], encoding=encoding) as database, WorkerPool(n_workers) as pool:
-        engine = engine_for(database)
+        engine = frontier_engine(database)
         plain = IdaStar(engine)
         for board in solvable_boards(size, blank_last(size), n_boards, 5):
             length = checked_length(plain, board)
@@ -128,7 +126,7 @@ def test_heuristics_without_tables_have_frontiers(names: list[str]) -> None:
 @pytest.mark.usefixtures("small_thresholds")
 def test_complete_thresholds_have_at_most_the_nodes_of_ida_star() -> None:
     with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        engine = engine_for(database)
+        engine = frontier_engine(database)
         limited = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
         n_fewer = 0
         for board in solvable_boards(S4, blank_last(S4), 10, 8):
@@ -151,7 +149,7 @@ def test_limits_and_interrupts_end_the_search() -> None:
             raise KeyboardInterrupt
 
     with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        engine = engine_for(database)
+        engine = frontier_engine(database)
         ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
         for limits in (Limits(nodes=100_000), Limits(nodes=150_000), Limits(seconds=0.05)):
             result = ida_star.search(hard_board(), limits)
@@ -174,7 +172,7 @@ def interrupt(_: Iteration) -> None:
 def test_checkpoint_records_subtrees_below_the_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solver.engine.frontier._CHUNK", 32)
     with database_for(*PARTITIONS[S4], encoding="bits") as database:
-        engine = engine_for(database)
+        engine = frontier_engine(database)
         ida_star = IdaStar(engine, frontier_limits=keeping(engine, 20_000))
         board = hard_board()
         whole = ida_star.search(board, Limits(nodes=6_000_000))

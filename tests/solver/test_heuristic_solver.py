@@ -18,12 +18,12 @@ from solver.engine.search_result import SearchResult
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, find_duplicates, pruning_fsm
+from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, pruning_fsm
 from solver.textbook import UNDOING
 from solver.textbook import ida_star as textbook_ida_star
 from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
-from tests.solving import S3, S4, node_counts, share
+from tests.solving import S3, S4, duplicates_up_to, node_counts, share
 
 GOLDEN = ROOT / "tests" / "golden" / "classic.csv"
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
@@ -98,7 +98,7 @@ def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) 
 @pytest.mark.parametrize("plain", [pytest.param(True, marks=pytest.mark.tiny), False])
 @pytest.mark.parametrize("names", CHOSEN)
 def test_nodes_of_each_threshold_are_those_of_the_textbook(names: tuple[str, ...], plain: bool) -> None:
-    duplicates = UNDOING if plain else duplicates_of_the_fsm()
+    duplicates = UNDOING if plain else duplicates_up_to(DEFAULT_LENGTH)
     for goal in (blank_last(S3), CENTRE):
         searcher = ida_star_for(S3, goal, names, plain=plain)
         for board in (moved_at_random(goal, S3, 24, seed) for seed in range(3)):
@@ -113,16 +113,6 @@ def test_nodes_of_each_threshold_are_those_of_the_textbook(names: tuple[str, ...
             found = node_counts(result.iterations)
             # Only the order of the textbook has its nodes in the last threshold.
             assert found == expected if plain else found[:-1] == expected[:-1]
-
-
-@cache
-def duplicates_of_the_fsm() -> list[str]:
-    """Return the duplicates of the operator pruning FSM, which has its own naive twin, in letters."""
-    return [
-        "".join("ULRD"[int(code) >> (2 * step) & 3] for step in range(length - 1, -1, -1))
-        for length, codes in find_duplicates(DEFAULT_LENGTH).items()
-        for code in codes
-    ]
 
 
 @pytest.mark.tiny

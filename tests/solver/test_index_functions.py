@@ -13,7 +13,7 @@ from pdb_query import Database, open_database
 from pdb_query.lookup import probe_boards
 from pdb_query.lookup_kernels import byte_address
 from solver.engine.unit_kernels import unit_address
-from solver.engine.unit_tables import DatabaseSums, unit_tables
+from solver.engine.unit_tables import DatabaseSums, sums_of, unit_tables
 from tests.naive import boards_and_tables as naive
 from tests.solving import solvable_boards
 from tests.tables import table_file
@@ -58,7 +58,7 @@ def test_all_index_functions_agree(partition: str, size_text: str, encoding: Enc
     size = parse_size(size_text)
     with open_database(table_file(partition, size_text, encoding=encoding)) as database:
         tables = database.lookup_tables
-        units = unit_tables(size, [DatabaseSums(tables, database.views())])
+        units = unit_tables(size, sums_of([DatabaseSums(tables, database.views())]))
         boards = solvable_boards(size, database.goal, 20, 1)
         masks, labels = placed(database, boards)
         for row, board in enumerate(boards):

@@ -78,27 +78,14 @@ def assert_moves_agree(tables: MoveTables, size: BoardSize, cells: tuple[int, ..
 @pytest.mark.parametrize(
     ("size", "n_tiles"),
     [
-        (BoardSize(2, 2), 1), (BoardSize(3, 3), 2), (BoardSize(2, 4), 3), (BoardSize(2, 3), 5), (BoardSize(3, 2), 4),
-        (BoardSize(3, 3), 4), (BoardSize(5, 2), 4),
+        (BoardSize(2, 2), 1), (BoardSize(2, 4), 3), (BoardSize(3, 3), 4), (BoardSize(4, 4), 8), (BoardSize(4, 4), 9),
+        (BoardSize(4, 3), 10), (BoardSize(5, 5), 7), (BoardSize(6, 6), 5), (BoardSize(5, 6), 6),
     ],
     ids=str,
 )  # fmt: skip
 def test_moved_words_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
     tables = move_tables(size, n_tiles)
-    for cells in naive.naive_placements(size.n_cells, n_tiles):
-        assert_moves_agree(tables, size, cells)
-
-
-@pytest.mark.parametrize(
-    ("size", "n_tiles"),
-    [
-        (BoardSize(4, 4), 6), (BoardSize(4, 4), 7), (BoardSize(4, 4), 8), (BoardSize(4, 4), 9), (BoardSize(4, 3), 10),
-        (BoardSize(5, 5), 6), (BoardSize(5, 5), 7), (BoardSize(6, 6), 5), (BoardSize(5, 6), 6),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_moved_words_of_large_patterns_equal_those_packed_anew(size: BoardSize, n_tiles: int) -> None:
-    tables = move_tables(size, n_tiles)
     index = PatternIndex(size, n_tiles)
-    for cells in index.unrank(np.random.default_rng(2).integers(0, index.n_entries, 300)).tolist():
+    ranks = np.random.default_rng(2).integers(0, index.n_entries, 300)
+    for cells in index.unrank(ranks if index.n_entries > 3000 else np.arange(index.n_entries)).tolist():
         assert_moves_agree(tables, size, tuple(cells))

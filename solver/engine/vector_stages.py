@@ -1,0 +1,140 @@
+"""Tables of vector rounds, see `vector_round_kernels`, and of the changes of Lehmer digits, also for wide rounds."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.layout import pattern_blocks
+from pdb_core.puzzle import BoardSize
+from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES, blank_moves
+from solver.engine import layout as lay
+from solver.engine.engine import KeptArrays
+from solver.engine.unit_tables import Sum
+from solver.engine.vector_round_kernels import VectorStages
+from solver.vectors.vectors import address_of
+
+
+def suits_vectors(size: BoardSize, sums: Sequence[Sum]) -> bool:
+    """Return whether vector rounds can search with these tables."""
+    return (
+        size.n_cells <= lay.MAX_VECTOR_CELLS
+        and max(size.width, size.height) <= lay.MAX_VECTOR_WIDTH
+        and len(sums) <= lay.MAX_VECTOR_SUMS
+        and all(
+            tables.is_bits == 1
+            and tables.counts_every_move == 0
+            and int(tables.n_orders.max()) <= math.factorial(lay.MAX_VECTOR_TILES)
+            and 8 * len(tables.memory) <= 1 << 32
+            # All units of a sum have one view.
+            and len(views.cell_maps) == views.n_sums
+            for (tables, views), _, _ in sums
+        )
+    )
+
+
+def vector_stages(
+    size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, arrays: KeptArrays
+) -> tuple[VectorStages, dict[str, int]]:
+    """Return the tables of vector rounds, whose columns of a node begin at `column`, and fields of `EngineTables`; fill
+    the rows of the sums.
+    """
+    for row, one in zip(rows, sums, strict=True):
+        _fill_sum(row, one, size, column, arrays)
+        column = row[lay.UNIT_DIGITS] + row[lay.N_UNITS]
+    # The order of the sums, and the far columns: the list has those of the sums that were looked up.
+    order, n_far = np.zeros((2, len(sums)), dtype=np.int64), np.zeros((2, len(sums)), dtype=np.int64)
+    for f in range(2):
+        is_far = rows[:, lay.FAR_COLUMN + f] != 0
+        order[f] = np.argsort(is_far, kind="stable")
+        n_far[f] = np.cumsum(is_far[order[f]])
+        rows[order[f], lay.FAR_COLUMN + f] = np.where(is_far[order[f]], lay.DIGITS - 1 + n_far[f], -1)
+    stages = VectorStages(
+        order=order,
+        n_far=n_far,
+        n_far_columns=int(n_far.max()),
+        all_cells=(1 << size.n_cells) - 1,
+        between=(1 << (size.width - 1)) - 1,
+        sets=arrays.address(_cell_sets(size, sums)),
+        jumps=arrays.address(jumps(lay.MAX_VECTOR_WIDTH)),
+    )
+    return stages, {"n_columns": int(column), "list_columns": lay.DIGITS + len(sums)}
+
+
+def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: KeptArrays) -> None:
+    """Fill the fields of a sum, its columns from `column` on."""
+    (tables, views), view, patterns = of_sum
+    cell_map = views.cell_maps[view]
+    row[lay.N_UNITS], row[lay.CELL_SETS] = len(patterns), column
+    row[lay.UNIT_DIGITS] = column + len(patterns) // 2
+    row[lay.MEMORY] = address_of(tables.memory)
+    frame = np.zeros(16, dtype=np.uint32)
+    frame[: size.n_cells] = cell_map
+    row[lay.FRAME] = arrays.address(frame)
+    edge_cells, cell_moves = blank_moves(size)
+    steps = np.zeros(16, dtype=np.int64)
+    for move in range(N_MOVES):
+        blank = np.flatnonzero(cell_moves >> move & 1)[0]
+        steps[move] = cell_map[edge_cells[blank, move]] - cell_map[blank]
+    row[lay.STEPS] = arrays.address(steps.astype(np.uint32))
+    # Whether the sum is far for horizontal and for vertical moves; `vector_stages` replaces it by the column.
+    row[lay.FAR_COLUMN : lay.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
+    for unit, pattern in enumerate(patterns):
+        fields, n_orders = row[lay.SUM_FIELDS + unit * lay.UNIT_FIELDS :], int(tables.n_orders[pattern])
+        fields[lay.TABLE_BIT] = 8 * tables.table_start[pattern]
+        fields[lay.ROW_BITS] = (n_orders + 7) // 8 * 8
+        fields[lay.FIRST_DIGIT] = first_digit(n_tiles_of(n_orders))
+
+
+def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
+    """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
+    sets = np.zeros(1 << lay.MAX_VECTOR_CELLS, dtype=np.uint64)
+    shifts = lay.BLOCK_BITS + lay.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
+    for n_tiles in {n_tiles_of(n_orders) for (tables, _), _, _ in sums for n_orders in tables.n_orders.tolist()}:
+        blocks = pattern_blocks(size, n_tiles)
+        numbers = blocks.region_numbers & ((1 << lay.REGION_BITS) - 1)
+        regions = np.bitwise_or.reduce(numbers.astype(np.uint64) << shifts, axis=1)
+        sets[blocks.cell_sets] = regions | blocks.first_block[:-1].astype(np.uint64)
+    return sets
+
+
+def n_tiles_of(n_orders: int) -> int:
+    """Return the number of tiles that have `n_orders` arrangements."""
+    return next(n for n in range(1, lay.MAX_VECTOR_TILES + 1) if math.factorial(n) == n_orders)
+
+
+def first_digit(n_tiles: int) -> int:
+    """Return the bit at which the Lehmer digits of a unit begin: the last one is at the same bit in all units."""
+    return lay.DIGIT_BITS * (lay.MAX_VECTOR_TILES - n_tiles)
+
+
+def lehmer_digits(labels: Int64s, label_bits: int, n_tiles: int) -> Int64s:
+    """Return the Lehmer digits of packed labels (int64[m]). A digit counts the smaller labels behind its own."""
+    each = (labels[:, np.newaxis] >> (label_bits * np.arange(n_tiles))) & ((1 << label_bits) - 1)
+    is_smaller_behind = np.triu(each[:, np.newaxis, :] < each[:, :, np.newaxis], 1)
+    shifts = first_digit(n_tiles) + lay.DIGIT_BITS * np.arange(n_tiles)
+    digits: Int64s = (is_smaller_behind.sum(axis=2) << shifts).sum(axis=1)
+    return digits
+
+
+def jumps(width: int) -> npt.NDArray[np.uint16]:
+    """Return the changes of Lehmer digits when a tile jumps over less than `width` others: digits before XOR digits
+    after.
+
+    A tile at position a that passes the next one leaves digits p, r: r, p - 1 if p > r, else r + 1, p.
+    """
+    upward_half = 1 << (lay.DIGIT_BITS * width + 1)
+    jumps = np.zeros(2 * upward_half, dtype=np.uint16)
+    for n in range(width):
+        before = np.arange(1 << lay.DIGIT_BITS * (n + 1))
+        marker = 1 << lay.DIGIT_BITS * (n + 1)
+        for upward in range(2):
+            digits = [(before >> lay.DIGIT_BITS * i) & 7 for i in range(n + 1)]
+            for a in range(n) if upward else range(n - 1, -1, -1):
+                p, r = digits[a], digits[a + 1]
+                digits[a], digits[a + 1] = np.where(p > r, r, r + 1), np.where(p > r, p - 1, p)
+            after = sum((digit & 7) << lay.DIGIT_BITS * i for i, digit in enumerate(digits))
+            jumps[upward * upward_half + marker + before] = before ^ after
+    return jumps
