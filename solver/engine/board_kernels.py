@@ -69,10 +69,9 @@ def is_goal_board(tables: Any, board: Any) -> bool:
 
 @inlined_kernel
 def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, length: int) -> bool:
-    """Write the tiles moved on the way to the goal that was found. Returns whether they lead there.
+    """Write the tiles moved to the goal that was found (path: uint8[n >= length]), and make the moves on `board`.
 
-    board  uint8[n_cells]  mutated: from the root to the goal
-    path   uint8[n], mutated, n >= length
+    Returns whether they lead to the goal.
     """
     link = counters[lay.FOUND_LINK]
     for i in range(length - 1, -1, -1):

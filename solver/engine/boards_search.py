@@ -18,14 +18,12 @@ _MOST_THRESHOLDS = 32
 
 
 class BoardsSearch:
-    """Search of boards one after another, without Python between them.
+    """Search of boards one after another. Boards that one call searches share its seconds by their generated nodes.
 
     counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
     lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
     paths    uint8[m, n]: the tiles moved
     more     results of boards whose search was continued elsewhere
-
-    Boards that one call searches share its seconds in proportion to their generated nodes.
     """
 
     def __init__(self, roots: Roots, start: float) -> None:

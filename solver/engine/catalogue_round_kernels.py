@@ -112,9 +112,7 @@ def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
 
 @inlined_kernel
 def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
-    """Write the units to be looked up for each child, the first critical one or all that were not yet, and add them to
-    those that were.
-    """
+    """Choose the units to look up for each child: the first critical one, or all that were not looked up yet."""
     children = at.lists
     for i in range(0, n, v.LANES):
         low, high = v.splat(0), v.splat(0)
@@ -154,9 +152,7 @@ def fill_buckets(stages: Any, tables: Any, at: Any, n: int, counts: Any) -> None
 
 @inlined_kernel
 def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> None:
-    """Compute the ranks of the cell sets and arrangements of up to `LANES` children of a unit, and prefetch the records
-    of the sets.
-    """
+    """Rank the cell sets and arrangements of up to `LANES` children of a unit, and prefetch records of sets."""
     low_mask = (1 << stages.low_bits) - 1
     n_tiles = unit[N_TILES]
     frame = unit[FRAME]

@@ -195,11 +195,9 @@ def engine_tables(
 
 
 def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
-    """Return the state after each state and move, with the moves it allows above; 0 for a move that is pruned.
-
-    The table of a large FSM is read all over: it lies in huge pages.
-    """
+    """Return the state after each state and move, with the moves it allows above; 0 for a pruned move."""
     after = fsm.successors
+    # The table of a large FSM is read all over: it lies in huge pages.
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)
     table[:] = np.where(after < 0, 0, after | (fsm.allowed_moves.astype(np.uint32) << lay.ALLOWED_SHIFT)[after])
     return table.reshape(-1)

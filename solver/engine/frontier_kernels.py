@@ -54,10 +54,7 @@ def is_expanded(tables: Any, node: Any, least_slack: int) -> bool:
 
 @inlined_kernel
 def key_columns(tables: Any) -> tuple[int, int]:
-    """Return the first and the last column + 1 of those that give the board of a node, along with the blank.
-
-    They are its own columns if nodes have them, else the units of the sums.
-    """
+    """Return the first and the last column + 1 of those that, with the blank, identify the board of a node."""
     if tables.board_column != 0:
         return tables.board_column, tables.board_column + ((tables.n_cells + 3) >> 2)
     return tables.first_sum_column, tables.n_columns

@@ -27,11 +27,9 @@ _PACKED_BATCH, _BATCH = 16, 32
 
 @dataclass(frozen=True)
 class HeuristicEngine(Engine):
-    """Tables of a search with the largest of some heuristics.
+    """Tables of a search with the largest of some heuristics. `tracked` are those that are updated with each move.
 
-    `stages` is `PackedStages` for Manhattan distance and linear conflicts on boards of up to 16 cells, else
-    `HeuristicStages`.
-    `tracked` are the heuristics of the sums, which are updated with each move.
+    `stages` is `PackedStages` for Manhattan distance and linear conflicts on boards of up to 16 cells.
     """
 
     heuristics: HeuristicTables
@@ -61,13 +59,11 @@ def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
     return values.astype(np.int64)
 
 
-def heuristic_engine(
-    size: BoardSize, goal: Board, names: Sequence[str], fsm: PruningFsm, *, batch: int | None = None
-) -> HeuristicEngine:
+def heuristic_engine(size: BoardSize, goal: Board, names: Sequence[str], fsm: PruningFsm) -> HeuristicEngine:
     """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
 
     Manhattan distance prunes along with all of them but `misplaced`, linear conflicts along with `korf-taylor`, which
-    only adds to them. `batch` are the nodes of a round.
+    only adds to them.
 
     Raises `InputError` if a heuristic does not exist for boards of that size, or the size is larger than 6x6.
     """
@@ -84,16 +80,14 @@ def heuristic_engine(
     is_packed = size.n_cells <= packed.MAX_CELLS and uses_manhattan and not others
     if is_packed:
         stages: PackedStages | HeuristicStages = _packed_stages(heuristics, nearer, uses_conflicts, arrays)
-        columns, default_batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
+        columns, batch = {"n_columns": packed.PACKED_COLUMNS}, _PACKED_BATCH
     else:
         codes_of_boards = np.array(others, dtype=np.int64)
         stages = HeuristicStages(heuristics, nearer, codes_of_boards, int(uses_manhattan), int(uses_conflicts))
         board_column = first_column_after_slacks(len(sums))
         columns = {"board_column": board_column, "n_columns": board_column + -(-size.n_cells // 4)}
-        default_batch = _BATCH
-    tables = engine_tables(
-        size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=batch or default_batch, **columns
-    )
+        batch = _BATCH
+    tables = engine_tables(size, np.array(goal, dtype=np.uint8), fsm, arrays, sums=sums, batch=batch, **columns)
     speed = min([_SPEED, *(_SPEEDS.get(code, 1.0) for code in codes)])
     if is_packed:
         speed = _CONFLICTS_SPEED if uses_conflicts else _MANHATTAN_SPEED

@@ -1,7 +1,6 @@
-"""One round of the search with heuristics that need no table, child by child, for boards of any size (Korf 1985).
+"""One round with heuristics that need no table, child by child, for boards of any size (Korf 1985).
 
-Manhattan distance and linear conflicts are updated with each move; the other heuristics evaluate a whole board. A node
-holds its board, one byte for each cell.
+Manhattan distance and linear conflicts are updated with each move; the other heuristics evaluate a whole board.
 """
 
 from typing import Any, NamedTuple

@@ -143,14 +143,10 @@ class IdaStar:
             with self.stacks.borrowed() as other:
                 stack.split(other)
             if self.frontier_limits is not None:
-                stack.counters[:] = 0
                 stack.begin(roots, 0, 1)
                 frontier = Frontier(self.engine, stack, 1, 1)
-                subtrees = partial(frontier.subtrees, self.stacks, board, 1, 1.0, Checkpoint())
-                work = FrontierWork(self.stacks, stack, frontier, subtrees, lambda _: None)
-                most = WARM_UP_LIMITS.nodes or 0
-                while work.search(most, most, lay.STOP_AT_GOAL) == lay.PAUSED and work.counters[lay.GENERATED] < most:
-                    pass
+                frontier.expand(stack, 1, 1)
+                frontier.ordered()
 
 
 @dataclass

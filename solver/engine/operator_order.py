@@ -1,8 +1,7 @@
 """A threshold searched in the operator order of the textbook (Korf 1985): the blank moves up, left, right, down.
 
-The nodes generated up to the first goal depend on the order. Batches change it, but a subtree without a goal has the
-same nodes in any order. So the tree is cut into small subtrees, which are searched in operator order, each in batches.
-Only one with a goal is searched once more, node by node.
+The nodes up to the first goal depend on the order. So the tree is cut into small subtrees, which are searched in
+operator order, each in batches. Only one with a goal is searched once more, node by node.
 """
 
 from collections.abc import Generator
@@ -21,7 +20,6 @@ from solver.move_pruning.move_pruning import START
 
 # Subtrees of a slice. Node by node, a search is some ten times as slow as in batches.
 _LEAVES_PER_SLICE = 8
-_SMALL_LEAF = 4
 # Estimates for the size of subtrees: nodes of a threshold to those of the one before, and of a node to its child.
 _GROWTH, _BRANCHING = 6, 2.13
 
@@ -46,9 +44,7 @@ class OperatorOrderWork(Work):
         self._tiles: tuple[int, ...] = ()
         self._max_nodes = 0
         self._leaf_nodes = self.slice_nodes // _LEAVES_PER_SLICE
-        estimate = float(_GROWTH * previous)
-        self._uses_batches = estimate > self._leaf_nodes // _SMALL_LEAF
-        self._steps = self._subtree(roots, row, START, (), threshold, estimate)
+        self._steps = self._subtree(roots, row, START, (), threshold, float(_GROWTH * previous))
 
     @property
     def counters(self) -> Int64s:
@@ -97,11 +93,10 @@ class OperatorOrderWork(Work):
 
     def _leaf(self, roots: Roots, row: int, state: int, path: tuple[int, ...], moves_left: int) -> _Steps:
         """Search a small subtree: in batches, and if there is a goal again node by node."""
-        if self._uses_batches:
-            self._searched[:] = 0
-            if not (yield from self._search(self._stack, roots, row, moves_left)):
-                return False
-            self._counters -= self._searched
+        self._searched[:] = 0
+        if not (yield from self._search(self._stack, roots, row, moves_left)):
+            return False
+        self._counters -= self._searched
         if not (yield from self._search(self._one_by_one, roots, row, moves_left)):
             return False
         board: Board = tuple(roots.boards[row].tolist())

@@ -54,8 +54,7 @@ def tile_on(lower: Any, upper: Any, cell: Any) -> Any:
 def conflicts_after_move(
     stages: Any, lower: Any, upper: Any, tile: Any, from_cell: Any, to_cell: Any, axis: int
 ) -> Any:
-    """Return half of the change of the moves for linear conflicts when tiles slide across the lines of an axis: -1, 0
-    or 1.
+    """Return half of the change of the moves for linear conflicts when tiles slide across the lines of an axis.
 
     Only the goal line of the tile changes: see `linear_conflict_kernels.conflicts_after_move`.
     """

@@ -77,9 +77,7 @@ def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tupl
 
 @inlined_kernel
 def append(tables: Any, children: int, i: int, to: int, n: int, mask: Any, n_columns: int) -> int:
-    """Append the lanes of a mask, of the vector `i` of a list, to a list of `n` children: the first `n_columns` columns
-    but ADDRESS. Returns its new length.
-    """
+    """Append the lanes of a mask of vector `i`, all columns but ADDRESS, to a list of `n`. Returns its new length."""
     for column in range(n_columns):
         if column != lay.ADDRESS:
             lanes = v.compress(v.load(children + column * lay.LIST_COLUMN + 4 * i), mask, tables.permutations)
@@ -91,9 +89,7 @@ def append(tables: Any, children: int, i: int, to: int, n: int, mask: Any, n_col
 def sort(
     tables: Any, at: Any, children: int, i: int, stays: Any, n_rises: Any, n_rose: int, n_fell: int, n_columns: int
 ) -> Any:
-    """Append the lanes of a mask to the list of children whose distance rose in half of the sums or more, and to that
-    of the others. Returns the new lengths, `n_rose` and `n_fell` before.
-    """
+    """Append the lanes of a mask to RISEN, if half of the sums or more rose, or to FALLEN. Returns both lengths."""
     fell = stays & (n_rises * 2 < tables.n_sums)
     risen, fallen = at.lists + lay.RISEN * at.list_bytes, at.lists + lay.FALLEN * at.list_bytes
     n_rose = append(tables, children, i, risen, n_rose, v.without(stays, fell), n_columns)
@@ -102,9 +98,7 @@ def sort(
 
 @inlined_kernel
 def push_move(tables: Any, at: Any, child: Any, to: int, first_link: int) -> Any:
-    """Write a vector of children to the stack: the blank, the moves allowed next, the parent. Returns their LEFT, with
-    one move less.
-    """
+    """Write the blank, the moves allowed next and the parent of children. Returns their LEFT, with one move less."""
     parent = child & lay.PARENT_MASK
     move = (child >> lay.MOVE_SHIFT) & 3
     state = of_parents(at, lay.STATE, parent)
@@ -132,9 +126,7 @@ def take_of_32(base: int, index: Any) -> Any:
 
 @inlined_kernel
 def list_with_tiles(tables: Any, at: Any, n: int, top: int) -> int:
-    """Copy `n` nodes from `top` on into the batch, and list their children with the tiles that move. Returns the number
-    of children.
-    """
+    """List the children of `n` nodes from `top` on with the tiles that move. Returns the number of children."""
     _, n_children = list_children(tables, at, n, top, at.lists)
     # The states after the moves of a node are 16 bytes side by side. They are read when children are pushed.
     for i in range(n):

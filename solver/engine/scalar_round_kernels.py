@@ -1,7 +1,6 @@
-"""One round of the search, child by child: for boards and tables that neither vector nor wide rounds are made for.
+"""One round of the search, child by child, for boards and tables that no other kind of round is made for.
 
-The stages are those of `vector_round_kernels`. A node holds its board, one byte for each cell, and for each unit a word
-of 64 bits: cell set, packed labels and distance (`unit_tables`).
+A node holds its board, one byte for each cell, and for each unit a word of 64 bits, see `unit_tables`.
 """
 
 from typing import Any

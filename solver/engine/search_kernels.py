@@ -37,10 +37,7 @@ ROUND_ROOM = 5 * lay.BATCH
 
 @inlined_kernel
 def keep_links(at: Any, top: int, n_links: int) -> int:
-    """Keep only the links that lead to nodes of the stack. Returns their number.
-
-    Links are kept in an order in which each comes after its parent's.
-    """
+    """Keep the links that lead to nodes of the stack, each after its parent's. Returns their number."""
     for i in range(n_links):
         v.store_word(at.new_indices + 4 * i, 0)
     n_kept = 1
@@ -162,10 +159,7 @@ def search(tables: Any, stages: Any, at: Any, counters: Any, pause_at: int, max_
 
 @kernel
 def split(tables: Any, at: Any, counters: Any, other: Any, other_counters: Any) -> None:
-    """Move every second node of a stack to another one, which is empty, has the same links, and at least as much room.
-
-    Both get shallow nodes, whose subtrees are large, and deep ones.
-    """
+    """Move every second node of a stack, shallow and deep ones, to an empty one with the same links and enough room."""
     top = counters[lay.TOP]
     for column in range(tables.n_columns):
         from_nodes, to_nodes = at.stack + column * at.stack_column, other.stack + column * other.stack_column

@@ -1,7 +1,6 @@
 """A threshold divided into numbered subtrees, which threads search in order; a checkpoint keeps the finished ones.
 
-The list of subtrees depends on the board, the tables and the nodes of the thresholds before, not on the threads. So a
-search that was stopped continues with the subtrees that its checkpoint does not have.
+The list of subtrees depends on the board, the tables and the nodes of the thresholds before, not on the threads.
 """
 
 import hashlib
@@ -114,10 +113,7 @@ class SubtreeList:
             )
 
     def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
-        """Return the tiles moved on the path to the goal that was found below one of the roots with a number.
-
-        Raises `Engine.wrong_end` if the moves do not end at the goal.
-        """
+        """Return the tiles moved to the goal found below a root. Raises `Engine.wrong_end` if there is no such root."""
         engine, moves = self._stacks.engine, stack.moves_to_goal()
         # The moves back from the goal lead to the root.
         _, start = tiles_moved(engine.goal, [N_MOVES - 1 - move for move in reversed(moves)], engine.size)
@@ -188,9 +184,7 @@ class SubtreeWork(Work):
 
 
 def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
-    """Estimate the share of a threshold's nodes in each of its subtrees; `growth` are the nodes of a threshold to those
-    of the one before.
-    """
+    """Estimate each subtree's share of a threshold's nodes; `growth` is the ratio to those of the threshold before."""
     # Two more moves above h multiply the nodes of a subtree as they do those of a threshold.
     slack = (moves_left - h) / 2
     logarithms = slack * (math.log(growth) + _GROWTH_BY_H * (h - h.max(initial=0)))

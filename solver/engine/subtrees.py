@@ -1,8 +1,7 @@
 """Subtrees of a threshold's search tree, given by their paths: for checkpoints, and for searches on other machines.
 
-A *path* is bytes: the tiles moved from the board's root to that of the subtree, in order. The board there, the state of
-the operator pruning FSM and g follow from it. Nodes are counted as `search_kernels` counts them: the nodes of the upper
-part of a tree and of the subtrees below add up to those of the whole threshold.
+A *path* is bytes: the tiles moved from the board's root to that of the subtree. The nodes of the upper part of a tree
+and of the subtrees below add up to those of the whole threshold.
 """
 
 import time
@@ -154,9 +153,7 @@ def upper_tree(
 def _boards_after(
     boards: npt.NDArray[np.uint8], paths: npt.NDArray[np.uint8], cells: Int64s
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
-    """Return the boards after the tiles on `cells` have moved, uint8[m, n_cells], and the longer paths; `boards`
-    changes.
-    """
+    """Return the boards after the tiles on `cells` have moved, and the longer paths; `boards` changes."""
     rows, blanks = np.arange(len(boards)), np.argmin(boards, axis=1)
     tiles = boards[rows, cells]
     boards[rows, blanks], boards[rows, cells] = tiles, BLANK

@@ -1,10 +1,8 @@
 """One threshold of one board, searched by the thread that owns the board and by idle workers (work stealing).
 
-The owner begins with all of the work. A thread without work pauses one that has some, which gives away half of its
-stack. The threads' nodes are disjoint, so a threshold that is searched to its end has the same nodes on any number of
-threads.
-
-An exception in any thread ends the search, and is raised by the owner.
+A thread without work pauses one that has some, which gives away half of its stack. The threads' nodes are disjoint, so
+a threshold that is searched to its end has the same nodes on any number of threads. An exception in any thread ends the
+search, and is raised by the owner.
 """
 
 import time
@@ -218,12 +216,7 @@ class ThresholdSearch:
 
 
 def search_threshold(
-    search: ThresholdSearch,
-    work: Work,
-    limits: Limits,
-    start: float,
-    report: Report | None,
-    pool: WorkerPool | None,
+    search: ThresholdSearch, work: Work, limits: Limits, start: float, report: Report | None, pool: WorkerPool | None
 ) -> Iteration:
     """Search a threshold to its end or a limit; `start` is when the seconds of the limit began."""
     started = time.perf_counter()

@@ -1,7 +1,4 @@
-"""Kernels that move the state of a unit and find its distance; see `unit_tables`.
-
-Indices are cast to unsigned, which spares numba its test for negative ones.
-"""
+"""Kernels that move the state of a unit and find its distance. Unsigned indices spare a test for negative ones."""
 
 from typing import Any
 
@@ -54,8 +51,7 @@ def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
 def unit_address(tables: Any, word: int, unit: int, blank: int) -> int:
     """Return the bit address of the distance of a unit's state; `blank` is the blank's cell in the unit's frame.
 
-    This is the index function of `pdb_core.ranking` over the arrays of all databases of a search, see
-    `lookup_kernels.byte_address`; for tables in bits, of blocks.
+    This is the index function of `pdb_core.ranking` over the arrays of all databases of a search.
     """
     unit_row = unit * UNIT_FIELDS
     word &= STATE_MASK

@@ -5,7 +5,7 @@ by best-first search. Everything is flat and one-dimensional: one row of numbers
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,8 @@ from pdb_core.puzzle import BoardSize
 from pdb_query.lookup import Int64s, LookupTables, SumViews
 from solver.board_arrays import N_MOVES, blank_moves
 
-Number = TypeVar("Number", bound=np.generic)
+# Arrays of all databases, by the field of `UnitTables`, before they are joined.
+_Parts = dict[str, list[npt.NDArray[Any]]]
 
 # A row of `UnitTables.units`: where the parts of this unit's pattern start, and how its labels are packed. Distances
 # have bit addresses: 8 * the address of a byte + the number of a bit. ROW_BITS are those of a block in bits, of
@@ -42,7 +43,7 @@ class UnitTables(NamedTuple):
     first_block   int32          for units in bits, see `layout.Blocks`
     region_numbers  uint8        the same
     units         int64[u * UNIT_FIELDS]
-    edges         int64[maps * n_cells * N_MOVES * EDGE_FIELDS]   first those of each sum's first unit
+    edges         int64[maps * n_cells * N_MOVES * EDGE_FIELDS]
     edge_cells    int64[n_cells * N_MOVES]   the cell that the tile comes from; 0 if there is none
     unit_of_tile  int64[s * n_cells]   the unit whose distance a move of the tile changes. If every move counts and
                   the tile is of no pattern: ~unit, nothing moves but the blank
@@ -74,11 +75,9 @@ class DatabaseSums(NamedTuple):
     views: SumViews
 
     def sums(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Return each sum of the search: a view, and the patterns of a partition. If every move counts, each pattern is
-        a sum.
+        """Return each sum of the search: a view, and the patterns of a partition, or one pattern if every move counts.
 
-        A sum whose patterns a symmetry takes to those of an earlier one is left out: its distances are the same. (The
-        fringe is its own reflection.)
+        Of sums with the same tiles only the first is kept: their distances are the same.
         """
         n_views, n_patterns = self.views.view_of_unit.shape
         partitions = [tuple(np.flatnonzero(is_in).tolist()) for is_in in self.views.is_in_sum]
@@ -112,41 +111,35 @@ def unit_tables(size: BoardSize, sums: Sequence[Sum]) -> UnitTables:
     The memory of the tables must outlive the result. A search without databases gets empty arrays.
     """
     edge_cells, _ = blank_moves(size)
-    parts = _Parts(
-        [np.empty(0, dtype=np.int32)],
-        [np.empty(0, dtype=np.uint16)],
-        [np.empty(0, dtype=np.int32)],
-        [np.empty(0, dtype=np.uint8)],
-    )
+    types = {"set_ranks": np.int32, "order_ranks": np.uint16, "first_block": np.int32, "region_numbers": np.uint8}
+    parts: _Parts = {name: [np.empty(0, dtype=dtype)] for name, dtype in types.items()}
     rows_of: dict[int, Int64s] = {}
     unit_rows = [np.empty((0, UNIT_FIELDS), dtype=np.int64)]
     cell_maps: list[tuple[int, ...]] = []
-    sum_of_unit: list[int] = []
     unit_of_tile = [np.empty(0, dtype=np.int64)]
-    for s, ((tables, views), view, patterns) in enumerate(sums):
+    for (tables, views), view, patterns in sums:
         if id(tables) not in rows_of:
             rows_of[id(tables)] = _unit_rows(tables, parts)
         unit_rows.append(rows_of[id(tables)][list(patterns)])
         n_units = len(cell_maps)
         cell_maps += map(tuple, views.cell_maps[views.view_of_unit[view, patterns]].tolist())
-        sum_of_unit += [s] * len(patterns)
         is_in = views.labels_of_tiles()[view, patterns] >= 0
         if tables.counts_every_move:
             unit_of_tile.append(np.where(is_in[0], n_units, ~n_units))
         else:
             unit_of_tile.append(n_units + is_in.argmax(axis=0))
     unit_of = np.concatenate(unit_of_tile)
-    edges, edges_of_unit = _edges(edge_cells, cell_maps, sum_of_unit)
+    # Units with the same cell map share the rows of edges: few rows stay in the processor's caches.
+    different = list(dict.fromkeys(cell_maps))
+    edges = _edge_rows(np.array(different, dtype=np.int64).reshape(-1, size.n_cells), edge_cells)
+    edges_of_unit = np.array([different.index(cell_map) for cell_map in cell_maps], dtype=np.int64)
     return UnitTables(
-        set_ranks=np.concatenate(parts.set_ranks),
-        order_ranks=np.concatenate(parts.order_ranks),
-        first_block=np.concatenate(parts.first_block),
-        region_numbers=np.concatenate(parts.region_numbers),
+        **{name: np.concatenate(arrays) for name, arrays in parts.items()},
         units=np.concatenate(unit_rows).reshape(-1),
-        edges=edges,
+        edges=edges.reshape(-1),
         edge_cells=edge_cells.reshape(-1),
         unit_of_tile=unit_of,
-        edges_of_tile=edges_of_unit[unit_of ^ (unit_of >> 63)],
+        edges_of_tile=edges_of_unit[unit_of ^ (unit_of >> 63)] * (edge_cells.size * EDGE_FIELDS),
         sum_is_bits=np.array([heuristic.tables.is_bits for heuristic, _, _ in sums], dtype=np.int64),
         n_cells=size.n_cells,
         low_bits=sums[0][0].tables.low_bits if sums else 0,
@@ -156,15 +149,6 @@ def unit_tables(size: BoardSize, sums: Sequence[Sum]) -> UnitTables:
     )
 
 
-class _Parts(NamedTuple):
-    """Arrays of all databases, before they are joined."""
-
-    set_ranks: list[npt.NDArray[np.int32]]
-    order_ranks: list[npt.NDArray[np.uint16]]
-    first_block: list[npt.NDArray[np.int32]]
-    region_numbers: list[npt.NDArray[np.uint8]]
-
-
 def _unit_rows(tables: LookupTables, parts: _Parts) -> Int64s:
     """Return the rows of one database's patterns; its ranks and blocks are added to `parts`."""
     rows = np.zeros((len(tables.table_start), UNIT_FIELDS), dtype=np.int64)
@@ -172,23 +156,23 @@ def _unit_rows(tables: LookupTables, parts: _Parts) -> Int64s:
     if tables.is_bits:
         rows[:, ROW_BITS] = (tables.n_orders + 7) // 8 * 8
         rows[:, ENTRY_SHIFT] = 0
-        rows[:, BLOCKS] = _append(parts.first_block, tables.first_block) + tables.block_start
-        rows[:, REGIONS] = _append(parts.region_numbers, tables.region_numbers) + tables.region_start
+        rows[:, BLOCKS] = _append(parts["first_block"], tables.first_block) + tables.block_start
+        rows[:, REGIONS] = _append(parts["region_numbers"], tables.region_numbers) + tables.region_start
     else:
         rows[:, ROW_BITS] = 8 * tables.n_orders
         rows[:, ENTRY_SHIFT] = 3
         rows[:, BLOCKS] = rows[:, REGIONS] = -1
-    rows[:, LOW] = _append(parts.set_ranks, tables.low) + tables.low_start
-    rows[:, HIGH] = _append(parts.set_ranks, tables.high) + tables.high_start
-    rows[:, PREFIX] = _append(parts.order_ranks, tables.prefix) + tables.prefix_start
-    rows[:, SUFFIX] = _append(parts.order_ranks, tables.suffix) + tables.suffix_start
+    rows[:, LOW] = _append(parts["set_ranks"], tables.low) + tables.low_start
+    rows[:, HIGH] = _append(parts["set_ranks"], tables.high) + tables.high_start
+    rows[:, PREFIX] = _append(parts["order_ranks"], tables.prefix) + tables.prefix_start
+    rows[:, SUFFIX] = _append(parts["order_ranks"], tables.suffix) + tables.suffix_start
     rows[:, LABEL_BITS] = tables.label_bits
     rows[:, PREFIX_BITS] = tables.prefix_bits
     rows[:, N_SUFFIXES] = tables.n_suffixes
     return rows
 
 
-def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> int:
+def _append(arrays: list[npt.NDArray[Any]], array: npt.NDArray[Any]) -> int:
     """Add `array` to those to be joined, unless it is there already. Returns where it starts."""
     start = 0
     for before in arrays:
@@ -199,27 +183,8 @@ def _append(arrays: list[npt.NDArray[Number]], array: npt.NDArray[Number]) -> in
     return start
 
 
-def _edges(
-    edge_cells: Int64s, cell_maps: Sequence[tuple[int, ...]], sum_of_unit: Sequence[int]
-) -> tuple[Int64s, Int64s]:
-    """Return `UnitTables.edges`, and where those of each unit start in it; `cell_maps` are those of the units.
-
-    Each sum has the edges of its first unit at its own index. Other units share those of the first unit with the same
-    cell map: few rows stay in the processor's caches.
-    """
-    n_cells = len(edge_cells)
-    of_sums = [cell_maps[sum_of_unit.index(s)] for s in dict.fromkeys(sum_of_unit)]
-    different = of_sums + [cell_map for cell_map in dict.fromkeys(cell_maps) if cell_map not in of_sums]
-    pairs = zip(cell_maps, sum_of_unit, strict=True)
-    at = [s if cell_map == of_sums[s] else different.index(cell_map) for cell_map, s in pairs]
-    edges = _edge_rows(np.array(different, dtype=np.int64).reshape(-1, n_cells), edge_cells).reshape(-1)
-    return edges, np.array(at, dtype=np.int64) * (edge_cells.size * EDGE_FIELDS)
-
-
 def _edge_rows(cell_maps: Int64s, edge_cells: Int64s) -> Int64s:
-    """Return int64[c, n_cells * N_MOVES, EDGE_FIELDS]: the rows of the edges to each cell from those in `edge_cells`,
-    for each of `cell_maps`, int64[c, n_cells].
-    """
+    """Return the rows of all edges in each of `cell_maps`, int64[c, n_cells]: int64[c, n_edges, EDGE_FIELDS]."""
     target = np.repeat(cell_maps, N_MOVES, axis=1)
     source = cell_maps[:, edge_cells.reshape(-1)]
     lower, upper = np.minimum(target, source), np.maximum(target, source)

@@ -115,9 +115,7 @@ def look_up(stages: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
 
 @inlined_kernel
 def mark(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
-    """Mark the children of a vector whose distance rose in sum `s`. Returns the children within the threshold, as a
-    mask.
-    """
+    """Mark the children whose distance rose in sum `s`. Returns a mask of those within the threshold."""
     child = v.load(children + 4 * i)
     is_child = v.iota() + i < n
     # Lanes behind the last child may hold an address in another table.

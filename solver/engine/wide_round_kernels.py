@@ -157,9 +157,7 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
 
 @inlined_kernel
 def read_wide(tables: Any, at: Any, s: int, i: int, n: int) -> Any:
-    """Read the distances of a vector of children in sum `s`, and write them to the list. Returns the children that are
-    within the threshold, as a mask.
-    """
+    """Read the distances of children in sum `s`. Returns a mask of those within the threshold."""
     children = at.lists
     record = tables.sums[s]
     own = children + (SLACKS + tables.first_sum_column - lay.LEFT + 2 * s + 1) * lay.LIST_COLUMN + 4 * i

@@ -39,10 +39,7 @@ class Work:
             self._stacks.give_back(self._stack)
 
     def tiles(self) -> tuple[int, ...]:
-        """Return the tiles moved on the path to the goal that was found last.
-
-        Raises `Engine.wrong_end` if the moves do not end at the goal.
-        """
+        """Return the tiles moved to the goal that was found. Raises `Engine.wrong_end` if they do not end there."""
         return tiles_to_goal(self._stacks.engine, self._root, self._stack.moves_to_goal())
 
     def pause(self) -> None:

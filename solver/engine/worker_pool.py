@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Condition, RLock, Thread
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from pdb_core.errors import LimitReachedError
@@ -42,9 +41,7 @@ class WorkerPool:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def submit(self, task: Callable[[], None]) -> None:

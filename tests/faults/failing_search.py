@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -179,10 +180,13 @@ class Searches:
         with database_for("8", "3x3") as exact:
             self._distances = {board: exact.probe(board).maximum for board in self.boards}
         self.works = (
-            Work("one board", self._one_board),
-            Work("one board with subtrees", self._with_subtrees),
-            Work("one board with a frontier", self._with_a_frontier),
-            Work("one board in operator order", self._in_operator_order),
+            Work("one board", lambda pool, _: self._checked(self.solver, pool, None)),
+            Work("one board with subtrees", partial(self._checked, self.solver)),
+            Work("one board with a frontier", partial(self._checked, self.with_frontier)),
+            Work(
+                "one board in operator order",
+                lambda _, checkpoint: self._checked(self.operator_order, None, checkpoint),
+            ),
             Work("all solutions, listed", self._listed),
             Work("all solutions, counted", self._counted),
             Work("solve_batch", self._batch),
@@ -195,18 +199,6 @@ class Searches:
         )
         assert found.length == self._distances[HARD], f"length {found.length}"
         return node_counts(found.iterations[:-1])
-
-    def _one_board(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
-        return self._checked(self.solver, pool, None)
-
-    def _with_subtrees(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
-        return self._checked(self.solver, pool, checkpoint)
-
-    def _with_a_frontier(self, pool: WorkerPool, checkpoint: Checkpoint) -> Any:
-        return self._checked(self.with_frontier, pool, checkpoint)
-
-    def _in_operator_order(self, _pool: WorkerPool, checkpoint: Checkpoint) -> Any:
-        return self._checked(self.operator_order, None, checkpoint)
 
     def _listed(self, pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
         listed: list[tuple[int, ...]] = []

@@ -13,12 +13,12 @@ import pytest
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import Board
 from pdb_query import Database, open_database
-from solver import Checkpoint, GraphSolver, Iteration, Limits
+from solver import GraphSolver, Limits
 from solver.engine import subtree_list
 from tests import ROOT
 from tests.faults.damaged_tables import OUTCOMES, READERS
 from tests.pdb_query.test_descent import with_table_bytes
-from tests.solving import S3, S4, database_for, engine_for, solvable_boards
+from tests.solving import S3, database_for, engine_for, solvable_boards
 from tests.tables import table_file
 
 PARTITION = "1,2,5/3,4,6/7,8"
@@ -111,17 +111,3 @@ def test_shares_of_subtrees_are_finite() -> None:
     small = subtree_list.shares_of(np.array([14, 12, 10]), np.array([10, 10, 8]), 6.0)
     weights = np.array([6.0**2, 6.0**1, 6.0**1 * np.exp(0.05 * 1 * -2)])
     assert small == pytest.approx(weights / weights.sum())
-
-
-def test_upper_part_of_a_threshold_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The nodes counted before may be wrong in damaged tables."""
-    monkeypatch.setattr(subtree_list, "_MOST_UPPER", 1000)
-    with database_for("555", "4x4", encoding="bits") as database:
-        board = solvable_boards(S4, database.goal, 1, 5)[0]
-        h = database.probe(board).maximum
-        ida_star = engine_for([database])
-        checkpoint = Checkpoint()
-        checkpoint.finished = (Iteration(h + 12, 100, 40, 0.1), Iteration(h + 14, 60_000_000, 30_000_000, 1.0))
-        divided = subtree_list.divide(ida_star.stacks, board, h + 16, checkpoint)
-        assert divided is not None
-        assert divided.known.expanded <= 3000

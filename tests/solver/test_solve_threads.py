@@ -64,11 +64,7 @@ def test_workers_do_search() -> None:
         threads.add(threading.get_ident())
         return real(*args)
 
-    with (
-        database_for("663", "4x4") as database,
-        pytest.MonkeyPatch.context() as patch,
-        WorkerPool(2) as pool,
-    ):
+    with database_for("663", "4x4") as database, pytest.MonkeyPatch.context() as patch, WorkerPool(2) as pool:
         solver = Solver(database)
         patch.setattr(stack, "search_boards", noting)
         solver.solve(hard_board(), limits=Limits(nodes=3_000_000), pool=pool)
@@ -161,33 +157,6 @@ def test_error_of_one_item_ends_the_others() -> None:
     with pytest.raises(ValueError, match="item 1"):
         list(in_parallel(range(100), work, n_threads=2))
     assert stopped.wait(2.0)
-
-
-class EndsWhenLookedAt:
-    """Search that is over when a worker checks it for the second time."""
-
-    def __init__(self) -> None:
-        self.looks = 0
-
-    @property
-    def is_over(self) -> bool:
-        self.looks += 1
-        return self.looks > 1
-
-    def help(self) -> None:
-        raise AssertionError("the search is over")
-
-
-def test_a_search_that_ends_while_a_worker_comes_leaves_the_worker() -> None:
-    done = threading.Event()
-    with WorkerPool(1) as pool:
-        search = EndsWhenLookedAt()
-        pool.offer(search)
-        while search.looks < 2:
-            time.sleep(0.001)
-        pool.withdraw(search)
-        pool.submit(done.set)
-        assert done.wait(10)
 
 
 # Callbacks: slow ones delay neither the time limit nor the other threads

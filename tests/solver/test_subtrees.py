@@ -186,11 +186,7 @@ def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
                     board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, fsm
                 )
                 if found.tiles is None:
-                    assert (found.generated, found.expanded, sorted(found.rest)) == (
-                        generated,
-                        expanded,
-                        sorted(paths),
-                    )
+                    assert (found.generated, found.expanded, sorted(found.rest)) == (generated, expanded, sorted(paths))
                     n_paths += len(paths)
         assert n_paths > 20
 
