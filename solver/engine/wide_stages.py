@@ -18,6 +18,8 @@ from solver.engine.unit_tables import Sum, UnitTables, unit_tables
 from solver.engine.vector_stages import first_digit, jumps, n_tiles_of
 from solver.vectors.vectors import address_of
 
+_N_EDGES = N_MOVES << wide.CELL_BITS
+
 
 def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
     """Return whether wide rounds can search with these tables."""
@@ -41,7 +43,6 @@ def wide_stages(
     """
     units = unit_tables(size, sums)
     unit_rows = units.units.reshape(-1, per_unit.UNIT_FIELDS)
-    edge_cells, _ = blank_moves(size)
     fields = np.zeros((len(sums), wide.N_WIDE_FIELDS, wide.MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
     # Where the edges of a frame and the records of a pattern's cell sets begin among those of all.
@@ -61,9 +62,8 @@ def wide_stages(
             n_orders = int(tables.n_orders[pattern])
             n_tiles = n_tiles_of(n_orders)
             if frame not in frames:
-                frames[frame] = len(edges) * (N_MOVES << wide.CELL_BITS)
-                of_frame = (cell_map[:, np.newaxis] | cell_map[edge_cells] << wide.CELL_BITS).reshape(-1)
-                edges.append(np.pad(of_frame, (0, (N_MOVES << wide.CELL_BITS) - of_frame.size)).astype(np.uint32))
+                frames[frame] = len(edges) * _N_EDGES
+                edges.append(_edges(size, cell_map))
             fields[s, wide.TABLE, u] = int(tables.table_start[pattern]) * (8 if tables.is_bits else 1)
             fields[s, wide.BLOCK, u] = (n_orders + 7) // 8 * 8 if tables.is_bits else n_orders
             fields[s, wide.FIRST_DIGIT, u] = first_digit(n_tiles)
@@ -88,6 +88,14 @@ def wide_stages(
     )
     n_list_columns = wide.SLACKS + column - lay.LEFT + 2 * len(sums)
     return stages, {**columns_of_units(size, sums, rows, column), "list_columns": n_list_columns}
+
+
+def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
+    """Return the edges of a frame, see `WideStages`."""
+    edge_cells, _ = blank_moves(size)
+    edges = np.zeros(_N_EDGES, dtype=np.uint32)
+    edges[: edge_cells.size] = (cell_map[:, np.newaxis] | cell_map[edge_cells] << wide.CELL_BITS).reshape(-1)
+    return edges
 
 
 def columns_of_units(size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int) -> dict[str, int]:
