@@ -17,7 +17,7 @@ from pdb_build.checkpoint import BuildCheckpoints, Say
 from pdb_build.frontier import Arrays
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan, check_plan
-from pdb_build.report import BuildResult, report_path, write_report
+from pdb_build.report import BuildResult, write_report
 from pdb_build.search import PatternTable, SearchPosition, search_pattern
 from pdb_build.writer import TableFileWriter
 from pdb_core.pattern import Pattern
@@ -41,8 +41,8 @@ class BuildProgress:
 def build_database(
     plan: BuildPlan,
     *,
-    progress: Callable[[BuildProgress], None] | None = None,
-    say: Say | None = None,
+    progress: Callable[[BuildProgress], None] = lambda _: None,
+    say: Say = lambda _: None,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     fresh: bool = False,
 ) -> BuildResult:
@@ -57,22 +57,18 @@ def build_database(
     of other options or of another version of the builder.
     """
     check_plan(plan)
-    say = say or (lambda _: None)
     with PartialFolder(plan.out) as folder:
         checkpoints = BuildCheckpoints(folder, plan, checkpoint_every_s, say, fresh=fresh)
         try:
-            kept = {} if checkpoints.found is None else checkpoints.found.tables
-            writer = TableFileWriter(folder, plan.spec, plan.uses, kept=kept)
-            _Patterns(plan, folder, writer, checkpoints, progress or (lambda _: None)).search_and_write()
+            writer = TableFileWriter(folder, plan.spec, plan.uses, kept=checkpoints.found.tables)
+            _Patterns(plan, folder, writer, checkpoints, progress).search_and_write()
             header = writer.close()
         except BaseException:
             checkpoints.say_what_is_kept()
             raise
-    result = BuildResult(
-        plan.out, report_path(plan.out), header, writer.searches, checkpoints.seconds(), peak_memory(),
-        checkpoints.n_runs,
-    )  # fmt: skip
-    write_report(result, plan)
+    seconds, n_runs = checkpoints.seconds(), checkpoints.n_runs
+    result = BuildResult(plan, header, writer.searches, seconds, peak_memory(), n_runs)
+    write_report(result)
     return result
 
 

@@ -87,24 +87,18 @@ def _read_manifest(file: BinaryIO, plan: BuildPlan, folder: Path) -> Checkpoint 
     if digest != f"{hashlib.sha256(text).hexdigest()}\n".encode():
         return None
     # A builder wrote the rest, maybe of another version.
-    content = json.loads(text)
+    content = json.loads(text, object_hook=_with_tuples)
     _check_identity(content, plan, folder)
     tables = {
-        int(index): PatternTable(
-            plan.patterns[int(index)].spec,
-            NO_ENTRIES,
-            tuple(table["histogram"]),
-            tuple(table["states_per_depth"]),
-            table["seconds"],
-            table["offset"],
-            table["sha256"],
-        )
+        int(index): PatternTable(plan.patterns[int(index)].spec, NO_ENTRIES, **table)
         for index, table in content["tables"].items()
     }
-    position = content["position"]
-    entries, states = (tuple(position[name]) for name in ("entries_per_depth", "states_per_depth"))
-    at = SearchPosition(entries, states, position["seconds"])
-    return Checkpoint(tables, content["index"], at, content["seconds"], content["n_runs"])
+    position = SearchPosition(**content["position"])
+    return Checkpoint(tables, content["index"], position, content["seconds"], content["n_runs"])
+
+
+def _with_tuples(record: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
 
 
 def identity(plan: BuildPlan) -> dict[str, str]:
@@ -196,7 +190,7 @@ def _write(path: Path, manifest: bytes, arrays: Arrays) -> None:
 class BuildCheckpoints:
     """Checkpoints of one build: the one that it continues from, and those that it writes, `every_s` seconds apart.
 
-    found  the checkpoint of an earlier run; None if there is none. With `fresh` it is removed.
+    found  the checkpoint of an earlier run; without tables and runs if there is none. With `fresh` it is removed.
 
     Raises `CheckpointMismatchError`, `OutputError`.
     """
@@ -208,16 +202,17 @@ class BuildCheckpoints:
         if fresh:
             folder.clear()
         try:
-            self.found = self._find()
+            found = self._find()
         except OSError as error:
             # The fault may be over soon: nothing is removed.
             raise OutputError(
                 f"the checkpoint in {folder.path} cannot be read: {error.strerror}; try again, or start over with "
                 "--fresh"
             ) from error
-        if self.found is None:
+        if found is None:
             folder.clear()
-        self._newest = self.found
+        self._newest = found
+        self.found = found or Checkpoint({}, None, SearchPosition(), 0.0, 0)
         self._start = time.monotonic()
         self._cost = plan.checkpoint_bytes / 2 / _DISK_BYTES_PER_S
         self._due = self._start + self._interval()
@@ -226,11 +221,11 @@ class BuildCheckpoints:
     @property
     def n_runs(self) -> int:
         """Number of runs of the build, this one included."""
-        return 1 if self.found is None else self.found.n_runs + 1
+        return self.found.n_runs + 1
 
     def seconds(self) -> float:
         """Return the time of the build, in all runs."""
-        return (0.0 if self.found is None else self.found.seconds) + time.monotonic() - self._start
+        return self.found.seconds + time.monotonic() - self._start
 
     def is_due(self) -> bool:
         """Return whether it is time for a checkpoint."""
@@ -265,7 +260,7 @@ class BuildCheckpoints:
         Return the start, with the arrays unchanged, if the checkpoint is of another pattern. Raises `OutputError` if
         the file is no longer what it was when the checkpoint was found.
         """
-        if self.found is None or self.found.index != index:
+        if self.found.index != index:
             return SearchPosition()
         digest = hashlib.sha256()
         with suppress(OSError), self._folder.checkpoint.open("rb") as file:

@@ -71,13 +71,8 @@ def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Sta
     free, lowest = _blank_regions(size, cell_sets, cost)
     is_first = lowest == np.arange(size.n_cells, dtype=np.uint8)[:, None]
     first_block = np.concatenate([[0], np.cumsum(is_first.sum(axis=0, dtype=np.int64))])
-    region_numbers = np.zeros_like(lowest)
-    n_regions = np.zeros(len(cell_sets), dtype=np.uint8)
-    for cell in range(size.n_cells):
-        # The lowest cell of a region comes first and gets its number; the others copy it.
-        same_as = np.minimum(lowest[cell], cell)
-        region_numbers[cell] = np.where(is_first[cell], n_regions, region_numbers[same_as, np.arange(len(cell_sets))])
-        n_regions += is_first[cell]
+    numbers = np.cumsum(is_first, axis=0, dtype=np.uint8) - np.uint8(1)
+    region_numbers = np.take_along_axis(numbers, np.where(free, lowest, np.uint8(0)), axis=0)
     sources, targets, pairs = _moves(size, n_tiles, cell_sets, free, first_block, region_numbers, cost)
 
     by_source = np.argsort(sources, kind="stable")
@@ -93,24 +88,15 @@ def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Sta
 def jump_permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt.NDArray[np.unsignedinteger]:
     """Return the rank of each arrangement after the label at position i moves to position j, a row for each (i, j).
 
-    uint16 or uint32[n_jumps, k!]. Such a jump is |i - j| swaps of neighbours. A swap is looked up: read as decimal
-    digits, arrangements are numbers in the same order.
+    uint16 or uint32[n_jumps, k!]. Read as decimal digits, arrangements are numbers in the order of their ranks.
     """
-    orders = lexicographic_arrangements(n_tiles)
-    digit_values = [10 ** (n_tiles - 1 - position) for position in range(n_tiles)]
-    numbers = np.zeros(len(orders), dtype=np.int64)
-    for position, digit_value in enumerate(digit_values):
-        numbers += orders[:, position].astype(np.int64) * digit_value
-    swaps = []
-    for p in range(n_tiles - 1):
-        step = orders[:, p + 1].astype(np.int64) - orders[:, p]
-        swapped = numbers + step * (digit_values[p] - digit_values[p + 1])
-        swaps.append(np.searchsorted(numbers, swapped).astype(permutation_type(len(orders))))
+    orders = lexicographic_arrangements(n_tiles).astype(np.int64)
+    digit_values = 10 ** np.arange(n_tiles - 1, -1, -1)
+    numbers = orders @ digit_values
     result = np.empty((len(positions), len(orders)), dtype=permutation_type(len(orders)))
     for row, (i, j) in zip(result, positions, strict=True):
-        row[:] = np.arange(len(orders))
-        for p in range(i, j) if i < j else range(i - 1, j - 1, -1):
-            row[:] = swaps[p][row]
+        columns = np.insert(np.delete(np.arange(n_tiles), i), j, i)
+        row[:] = np.searchsorted(numbers, orders[:, columns] @ digit_values)
     return result
 
 
@@ -151,23 +137,19 @@ def _moves(
     sorted_masks = cell_sets[by_mask]
     sources, targets, pairs = [], [], []
     for cell, near in _neighbour_pairs(size):
-        # The tile on `cell` moves to `near` in the blank's region, and leaves the blank on `cell`.
-        before = np.flatnonzero(~free[cell] & free[near])
+        # The tile on `cell` moves to `near` in the blank's region, and leaves the blank on `cell`. If every move counts
+        # and `cell` is free, the blank swaps with a tile that is not in the pattern.
+        before = np.flatnonzero(free[near] if cost == "every-move" else free[near] & ~free[cell])
+        is_free = free[cell, before]
         mask_before = cell_sets[before]
-        mask_after = mask_before ^ (1 << cell) ^ (1 << near)
+        mask_after = np.where(is_free, mask_before, mask_before ^ (1 << cell) ^ (1 << near))
         after = by_mask[np.searchsorted(sorted_masks, mask_after)]
         sources.append((first_block[before] + region_numbers[near, before]).astype(np.int32))
         targets.append((first_block[after] + region_numbers[cell, after]).astype(np.int32))
         position_before = np.bitwise_count(mask_before & ((1 << cell) - 1)).astype(np.int16)
         position_after = np.bitwise_count(mask_after & ((1 << near) - 1)).astype(np.int16)
-        same = position_before == position_after
-        pairs.append(np.where(same, np.int16(NO_JUMP), position_before * n_tiles + position_after))
-        if cost == "every-move":
-            # The blank moves from `near` to `cell`; the tile that it swaps with is not in the pattern.
-            both = np.flatnonzero(free[cell] & free[near])
-            sources.append((first_block[both] + region_numbers[near, both]).astype(np.int32))
-            targets.append((first_block[both] + region_numbers[cell, both]).astype(np.int32))
-            pairs.append(np.full(len(both), NO_JUMP, dtype=np.int16))
+        keeps_order = is_free | (position_before == position_after)
+        pairs.append(np.where(keeps_order, np.int16(NO_JUMP), position_before * n_tiles + position_after))
     return np.concatenate(sources), np.concatenate(targets), np.concatenate(pairs)
 
 

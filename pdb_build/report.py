@@ -26,46 +26,47 @@ from pdb_core.schema import FORMAT_VERSION, Header
 class BuildResult:
     """Result of a build.
 
-    searches  one for each pattern, without its table. A pattern that uses the table of another has a copy of the
-              other's search, with 0 seconds.
+    searches  one for each pattern, without its table; 0 seconds if the pattern uses the table of another
     seconds   time of all runs
     """
 
-    path: Path
-    report: Path
+    plan: BuildPlan
     header: Header
     searches: tuple[PatternTable, ...]
     seconds: float
     peak_memory_bytes: int
     n_runs: int = 1
 
+    @property
+    def path(self) -> Path:
+        """Path of the table file."""
+        return self.plan.out
 
-def report_path(table_file: Path) -> Path:
-    """Return the path of the report of a table file."""
-    return table_file.with_suffix(".build.json")
+    @property
+    def report(self) -> Path:
+        """Path of the report."""
+        return self.path.with_suffix(".build.json")
 
 
-def write_report(result: BuildResult, plan: BuildPlan, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
+def write_report(result: BuildResult, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
     """Write the report of a build. `built_by` has the workers of a cluster that built each table.
 
     Raises `DiskFullError`, `OutputError`.
     """
-    path = report_path(result.path)
-    content = _content(result, plan)
-    for table, builders in zip(content["tables"], built_by or (), strict=False):
+    content = _content(result)
+    tables = content.pop("tables")
+    for table, builders in zip(tables, built_by or (), strict=False):
         table["built_by"] = builders
-    with writing_errors(path):
-        path.write_text(_readable(content), encoding="utf-8")
+    # A line for each key, and one for each table.
+    rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
+    listed = ",\n".join(f"    {json.dumps(table)}" for table in tables)
+    text = ",\n".join([*rows, f'  "tables": [\n{listed}\n  ]'])
+    with writing_errors(result.report):
+        result.report.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
 
 
-def _readable(content: dict[str, Any]) -> str:
-    """Return JSON with a line for each key, and one for each table."""
-    tables = ",\n".join(f"    {json.dumps(table)}" for table in content["tables"])
-    rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items() if key != "tables"]
-    return "{\n" + ",\n".join([*rows, f'  "tables": [\n{tables}\n  ]']) + "\n}\n"
-
-
-def _content(result: BuildResult, plan: BuildPlan) -> dict[str, Any]:
+def _content(result: BuildResult) -> dict[str, Any]:
+    plan = result.plan
     return {
         "file": result.path.name,
         "partition": plan.spec.partition.name,

@@ -44,20 +44,12 @@ class PatternTable:
         return self.spec.pattern
 
     @property
-    def n_entries(self) -> int:
-        return self.spec.n_entries
-
-    @property
-    def n_bytes(self) -> int:
-        return self.spec.n_bytes
-
-    @property
     def n_unreached(self) -> int:
-        return self.n_entries - sum(self.histogram)
+        return self.spec.n_entries - sum(self.histogram)
 
     def is_in(self, descriptor: int) -> bool:
         """Return whether a file has the bytes of the table at `offset`. Raises `OSError`."""
-        return digest_of(descriptor, self.offset, self.n_bytes) == self.sha256
+        return digest_of(descriptor, self.offset, self.spec.n_bytes) == self.sha256
 
     def without_entries(self) -> "PatternTable":
         """Return a copy without the table, which takes the memory."""

@@ -1,16 +1,34 @@
-"""Writer of a table file: under another name, synced, read back, then renamed. Readers see the whole file or none."""
+"""Writer of a table file: under another name, synced, read back, then renamed. Readers see the whole file or none.
 
+HDF5 makes its structures, all bytes outside the user block and the tables, in memory, and Python writes them. A write
+that fails inside the HDF5 library crashes the process (docs/decisions/0039-commands-and-trust.md).
+"""
+
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from threading import Event
+from typing import BinaryIO
 
-from pdb_build.hdf5_structures import table_offsets, write_header
+import h5py
+import numpy as np
+
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
 from pdb_core.durable_files import sync, write_and_sync, writing_errors
 from pdb_core.errors import OutputError
-from pdb_core.schema import Header, PatternHeader
+from pdb_core.schema import (
+    HISTOGRAM_DATASET,
+    PAGE_BYTES,
+    TABLE_DATASET,
+    Header,
+    PatternHeader,
+    hdf5_attributes,
+    pattern_group,
+    user_block_bytes,
+)
 from pdb_core.shared_tables import TableUse
 from pdb_core.table_spec import DatabaseSpec
 
@@ -38,7 +56,7 @@ class TableFileWriter:
         self._spec, self._uses = spec, uses
         n_bytes = {index: table.n_bytes for index, table in enumerate(spec.tables) if uses[index].index == index}
         with writing_errors(self.path):
-            self._offsets = table_offsets(len(uses), n_bytes)
+            self._offsets = _table_offsets(len(uses), n_bytes)
         self._written = dict(kept or {})
         self._cancelled = Event()
         if any(self._offsets[index] != table.offset for index, table in self._written.items()):
@@ -103,7 +121,7 @@ class TableFileWriter:
             for index, (table, use) in enumerate(zip(self.searches, self._uses, strict=True))
         )  # fmt: skip
         with writing_errors(self.path):
-            header = write_header(self._temporary, Header(self._spec, entries, 0, ""))
+            header = _write_header(self._temporary, Header(self._spec, entries, 0, ""))
             self._read_back()
             sync(self._temporary)
             self._temporary.replace(self.path)
@@ -117,3 +135,79 @@ class TableFileWriter:
                     f"{self.path} reads back different bytes than were written: the disk or the memory is faulty; "
                     "build it in another place"
                 )
+
+
+def _table_offsets(n_patterns: int, table_bytes: Mapping[int, int]) -> dict[int, int]:
+    """Return where each table begins in the file; `table_bytes` has the bytes of each, by the index of its pattern."""
+    with _file_in_memory() as content:
+        return _write_structures(content, n_patterns, table_bytes, None)
+
+
+def _write_header(path: Path, header: Header) -> Header:
+    """Write all bytes of a file outside its tables. Return the header with its fields `file_bytes` and
+    `structure_sha256`. Raises `OSError`.
+    """
+    tables = {index: entry.n_bytes for index, entry in header.tables.items()}
+    digest = hashlib.sha256()
+    with path.open("r+b") as file, _file_in_memory() as content:
+        offsets = _write_structures(content, len(header.patterns), tables, header)
+        assert all(entry.offset == offsets[index] for index, entry in header.tables.items())
+        header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
+        for start, stop in header.structure_extents():
+            content.seek(start)
+            structures = content.read(stop - start)
+            digest.update(structures)
+            file.seek(start)
+            file.write(structures)
+        header = replace(header, structure_sha256=digest.hexdigest())
+        file.seek(0)
+        file.write(header.to_user_block())
+        file.truncate(header.file_bytes)
+    return header
+
+
+def _file_in_memory() -> BinaryIO:
+    """Return a file without a name. Only the pages that are written take memory."""
+    return open(os.memfd_create("structures"), "w+b")  # noqa: PTH123
+
+
+def _write_structures(
+    content: BinaryIO, n_patterns: int, table_bytes: Mapping[int, int], header: Header | None
+) -> dict[int, int]:
+    """Write what HDF5 writes for `header`, tables left out. Return the offsets of the tables.
+
+    Tables are the first objects, so their offsets do not depend on the header.
+    """
+    offsets = {}
+    with h5py.File(
+        content,
+        "w",
+        userblock_size=user_block_bytes(n_patterns),
+        alignment_threshold=PAGE_BYTES,
+        alignment_interval=PAGE_BYTES,
+        libver=("earliest", "v110"),
+    ) as file:
+        for index in range(n_patterns):
+            group = file.create_group(pattern_group(index))
+            if index in table_bytes:
+                offsets[index] = _create_table(group, table_bytes[index])
+        if header is not None:
+            for index, entry in header.tables.items():
+                histogram = np.array(entry.histogram, dtype=np.uint64)
+                file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
+            for group, attributes in hdf5_attributes(header).items():
+                file[group].attrs.update(attributes)
+    return offsets
+
+
+def _create_table(group: h5py.Group, n_bytes: int) -> int:
+    """Create the dataset of a table, contiguous and on whole pages, and return its offset in the file."""
+    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    creation.set_layout(h5py.h5d.CONTIGUOUS)
+    creation.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    creation.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+    # HDF5 would note the time otherwise, and no two builds would have the same bytes.
+    creation.set_obj_track_times(False)
+    space = h5py.h5s.create_simple((n_bytes,))
+    dataset = h5py.h5d.create(group.id, TABLE_DATASET.encode(), h5py.h5t.NATIVE_UINT8, space, dcpl=creation)
+    return int(dataset.get_offset())

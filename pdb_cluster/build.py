@@ -21,7 +21,7 @@ from pdb_build.build import BuildProgress
 from pdb_build.checkpoint import refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
-from pdb_build.report import BuildResult, report_path, write_report
+from pdb_build.report import BuildResult, write_report
 from pdb_build.writer import TableFileWriter
 from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
 from pdb_cluster.connect import while_reachable
@@ -86,9 +86,8 @@ def build_on_cluster(
         for index, table in built.items():
             writer.add(index, table.table, table.sha256)
         header = writer.close()
-    seconds = time.perf_counter() - start
-    result = BuildResult(plan.out, report_path(plan.out), header, writer.searches, seconds, peak_memory())
-    write_report(result, plan, built_by=[built[use.index].built_by for use in plan.uses])
+    result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
+    write_report(result, built_by=[built[use.index].built_by for use in plan.uses])
     return result
 
 

@@ -40,7 +40,6 @@ from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedErr
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, random_boards
 from pdb_core.schema import PAGE_BYTES
-from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.lookup import lookup_tables
 from pdb_query.table_file import LOAD_MODES
@@ -265,8 +264,7 @@ def _checked_deeply(trial: Trial) -> str:
     database = trial.database
     for index, entry in database.header.tables.items():
         if entry.n_bytes <= _DEEP_BYTES:
-            spec = TableSpec(database.size, database.goal, entry.pattern, database.encoding, database.cost)
-            prove_table(spec, database.table(index), n_threads=1)
+            prove_table(entry.spec, database.table(index), n_threads=1)
         elif trial.is_changed:
             return ANSWER
     if trial.is_changed:

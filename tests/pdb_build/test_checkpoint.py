@@ -150,7 +150,7 @@ def test_interrupt_while_the_file_is_closed_does_not_change_it(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("pdb_build.writer.write_header", stop)
+        patch.setattr("pdb_build.writer._write_header", stop)
         with pytest.raises(KeyboardInterrupt):
             build_database(plan, checkpoint_every_s=0)
     # HDF5 may have written anything around the tables by then.

@@ -148,7 +148,7 @@ def test_wrong_arguments_are_refused() -> None:
     [
         # Blocks, and bytes of a block: k! rounded up.
         (4, 8, "bytes", "additive", 35_347 * 40_320, 1.1),
-        (5, 6, "bytes", "additive", 251_400 * 768, 1.4),
+        (5, 6, "bytes", "additive", 251_400 * 768, 2),
         (4, 7, "bits", "every-move", 102_960 * 5_056, 1.3),
     ],
 )

@@ -42,7 +42,7 @@ def assert_found_and_proved(size: BoardSize, goal: Board, tiles: tuple[int, ...]
     assert found.histogram == tuple(distances.count(d) for d in range(max(distances) + 1))
     proof = prove(size, goal, tiles, found.table, "bits", "every-move", n_threads=2)
     assert (proof.n_reached, proof.max_distance) == (len(distances), max(distances))
-    assert proof.n_entries == found.n_entries
+    assert proof.n_entries == found.spec.n_entries
 
 
 @pytest.mark.tiny
