@@ -1,12 +1,10 @@
 """Build of a database on a Dask cluster, as a whole. Start reading here.
 
-plan     the shards of each pattern: one if it fits a worker            build_plan.py
+plan     the shards of each pattern: one if it fits a worker             build_plan.py
 search   level by level; patterns at the same time on different workers  pattern_search.py, shard.py
-write    workers write tables into the file, or the client does         pattern_search.py
-finish   the header, a check of all tables, the name                    pdb_build/writer.py
-report   as for a local build, with the workers that built each table   pdb_build/report.py
+write    workers write tables into the file, or the client does          pattern_search.py
 
-The file has the bytes of a local build.
+The file has the bytes of a local build, and `pdb_build` finishes it.
 """
 
 import secrets

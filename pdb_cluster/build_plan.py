@@ -33,10 +33,9 @@ class Worker:
 
 @dataclass(frozen=True)
 class PatternTask:
-    """Way in which one pattern is built.
+    """Way in which one pattern is built: by one of `workers`, or by all of them if there are several shards.
 
     memory_bytes  most bytes that a worker takes
-    workers       all of these if there are several shards, else one of them
     halo_bytes    most bytes of the halo of each shard
     """
 
@@ -60,10 +59,7 @@ def workers_of(client: Client) -> tuple[Worker, ...]:
 
 
 def _memory_of(dask_worker: Any) -> tuple[str, int, int, int]:
-    """Return the machine, the threads, the machine's available bytes and those within the worker's limit.
-
-    Runs on a worker.
-    """
+    """Return the machine, the threads, the available bytes and those within the worker's limit. Runs on a worker."""
     manager = dask_worker.memory_manager
     available = limit = available_memory()
     if manager.memory_limit:

@@ -42,11 +42,9 @@ _FRUGAL = {
 def connected(scheduler: str | None, n_workers: int, say: Callable[[str], None]) -> Iterator[Client]:
     """Connect to the cluster of `scheduler`; if it is None, start a local one of `n_workers` processes.
 
-    Waits for the first worker, and checks that all workers run this version. At the end, also after an error or
-    Ctrl-C, all tasks are cancelled and a local cluster is stopped. `say` is called with sentences for the user.
-
-    Raises `ClusterError` if the scheduler does not answer or a worker runs another version; `InputError` if a package
-    is missing.
+    Wait for the first worker, and check that all workers run this version. At the end all tasks are cancelled and a
+    local cluster is stopped. `say` is called with sentences for the user. Raises `ClusterError` if the scheduler does
+    not answer or a worker runs another version; `InputError` if a package is missing.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet_logs())
@@ -88,10 +86,8 @@ def event_loop() -> IOLoop:
 def local_cluster(n_workers: int) -> Iterator[LocalCluster]:
     """Start a cluster of processes of one thread each on this machine, and stop it at the end.
 
-    The processes have no memory limit, since Dask counts mapped tables as memory. Connections use TLS with a key that
-    only these processes have. Without it, another user of the machine could run code on the workers.
-
-    Raises `InputError` if a package is missing.
+    The processes have no memory limit, since Dask counts mapped tables as memory. Connections use TLS with a key of
+    their own, so other users of the machine cannot run code on the workers. Raises `InputError` without cryptography.
     """
     try:
         security = Security.temporary()
@@ -141,9 +137,7 @@ def check_workers(client: Client) -> None:
 
 
 def _shown(version: object) -> str:
-    if isinstance(version, tuple):
-        return f"{version[0]} (kernels {version[1][:8]})"
-    return f"of an unknown version ({version})"
+    return f"{version[0]} (kernels {version[1][:8]})" if isinstance(version, tuple) else f"({version})"
 
 
 def check_scheduler(address: str, security: Security) -> None:

@@ -3,9 +3,6 @@
 Each shard is the result of a task and stays on its worker. Further tasks, which depend on it, call its methods. At a
 level every shard packs rows for every other one, and then advances with what the others packed for it. Dask carries
 packs from worker to worker; the client sees only counts. A pattern that fits a worker has one shard.
-
-A worker that sees the folder of the build writes its entries into the file itself. It recognises the folder by a token,
-a file with a random text. From other workers the client fetches the entries in pieces.
 """
 
 import asyncio
@@ -47,10 +44,9 @@ _MAX_ROUNDS = 4096
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a table in the unfinished file.
+    """Place of a table in the unfinished file. Workers recognise the folder of the build by `text` in its token.
 
-    file, token  paths as the client sees them
-    text         content of the token's file
+    `file` and `token` are paths as the client sees them.
     """
 
     file: str

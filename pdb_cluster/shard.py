@@ -1,12 +1,10 @@
 """Shard: the part of the search of one pattern that one worker holds, or the whole search.
 
-A shard owns a range of cell sets. Its rows are those of a local search. At a level its blocks also receive from blocks
-of other shards, the *halo*. The other shards pack these rows, and this one unpacks them behind its own rows. The
-kernels of the local search then advance the level: they see one frontier.
+A shard owns a range of cell sets. At a level its blocks also receive from blocks of other shards, the *halo*. The other
+shards pack these rows, and this one unpacks them behind its own. The kernels of the local search see one frontier.
 
-A level is done in *rounds*, so that halo and packs stay small: in each round some of the cell sets receive. Blocks that
-give at a level do not receive at it (see `search_kernels`). So the order of rounds and of shards does not matter, and a
-pack may be made while the rows of the other parity change.
+A level is done in *rounds*, in each of which some of the cell sets receive, so that halo and packs stay small. Blocks
+that give at a level do not receive at it (see `search_kernels`), so the order of rounds and of shards does not matter.
 
 Since every move can be undone, a shard knows which of its rows another shard needs: those of its blocks that receive
 from there. Both sides list them in ascending order of blocks.
@@ -88,8 +86,8 @@ class Shard:
     """One shard, which never leaves the memory of its worker. It may pack while it advances.
 
     Call `set_rounds` until the halo is small enough, then `start`, then `pack` and `advance` for each round of each
-    level, then `finish`. A shard refuses a round that is done or a level that is not next: Dask may run a task again,
-    or replace a lost shard by a new one. Then `LostError` is raised, and the search of the pattern begins again.
+    level, then `finish`. A round that is done or a level that is not next raises `LostError`: Dask may run a task
+    again, or replace a lost shard by a new one.
     """
 
     def __init__(self, spec: TableSpec, bounds: Bounds, number: int, n_threads: int = 1) -> None:

@@ -1,11 +1,9 @@
 """Solves of boards on a Dask cluster. Start reading here.
 
-many boards   several per task, as many as take a fraction of a second             here, solve_worker.py
-a hard board  returned unfinished; its thresholds are split into subtrees          split_board.py
-a subtree     searched as on one machine; a large one returns the part that is left  solver/engine/subtrees.py
-tables        mapped by each worker, and compared with the client's digests         solve_worker.py
-results       handled once, from what tasks return; Dask repeats lost tasks         solve_tasks.py
-replay        each solution is replayed to the goal before it is returned           solver/solution.py
+many boards   several per task, as many as take a fraction of a second      here, solve_worker.py
+a hard board  returned unfinished; its thresholds are split into subtrees   split_board.py
+tables        mapped by each worker, and compared with the client's digests  solve_worker.py
+results       handled once, from what tasks return; Dask repeats lost tasks  solve_tasks.py
 
 Every task ends within a second or two. So nothing that runs has to be stopped, and a cluster is free soon after Ctrl-C.
 """
@@ -32,8 +30,10 @@ from solver.solution import Solution, check_solvable
 
 # Boards read at a time; most boards that wait to be sent, and whose answers wait to be yielded.
 _READ, _MAX_UNSENT, _MAX_WAITING = 64, 4096, 100_000
-# Boards per task. A task returns the boards that it had no time for.
-_SMALLEST_CHUNK, _LARGEST_CHUNK = 8, 512
+# Boards per task, and its time. A task returns the boards that it had no time for.
+_SMALLEST_CHUNK, _LARGEST_CHUNK, _CHUNK_S = 8, 512, 0.25
+# Time limit of an unsplit search; and if there are fewer boards than threads.
+_BOARD_S, _LONE_BOARD_S = 1.0, 0.1
 # Hard boards that are split at the same time: one has work while the other ends a threshold.
 _MAX_SPLIT = 2
 _TASKS_PER_THREAD = 3
@@ -54,13 +54,7 @@ class Request:
 
 @dataclass(frozen=True)
 class ClusterProgress:
-    """Progress of a batch.
-
-    n_done, n_taken     boards with an answer, and all boards read
-    generated, seconds  nodes of the whole cluster and time since the batch began
-    n_threads           of the cluster, 0 while it has no workers
-    iterations          numbers, from 0, and thresholds of the hard boards that are being split
-    """
+    """Progress of a batch. `iterations` are numbers, from 0, and thresholds of the boards that are being split."""
 
     n_done: int
     n_taken: int
@@ -100,8 +94,7 @@ class ClusterBatch:
     ) -> None:
         """`client` is a `distributed.Client`. Workers read table files at the client's paths or in `worker_folder`.
 
-        `report` is called several times a second. `finished` is called with each solution that was searched, in any
-        order.
+        `report` is called several times a second, `finished` with each solution that was searched, in any order.
         """
         self._tasks = Tasks(client)
         self._limits, self._sizes = limits or Limits(), sizes or PartSizes()
@@ -190,7 +183,7 @@ class ClusterBatch:
             n_boards = max(_SMALLEST_CHUNK, min(len(self._to_send) // (2 * n_threads), _LARGEST_CHUNK))
             while self._to_send and len(jobs) < n_boards and self._to_send[0].request.databases == databases:
                 jobs.append(self._to_send.popleft())
-            board_s = sizes.board_s if len(self._numbers) >= n_threads else sizes.lone_board_s
+            board_s = _BOARD_S if len(self._numbers) >= n_threads else _LONE_BOARD_S
             seconds = board_s if limits.seconds is None else min(limits.seconds, board_s)
             nodes = sizes.board_nodes if limits.nodes is None else min(limits.nodes, sizes.board_nodes)
             self._n_board_tasks += 1
@@ -200,7 +193,7 @@ class ClusterBatch:
                 functools.partial(self._take_boards, jobs),
                 tables=self._tables(databases),
                 limits=Limits(seconds, nodes),
-                seconds=sizes.chunk_s,
+                seconds=_CHUNK_S,
             )
 
     def _take_boards(self, jobs: list[_Job], _key: str, results: list[SearchResult | None]) -> None:

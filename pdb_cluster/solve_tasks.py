@@ -40,14 +40,9 @@ class Tasks:
         return max(1, self.n_present())
 
     def submit(
-        self,
-        function: Callable[..., Any],
-        arguments: Sequence[Any],
-        handle: Handle,
-        *,
-        priority: int = 0,
+        self, function: Callable[..., Any], arguments: Sequence[Any], handle: Handle, *, priority: int = 0,
         **same: object,
-    ) -> list[str]:
+    ) -> list[str]:  # fmt: skip
         """Submit one task for each of `arguments`, with the arguments `same` for all. Return the keys of the tasks.
 
         `work` calls `handle` with the key and the result of each. Tasks of higher priority run first.

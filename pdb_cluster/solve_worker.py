@@ -1,8 +1,6 @@
-"""Tasks of a solve: functions that run on the workers. Each ends within a second or two.
+"""Tasks of a solve: functions that run on the workers. Each returns the work that it had no time for.
 
-So no task has to be stopped from outside. A task returns the work that it had no time for, and its result depends only
-on its arguments and that time: a task that runs again, because its worker died, does no harm. A worker maps its own
-copy of the tables and keeps them open.
+A result depends only on the arguments and that time, so a task that runs again, because its worker died, does no harm.
 """
 
 import functools

@@ -24,28 +24,22 @@ from solver.progress import Iteration, Limits
 
 # Estimated nodes of a threshold, as a multiple of those of the threshold before.
 _GROWTH = 6
-# Intended tasks of a board under way, per thread of the cluster.
-_TASKS_PER_THREAD = 3
+# Intended tasks of a board under way, per thread of the cluster; time limit of a task.
+_TASKS_PER_THREAD, _PART_S = 3, 0.5
 
 
 @dataclass(frozen=True)
 class PartSizes:
     """Sizes of tasks. The defaults suit Dask's overhead of some milliseconds per task.
 
-    board_s, board_nodes  limits of an unsplit search; a board that takes more is split
-    lone_board_s          time limit of an unsplit search if there are fewer boards than threads
-    chunk_s               time limit of a task of several boards
-    part_s, part_nodes    limits of a task of subtrees, which then returns the subtrees that are left
-    task_nodes            intended nodes of a task of subtrees
-    n_prefixes            most subtrees of a threshold; each costs the client 0.1 ms
-    prefix_nodes          intended nodes of a subtree
+    board_nodes   limit of an unsplit search; a board that takes more is split
+    part_nodes    limit of a task of subtrees, which then returns the subtrees that are left
+    task_nodes    intended nodes of a task of subtrees
+    n_prefixes    most subtrees of a threshold; each costs the client 0.1 ms
+    prefix_nodes  intended nodes of a subtree
     """
 
-    board_s: float = 1.0
-    lone_board_s: float = 0.1
     board_nodes: int = 20_000_000
-    chunk_s: float = 0.25
-    part_s: float = 0.5
     part_nodes: int = 20_000_000
     task_nodes: int = 2_000_000
     n_prefixes: int = 1024
@@ -54,10 +48,7 @@ class PartSizes:
 
 @dataclass
 class _Threshold:
-    """A threshold under way, with its nodes so far, the keys of its tasks, and a solution if one is found.
-
-    `start` is when its tasks started, or when the threshold before ended, by `time.perf_counter`.
-    """
+    """Threshold under way: when it began, its nodes so far, the solution if one is found, the keys of its tasks."""
 
     bound: int
     start: float
@@ -76,14 +67,9 @@ class SplitBoard:
 
     def __init__(
         self,
-        tasks: Tasks,
-        databases: Sequence[Database],
-        tables: WorkerTables,
-        board: Board,
-        paused: SearchResult,
-        limits: Limits,
-        sizes: PartSizes,
-    ) -> None:
+        tasks: Tasks, databases: Sequence[Database], tables: WorkerTables, board: Board, paused: SearchResult,
+        limits: Limits, sizes: PartSizes,
+    ) -> None:  # fmt: skip
         self._tasks, self._databases, self._tables = tasks, databases, tables
         self._board, self._limits, self._sizes = board, limits, sizes
         self._fsm = fsm_for(databases[0].size)
@@ -155,7 +141,7 @@ class SplitBoard:
             board=self._board,
             threshold=threshold.bound,
             max_nodes=sizes.part_nodes,
-            max_seconds=sizes.part_s,
+            max_seconds=_PART_S,
         )
         threshold.keys.update(keys)
 
@@ -193,15 +179,10 @@ class SplitBoard:
         n_wanted = min(sizes.n_prefixes, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
         first = self._databases[0]
         upper = upper_tree(
-            self._board,
-            first.goal,
-            first.size,
-            bound,
-            self._fsm,
-            lower_bounds_by(self._databases),
+            self._board, first.goal, first.size, bound, self._fsm, lower_bounds_by(self._databases),
             # Subtrees start at the first depth that has enough of them.
             lambda _depth, h: np.full(len(h), len(h) < n_wanted),
-        )
+        )  # fmt: skip
         begun = _Threshold(bound, time.perf_counter(), upper.generated, upper.expanded, upper.tiles)
         if upper.tiles is None:
             n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -283,14 +282,3 @@ def test_worker_refuses_other_tables_and_versions() -> None:
             solver_for(tables_of(database, paths=(str(other.path),)))
         with pytest.raises(ClusterError, match="another version of tile-pdb"):
             solver_for(tables_of(database, version=("0", "0")))
-
-
-def test_worker_refuses_a_damaged_table(tmp_path: Path) -> None:
-    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
-        content = bytearray(database.path.read_bytes())
-        at = content.find(database.table(0).tobytes())
-        content[at] ^= 1
-        copy = tmp_path / "damaged.h5"
-        copy.write_bytes(content)
-        with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged: the table of pattern"):
-            solver_for(tables_of(database, paths=(str(copy),)))

@@ -222,21 +222,17 @@ def test_build_ends_if_workers_are_lost_in_every_attempt(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_command_builds_on_a_local_cluster(tmp_path: Path) -> None:
-    result = pdb("build", "8", "--local-cluster", "2", "--shards", "2", cwd=tmp_path)
+def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) -> None:
+    command = ["build", "8", "--scheduler", client.scheduler.address, "--shards", "3"]
+    result = pdb(*command, "--dry-run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "8.h5: pattern 1,2,3,4,5,6,7,8 in 3 shards on 2 workers" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+    result = pdb(*command, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert "written in" in result.stdout
     assert "dashboard http" in result.stderr
     check_same_as_local(tmp_path / "8.h5", "8", "3x3")
-
-
-def test_dry_run_reports_tasks_and_shards(client: Client, tmp_path: Path) -> None:
-    address = client.scheduler.address
-    result = pdb("build", "663", "8", "--scheduler", address, "--shards", "3", "--dry-run", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert "pattern 2,3,4 in 3 shards on 2 workers" in result.stderr
-    assert "8.h5: pattern 1,2,3,4,5,6,7,8 in 3 shards on 2 workers" in result.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_shards_need_a_cluster(tmp_path: Path) -> None:
