@@ -64,10 +64,6 @@ class Pattern:
     def n_tiles(self) -> int:
         return len(self.tiles)
 
-    def n_entries(self, size: BoardSize) -> int:
-        """Return the number of placements of the tiles on the cells: n! / (n-k)!."""
-        return math.perm(size.n_cells, self.n_tiles)
-
 
 @dataclass(frozen=True)
 class Partition:
@@ -126,9 +122,6 @@ class Partition:
     def is_catalogue(self) -> bool:
         """Whether there are several lower bounds."""
         return len(self.sums) > 1
-
-    def n_entries(self) -> int:
-        return sum(pattern.n_entries(self.size) for pattern in self.patterns)
 
     def draw(self, goal: Board) -> str:
         """Return the goal board with a letter for each pattern, `.` for the blank and for tiles that are in no pattern.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.puzzle import Board, BoardSize, check_board, format_board, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
@@ -85,9 +85,6 @@ class Database:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<Database {self.header.spec.partition.name} {self.size} {self.path}>"
-
     def close(self) -> None:
         """Release the tables; arrays that were returned stay valid. Lookups afterwards raise `ValueError`."""
         self._tables = None
@@ -104,11 +101,11 @@ class Database:
 
         Raises `GoalError` if there is none.
         """
-        return mappings_between(self.goal if goal is None else goal, self.goal, self.size)
+        return mappings_between(goal or self.goal, self.goal, self.size)
 
     def views(self, goal: Board | None = None, *, reflects: bool = True) -> SumViews:
         """Return `mappings` in the form for kernels; if `reflects` is False, only the first. Raises `GoalError`."""
-        return self._views_of(self.goal if goal is None else goal, reflects)
+        return self._views_of(goal or self.goal, reflects)
 
     def _make_views(self, goal: Board, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
@@ -156,18 +153,11 @@ class Database:
         the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
         """
         checked = check_board(board, self.size)
-        wanted = self.goal if goal is None else goal
-        self.views(wanted)
-        if not is_solvable(checked, wanted, self.size):
-            raise UnsolvableError(
-                f"board {format_board(checked)} cannot be solved: {why_unsolvable(checked, wanted, self.size)}"
-            )
         batch = self.probe_batch(np.array([checked], dtype=np.uint8), goal)
-        return Probe(
-            tuple(tuple(int(value) for value in values) for values in batch.values[0]),
-            tuple(int(total) for total in batch.sums[0]),
-            int(batch.maximum[0]),
-        )
+        if batch.maximum[0] < 0:
+            why = why_unsolvable(checked, goal or self.goal, self.size)
+            raise UnsolvableError(f"board {format_board(checked)} cannot be solved: {why}")
+        return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.maximum[0]))
 
     def get(self, board: Sequence[int], default: Default, goal: Board | None = None) -> Probe | Default:
         """Look up one board, or return `default` instead of raising `BoardError` or `UnsolvableError`."""
@@ -210,7 +200,7 @@ class Database:
         row that is not a board, unless `strict` is False.
         """
         rows = board_rows(boards, self.size)
-        goal_cells = np.argsort(np.array(self.goal if goal is None else goal, dtype=np.int64))
+        goal_cells = np.argsort(np.array(goal or self.goal, dtype=np.int64))
         verdicts = np.empty(len(rows), dtype=np.int8)
         check_boards(rows, goal_cells, self.lookup_tables.dark_cells, verdicts)
         if strict and (verdicts < 0).any():

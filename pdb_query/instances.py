@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TextIO
 
-from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
+from pdb_core.errors import BoardError, GoalError, InstanceError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, parse_board, parse_goal
 
@@ -57,21 +57,19 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
         yield from _parse(lines, "standard input", size)
         return
     path = instance_sets().get(source) or Path(source)
-    shown = shorten(source)
+    shown = as_typed(str(path))
     try:
         # A strict decoder fails a buffer ahead of the line; escaped bytes are refused in their own line.
-        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None) as file:
-            yield from _parse(file, as_typed(str(path)) if path == Path(source) else source, size)
+        file = path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None)
     except FileNotFoundError:
-        raise InstanceError(f"there is no file and no instance set {shown!r}; {_known_sets(source)}") from None
-    except OSError as error:
         raise InstanceError(
-            f"cannot read {as_typed(str(path))}: {error.strerror}; name a text file of boards"
+            f"there is no file and no instance set {shorten(source)!r}; {_known_sets(source)}"
         ) from None
-    except ValueError as error:  # a NUL byte in the path
-        if isinstance(error, InputError):
-            raise
-        raise InstanceError(f"cannot read {shown!r}: {error}; name a text file of boards") from None
+    except (OSError, ValueError) as error:  # a NUL byte in the path is a ValueError
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InstanceError(f"cannot read {shown}: {why}; name a text file of boards") from None
+    with file:
+        yield from _parse(file, shown if path == Path(source) else source, size)
 
 
 def _known_sets(source: str) -> str:

@@ -177,14 +177,3 @@ def test_random_boards_are_uniform_over_the_solvable_ones() -> None:
     assert sum(counts.values()) == 12_000
     # 12 boards, 1000 each, with a standard deviation of 30.
     assert all(abs(n - 1000) < 150 for n in counts.values())
-
-
-@pytest.mark.parametrize("goal", [blank_last(BoardSize(3, 2)), snail(BoardSize(3, 2))], ids=["corner", "edge"])
-def test_naive_searches_agree_with_each_other(goal: tuple[int, ...]) -> None:
-    """Breadth-first search from the goal and from both ends: twins that other tests use."""
-    size = BoardSize(3, 2)
-    distances = naive.naive_distances(size, goal)
-    assert len(distances) == 360
-    assert max(distances.values()) == 21
-    for board in sorted(distances)[::12]:
-        assert naive.naive_solution_length(board, goal, size) == distances[board]
