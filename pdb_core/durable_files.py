@@ -8,7 +8,6 @@ import errno
 import fcntl
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,7 +46,7 @@ def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -
     encoding, kind = ("utf-8", "") if is_text else (None, "b")
     temporary = path.parent / f".{path.name}.{os.getpid()}.partial"
     with writing_errors(path, option=option):
-        if not _is_new_or_plain(path):
+        if path.is_symlink() or (path.exists() and not path.is_file()):
             with path.open(f"w{kind}", encoding=encoding) as file:
                 yield file
             return
@@ -60,13 +59,6 @@ def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-
-
-def _is_new_or_plain(path: Path) -> bool:
-    try:
-        return stat.S_ISREG(path.lstat().st_mode)
-    except FileNotFoundError:
-        return True
 
 
 def lock_file(path: Path, *, shared: bool = False) -> int | None:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
 from pdb_core.shared_tables import TableUse, may_share, own_tables
 from pdb_core.table_spec import DatabaseSpec, TableSpec
-
-Name = TypeVar("Name", bound=str)
 
 FORMAT = "tile-pdb"
 FORMAT_VERSION = 5
@@ -225,7 +223,10 @@ def _parse_header(content: dict[str, Any]) -> Header:
     size = BoardSize(_natural(content["width"]), _natural(content["height"]))
     check_table_size(size)
     goal = check_board(_naturals(content["goal"]), size)
-    encoding, cost = _one_of(ENCODINGS, content["encoding"]), _one_of(COSTS, content["cost"])
+    for field, known in (("encoding", ENCODINGS), ("cost", COSTS)):
+        if content[field] not in known:
+            raise ValueError(f"{shorten(repr(content[field]), 60)} is none of {', '.join(known)}")
+    encoding, cost = content["encoding"], content["cost"]
     file_bytes = _natural(content["file_bytes"])
     records = content["patterns"]
     if not 1 <= len(records) <= MAX_CATALOGUE_PATTERNS:
@@ -321,13 +322,6 @@ def _naturals(values: Any) -> tuple[int, ...]:
     if not isinstance(values, list):
         raise TypeError(f"{shorten(repr(values), 60)} is not a list")
     return tuple(map(_natural, values))
-
-
-def _one_of(known: Sequence[Name], value: Any) -> Name:
-    for name in known:
-        if name == value:
-            return name
-    raise ValueError(f"{shorten(repr(value), 60)} is none of {', '.join(known)}")
 
 
 def _digest_text(value: Any) -> str:

@@ -1,8 +1,14 @@
 """Table files and instance sets: open a file, look up single boards or many at a time."""
 
-from pdb_query.database import BatchProbe, Database, Probe, open_database
+from pdb_query.database import (
+    BatchProbe,
+    Database,
+    Probe,
+    RandomBoardStatistics,
+    open_database,
+    random_board_statistics,
+)
 from pdb_query.instances import Instance, instance_sets, read_instances
-from pdb_query.statistics import RandomBoardStatistics, random_board_statistics
 from pdb_query.table_file import LOAD_MODES, read_table_header
 
 __all__ = [

@@ -1,6 +1,7 @@
-"""Database of pattern tables: opening, lookups of boards, verification."""
+"""Database of pattern tables: opening, lookups of boards, verification, statistics."""
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, check_board, format_board, why_unsolvable
+from pdb_core.puzzle import Board, BoardSize, check_board, format_board, random_boards, why_unsolvable
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
@@ -25,6 +26,7 @@ Default = TypeVar("Default")
 
 # Bytes digested between two calls of `progress`.
 _VERIFY_BYTES = 4 * 1024 * 1024
+_BOARDS_AT_A_TIME = 100_000
 
 
 @dataclass(frozen=True)
@@ -300,3 +302,29 @@ def open_database(
     if verify:
         database.verify(progress)
     return database
+
+
+@dataclass(frozen=True)
+class RandomBoardStatistics:
+    """Mean lower bounds over uniformly random solvable boards, each with its standard error.
+
+    `sums` has the mean of each sum, first those of the identity; `maximum` is the mean of the largest sum.
+    """
+
+    sums: tuple[tuple[float, float], ...]
+    maximum: tuple[float, float]
+
+
+def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
+    """Return the statistics of `n_boards` (at least 2) random boards. Equal seeds give equal boards."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for start in range(0, n_boards, _BOARDS_AT_A_TIME):
+        n_now = min(_BOARDS_AT_A_TIME, n_boards - start)
+        boards = random_boards(database.size, database.goal, n_now, int(generator.integers(1 << 62)))
+        probe = database.probe_batch(boards)
+        rows.append(np.column_stack([probe.sums, probe.maximum]))
+    values = np.concatenate(rows)
+    errors = values.std(axis=0, ddof=1) / math.sqrt(n_boards)
+    *sums, maximum = zip(values.mean(axis=0).tolist(), errors.tolist(), strict=True)
+    return RandomBoardStatistics(tuple(sums), maximum)

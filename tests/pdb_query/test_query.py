@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError
+from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, random_boards
 from pdb_core.symmetry import mappings_between
 from pdb_query import Database, open_database, random_board_statistics
@@ -82,12 +82,6 @@ def test_other_corner_goals_are_served_admissibly(database: Database, goal: tupl
 
 
 @pytest.mark.tiny
-def test_goal_with_its_blank_elsewhere_is_refused_with_the_command_to_run(database: Database) -> None:
-    with pytest.raises(GoalError, match=r"pdb build \.\.\. --size 3x3 --goal"):
-        database.probe(GOAL, (1, 2, 3, 8, 0, 4, 7, 6, 5))
-
-
-@pytest.mark.tiny
 def test_unsolvable_board_raises_and_get_gives_the_default(database: Database) -> None:
     board = (2, 1, 3, 4, 5, 6, 7, 8, 0)
     with pytest.raises(UnsolvableError, match="cannot be solved"):
@@ -140,13 +134,6 @@ def test_lookups_in_a_closed_database_raise() -> None:
     with pytest.raises(ValueError, match="is closed"):
         database.probe(GOAL)
     assert table.min() == 0  # arrays handed out stay valid
-
-
-@pytest.mark.tiny
-def test_size_is_checked(database: Database) -> None:
-    database.check_size(SIZE)
-    with pytest.raises(TableMismatchError, match="3x3 boards, this board is 4x4"):
-        database.check_size(BoardSize(4, 4))
 
 
 def test_threads_get_equal_answers() -> None:
