@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 _SHOWN_CHARACTERS = 80
 _SHOWN_NUMBERS = 8
-_ELLIPSIS = "..."
 # The end is kept too: it distinguishes files, and shows where a list stops.
 _END_CHARACTERS = 30
 
@@ -18,7 +17,7 @@ def shorten(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:
     if len(text) <= n_characters:
         return text
     n_end = min(_END_CHARACTERS, n_characters // 2)
-    return text[: n_characters - len(_ELLIPSIS) - n_end] + _ELLIPSIS + text[-n_end:]
+    return f"{text[: n_characters - 3 - n_end]}...{text[-n_end:]}"
 
 
 def as_typed(text: str, n_characters: int = _SHOWN_CHARACTERS) -> str:

@@ -100,10 +100,9 @@ class SumViews(NamedTuple):
 def lookup_tables(
     spec: DatabaseSpec, uses: Sequence[TableUse], memory: npt.NDArray[np.uint8], table_start: Sequence[int]
 ) -> LookupTables:
-    """Return the arrays for lookups in the tables of a database.
+    """Return the arrays for lookups. `table_start` has the start of each pattern's table, also if it is of another.
 
-    `memory` must be read-only, so that kernels are compiled for one type. `table_start` has the start of each pattern's
-    table, also if it is that of another pattern.
+    `memory` must be read-only, so that kernels are compiled for one type.
     """
     size, goal, is_bits = spec.size, spec.goal, spec.encoding == "bits"
     # The patterns that the tables were built for. Their arrays depend only on their numbers of tiles.
@@ -113,18 +112,12 @@ def lookup_tables(
     sets = [cell_set_ranks(size.n_cells, n_tiles) for n_tiles in counts]
     orders = [arrangement_ranks(n_tiles) for n_tiles in counts]
     blocks = [pattern_blocks(size, n_tiles, spec.cost) for n_tiles in counts] if is_bits else []
-    no_blocks = np.empty(0, dtype=np.int32)
-    set_ranks, (low, high, first_block), set_starts = _joined(
-        [
-            [of.low for of in sets],
-            [of.high for of in sets],
-            [of.first_block for of in blocks] or [no_blocks] * len(sets),
-        ]
-    )
-    order_ranks, (prefix, suffix), order_starts = _joined([[of.prefix for of in orders], [of.suffix for of in orders]])
+    firsts = [of.first_block for of in blocks] or [np.empty(0, dtype=np.int32)] * len(sets)
+    set_ranks, (low, high, first_block), set_starts = _joined([of.low for of in sets], [of.high for of in sets], firsts)
+    order_ranks, (prefix, suffix), order_starts = _joined([of.prefix for of in orders], [of.suffix for of in orders])
     # Kernels read 16 bytes at a time, also in the last row.
     regions = [of.region_numbers.reshape(-1) for of in blocks] + [np.full(15 * is_bits, OCCUPIED, dtype=np.uint8)]
-    region_numbers, _, (region_starts,) = _joined([regions])
+    region_numbers, _, (region_starts,) = _joined(regions)
     tables = LookupTables(
         memory=memory,
         table_start=np.array(table_start, dtype=np.int64),
@@ -155,10 +148,10 @@ def lookup_tables(
         order_ranks=order_ranks,
         descent=_NO_INT64S,
     )
-    if not is_bits:
-        return tables
-    goal_states = [blocks[at].state_of(goal, of.tiles) for at, of in zip(which, patterns, strict=True)]
-    return tables._replace(descent=_descent_numbers(size, goal, patterns, tables, goal_states))
+    if is_bits:
+        goal_states = [blocks[at].state_of(goal, of.tiles) for at, of in zip(which, patterns, strict=True)]
+        tables = tables._replace(descent=_descent_numbers(size, goal, patterns, tables, goal_states))
+    return tables
 
 
 def _descent_numbers(
@@ -217,7 +210,7 @@ def _descent_numbers(
 
 
 def _joined(
-    groups: list[list[npt.NDArray[Scalar]]],
+    *groups: list[npt.NDArray[Scalar]],
 ) -> tuple[npt.NDArray[Scalar], list[npt.NDArray[Scalar]], list[Int64s]]:
     """Concatenate groups of arrays; return the whole, the groups in it, and the starts of arrays in their group."""
     whole = np.concatenate([array for group in groups for array in group])
