@@ -7,7 +7,9 @@ integer operand is truncated to 32 bits and used in all lanes. All lanes are uns
 Addresses are int64; the caller guarantees that they are inside arrays that are alive.
 """
 
+import inspect
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -119,24 +121,35 @@ for _function, _sign in {operator.eq: "==", operator.ne: "!=", operator.lt: "<",
     _add_operator(_function, lambda builder, a, b, sign=_sign: builder.icmp_unsigned(sign, a, b), True)
 
 
-@intrinsic
-def splat(typingctx: Any, value: Any) -> Any:  # noqa: ARG001
+def _intrinsic(result: types.Type, *parameters: types.Type) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that makes an intrinsic of these types from a function of an IR builder and IR values."""
+
+    def decorate(emit: Callable[..., Any]) -> Any:
+        def define(typingctx: Any, *arguments: Any) -> Any:  # noqa: ARG001
+            def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
+                value = emit(builder, *args)
+                return context.get_dummy_value() if result == types.void else value
+
+            return result(*parameters), codegen
+
+        define.__name__, define.__doc__ = emit.__name__, emit.__doc__
+        # Numba reads the names of the arguments here; it passes the typing context for the builder.
+        define.__signature__ = inspect.signature(emit)  # type: ignore[attr-defined]
+        return intrinsic(define)
+
+    return decorate
+
+
+@_intrinsic(V32, types.int64)
+def splat(builder: Any, value: Any) -> Any:
     """Return a vector with an integer in all lanes."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return _splat(builder, args[0], _ir_type(V32))
-
-    return V32(types.int64), codegen
+    return _splat(builder, value, _ir_type(V32))
 
 
-@intrinsic
-def iota(typingctx: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32)
+def iota(builder: Any) -> Any:  # noqa: ARG001
     """Return the vector 0, 1, 2, ..."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return ir.Constant(_ir_type(V32), list(range(LANES)))
-
-    return V32(), codegen
+    return ir.Constant(_ir_type(V32), list(range(LANES)))
 
 
 @intrinsic
@@ -150,117 +163,70 @@ def where(typingctx: Any, mask: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
     return of(MASK, *(t if isinstance(t, VectorType) else types.int64 for t in (a, b))), codegen
 
 
-@intrinsic
-def bits_of(typingctx: Any, mask: Any) -> Any:  # noqa: ARG001
+@_intrinsic(types.int64, MASK)
+def bits_of(builder: Any, mask: Any) -> Any:
     """Return a mask as an integer, lane 0 lowest."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.zext(builder.bitcast(args[0], ir.IntType(LANES)), _I64)
-
-    return types.int64(MASK), codegen
+    return builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I64)
 
 
-@intrinsic
-def without(typingctx: Any, a: Any, b: Any) -> Any:  # noqa: ARG001
+@_intrinsic(MASK, MASK, MASK)
+def without(builder: Any, a: Any, b: Any) -> Any:
     """Return the lanes of mask `a` that are not in mask `b`."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.and_(args[0], builder.not_(args[1]))
-
-    return MASK(MASK, MASK), codegen
+    return builder.and_(a, builder.not_(b))
 
 
-@intrinsic
-def widen(typingctx: Any, vector: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V64, V32)
+def widen(builder: Any, vector: Any) -> Any:
     """Return a vector of 64-bit lanes."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.zext(args[0], _ir_type(V64))
-
-    return V64(V32), codegen
+    return builder.zext(vector, _ir_type(V64))
 
 
-@intrinsic
-def narrow(typingctx: Any, vector: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32, V64)
+def narrow(builder: Any, vector: Any) -> Any:
     """Return the lower halves of 64-bit lanes."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.trunc(args[0], _ir_type(V32))
-
-    return V32(V64), codegen
+    return builder.trunc(vector, _ir_type(V32))
 
 
-@intrinsic
-def popcounts(typingctx: Any, vector: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32, V32)
+def popcounts(builder: Any, vector: Any) -> Any:
     """Return the number of one bits of each lane."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return _call(builder, f"llvm.ctpop.v{LANES}i32", _ir_type(V32), args[0])
-
-    return V32(V32), codegen
+    return _call(builder, f"llvm.ctpop.v{LANES}i32", _ir_type(V32), vector)
 
 
-@intrinsic
-def load_word(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+@_intrinsic(types.int64, types.int64)
+def load_word(builder: Any, address: Any) -> Any:
     """Return the 32-bit word at an address, a multiple of 4."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.zext(builder.load(_pointer(builder, args[0], _I32), align=4), _I64)
-
-    return types.int64(types.int64), codegen
+    return builder.zext(builder.load(_pointer(builder, address, _I32), align=4), _I64)
 
 
-@intrinsic
-def store_word(typingctx: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+@_intrinsic(types.void, types.int64, types.int64)
+def store_word(builder: Any, address: Any, word: Any) -> None:
     """Write the lower half of an integer to an address, a multiple of 4."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        builder.store(builder.trunc(args[1], _I32), _pointer(builder, args[0], _I32), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
+    builder.store(builder.trunc(word, _I32), _pointer(builder, address, _I32), align=4)
 
 
-@intrinsic
-def load_long(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+@_intrinsic(types.int64, types.int64)
+def load_long(builder: Any, address: Any) -> Any:
     """Return the 64-bit word at an address, a multiple of 4."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.load(_pointer(builder, args[0], _I64), align=4)
-
-    return types.int64(types.int64), codegen
+    return builder.load(_pointer(builder, address, _I64), align=4)
 
 
-@intrinsic
-def store_long(typingctx: Any, address: Any, word: Any) -> Any:  # noqa: ARG001
+@_intrinsic(types.void, types.int64, types.int64)
+def store_long(builder: Any, address: Any, word: Any) -> None:
     """Write an integer to an address, a multiple of 4."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        builder.store(args[1], _pointer(builder, args[0], _I64), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
+    builder.store(word, _pointer(builder, address, _I64), align=4)
 
 
-@intrinsic
-def load(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32, types.int64)
+def load(builder: Any, address: Any) -> Any:
     """Return the vector at an address, a multiple of 4."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return builder.load(_pointer(builder, args[0], _ir_type(V32)), align=4)
-
-    return V32(types.int64), codegen
+    return builder.load(_pointer(builder, address, _ir_type(V32)), align=4)
 
 
-@intrinsic
-def store(typingctx: Any, address: Any, vector: Any) -> Any:  # noqa: ARG001
+@_intrinsic(types.void, types.int64, V32)
+def store(builder: Any, address: Any, vector: Any) -> None:
     """Write a vector to an address, a multiple of 4."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        builder.store(args[1], _pointer(builder, args[0], _ir_type(V32)), align=4)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, V32), codegen
+    builder.store(vector, _pointer(builder, address, _ir_type(V32)), align=4)
 
 
 def _gather(builder: Any, base: Any, index: Any, scale: int, element: Any) -> Any:
@@ -276,34 +242,47 @@ def _gather(builder: Any, base: Any, index: Any, scale: int, element: Any) -> An
     return _call(builder, name, of, pointers, _I32(scale), every, ir.Constant(of, ir.Undefined))
 
 
-@intrinsic
-def gather_words(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32, types.int64, V32)
+def gather_words(builder: Any, base: Any, index: Any) -> Any:
     """Return the 32-bit words at base + 4 * index; index: below 2^31."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return _gather(builder, args[0], args[1], 4, _I32)
-
-    return V32(types.int64, V32), codegen
+    return _gather(builder, base, index, 4, _I32)
 
 
-@intrinsic
-def gather_halves(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32, types.int64, V32)
+def gather_halves(builder: Any, base: Any, index: Any) -> Any:
     """Return the 16-bit words at base + 2 * index in the lower halves; the upper halves hold what follows."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return _gather(builder, args[0], args[1], 2, _I32)
-
-    return V32(types.int64, V32), codegen
+    return _gather(builder, base, index, 2, _I32)
 
 
-@intrinsic
-def gather_longs(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V64, types.int64, V32)
+def gather_longs(builder: Any, base: Any, index: Any) -> Any:
     """Return the 64-bit words at base + 8 * index."""
+    return _gather(builder, base, index, 8, _I64)
 
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        return _gather(builder, args[0], args[1], 8, _I64)
 
-    return V64(types.int64, V32), codegen
+@_intrinsic(V32, types.int64, V32)
+def take_of_16(builder: Any, base: Any, index: Any) -> Any:
+    """Return the 32-bit words at base + 4 * index; index: below 16. From a register, where that is faster."""
+    if LANES != 16:
+        return _gather(builder, base, index, 4, _I32)
+    # The shape of `_permute` is not known any more once LLVM has moved parts of it out of a loop.
+    words = builder.load(_pointer(builder, base, _ir_type(V32)), align=4)
+    return _call(builder, "llvm.x86.avx512.permvar.si.512", _ir_type(V32), words, index)
+
+
+@_intrinsic(V32, types.int64, V32)
+def take_of_64(builder: Any, base: Any, index: Any) -> Any:
+    """Return the 32-bit words at base + 4 * index; index: below 64. From registers, where that is faster."""
+    if LANES != 16:
+        return _gather(builder, base, index, 4, _I32)
+    of = _ir_type(V32)
+    parts = [builder.load(_pointer(builder, builder.add(base, _I64(64 * i)), of), align=4) for i in range(4)]
+    name = "llvm.x86.avx512.vpermi2var.d.512"
+    low, high = (_call(builder, name, of, parts[i], index, parts[i + 1]) for i in (0, 2))
+    is_high = builder.icmp_unsigned(
+        "!=", builder.and_(index, _splat(builder, _I32(32), of)), _splat(builder, _I32(0), of)
+    )
+    return builder.select(is_high, high, low)
 
 
 def _permute(builder: Any, vector: Any, index: Any) -> Any:
@@ -315,57 +294,17 @@ def _permute(builder: Any, vector: Any, index: Any) -> Any:
     return result
 
 
-@intrinsic
-def take_of_16(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
-    """Return the 32-bit words at base + 4 * index; index: below 16. From a register, where that is faster."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        if LANES != 16:
-            return _gather(builder, args[0], args[1], 4, _I32)
-        # The shape of `_permute` is not known any more once LLVM has moved parts of it out of a loop.
-        words = builder.load(_pointer(builder, args[0], _ir_type(V32)), align=4)
-        return _call(builder, "llvm.x86.avx512.permvar.si.512", _ir_type(V32), words, args[1])
-
-    return V32(types.int64, V32), codegen
-
-
-@intrinsic
-def take_of_64(typingctx: Any, base: Any, index: Any) -> Any:  # noqa: ARG001
-    """Return the 32-bit words at base + 4 * index; index: below 64. From registers, where that is faster."""
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        base, index = args
-        if LANES != 16:
-            return _gather(builder, base, index, 4, _I32)
-        of = _ir_type(V32)
-        parts = [builder.load(_pointer(builder, builder.add(base, _I64(64 * i)), of), align=4) for i in range(4)]
-        name = "llvm.x86.avx512.vpermi2var.d.512"
-        low, high = (_call(builder, name, of, parts[i], index, parts[i + 1]) for i in (0, 2))
-        is_high = builder.icmp_unsigned(
-            "!=", builder.and_(index, _splat(builder, _I32(32), of)), _splat(builder, _I32(0), of)
-        )
-        return builder.select(is_high, high, low)
-
-    return V32(types.int64, V32), codegen
-
-
-@intrinsic
-def compress(typingctx: Any, vector: Any, mask: Any, permutations: Any) -> Any:  # noqa: ARG001
+@_intrinsic(V32, V32, MASK, types.int64)
+def compress(builder: Any, vector: Any, mask: Any, permutations: Any) -> Any:
     """Return the lanes of a mask moved to the front, in order; the other lanes hold anything.
 
     permutations: address of `vectors.compress_permutations()`
     """
-
-    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:  # noqa: ARG001
-        vector, mask, permutations = args
-        of = _ir_type(V32)
-        if LANES == 16:
-            return _call(
-                builder, "llvm.experimental.vector.compress.v16i32", of, vector, mask, ir.Constant(of, ir.Undefined)
-            )
-        number = builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I64)
-        address = builder.add(permutations, builder.mul(number, _I64(LANES)))
-        lanes = builder.load(_pointer(builder, address, ir.VectorType(_I8, LANES)), align=1)
-        return _permute(builder, vector, builder.zext(lanes, of))
-
-    return V32(V32, MASK, types.int64), codegen
+    of = _ir_type(V32)
+    if LANES == 16:
+        name = "llvm.experimental.vector.compress.v16i32"
+        return _call(builder, name, of, vector, mask, ir.Constant(of, ir.Undefined))
+    number = builder.zext(builder.bitcast(mask, ir.IntType(LANES)), _I64)
+    address = builder.add(permutations, builder.mul(number, _I64(LANES)))
+    lanes = builder.load(_pointer(builder, address, ir.VectorType(_I8, LANES)), align=1)
+    return _permute(builder, vector, builder.zext(lanes, of))
