@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize
 
 Int64s = npt.NDArray[np.int64]
 
@@ -34,3 +34,10 @@ def cell_distances(size: BoardSize) -> Int64s:
     rows, columns = np.divmod(np.arange(size.n_cells), size.width)
     distances: Int64s = np.abs(rows[:, None] - rows) + np.abs(columns[:, None] - columns)
     return distances
+
+
+def manhattan_distances(size: BoardSize, goal: Board) -> npt.NDArray[np.uint8]:
+    """Return the Manhattan distance of tile t on cell c at t * n_cells + c, uint8[n_cells ** 2]; 0 for the blank."""
+    distances = cell_distances(size)[np.argsort(goal)].astype(np.uint8)
+    distances[BLANK] = 0
+    return distances.reshape(-1)

@@ -127,7 +127,7 @@ def _packed_stages(
 def _nearer(size: BoardSize, heuristics: HeuristicTables) -> npt.NDArray[np.uint64]:
     """Return `HeuristicStages.nearer`."""
     edge_cells, cell_moves = blank_moves(size)
-    distances = heuristics.manhattan.distances.reshape(size.n_cells, size.n_cells)
+    distances = heuristics.manhattan.reshape(size.n_cells, size.n_cells)
     bits = np.uint64(1) << np.arange(size.n_cells, dtype=np.uint64)
     nearer = np.zeros((size.n_cells, N_MOVES), dtype=np.uint64)
     for blank, move in np.ndindex(nearer.shape):

@@ -16,7 +16,7 @@ from solver.engine import layout as lay
 from solver.engine.round_kernels import take_nodes
 from solver.heuristics.evaluate_kernels import evaluate_one
 from solver.heuristics.heuristic import HeuristicTables
-from solver.heuristics.linear_conflict_kernels import conflicts_after_move
+from solver.heuristics.korf_taylor_kernels import conflicts_after_move
 from solver.vectors import vector_kernels as v
 
 _at = np.uint64

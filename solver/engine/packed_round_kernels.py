@@ -11,7 +11,7 @@ from pdb_core.jit import inlined_kernel
 from solver.board_arrays import N_MOVES
 from solver.engine import layout as lay
 from solver.engine.round_kernels import legal_moves, take_nodes
-from solver.heuristics.linear_conflict import COLUMNS, ROWS
+from solver.heuristics.korf_taylor import COLUMNS, ROWS
 from solver.vectors import vector_kernels as v
 
 # The columns of the board: cells 0 to 7, cells 8 to 15.
@@ -56,7 +56,7 @@ def conflicts_after_move(
 ) -> Any:
     """Return half of the change of the moves for linear conflicts when tiles slide across the lines of an axis.
 
-    Only the goal line of the tile changes: see `linear_conflict_kernels.conflicts_after_move`.
+    Only the goal line of the tile changes: see `korf_taylor_kernels.conflicts_after_move`.
     """
     parts = stages.parts + 4 * MAX_CELLS * MAX_CELLS * axis
     costs = stages.costs + 4 * stages.column_costs * axis

@@ -43,7 +43,7 @@ from solver.graph_search.best_first_kernels import (
     expand_best,
     push,
 )
-from solver.graph_search.node_table import NodeTable, known_solution, node_table, pack, packing_of
+from solver.graph_search.node_table import NodeTable, known_solution, pack, packing_of, scratch_of
 from solver.heuristics import HeuristicTables, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.heuristics.heuristic import TRIPLES
@@ -58,18 +58,11 @@ _FIRST_G = 128
 _MOST_WEIGHT = 100
 
 
-class Weights(NamedTuple):
-    """Factors of a node's key, g_factor * g + h_factor * h, in lowest terms: w is their ratio, infinite for greedy."""
-
-    g_factor: int
-    h_factor: int
-
-
 class Order(NamedTuple):
-    """Order of the open list: by key, then by h // tie_divisor.
+    """Order of the open list: by key, g_factor * g + h_factor * h in lowest terms, then by h // tie_divisor.
 
-    The h of nodes of one key differ by multiples of g_factor, so that this distinguishes them. Greedy search has one
-    bucket per key.
+    The h of nodes of one key differ by multiples of g_factor, so that this distinguishes them. The ratio of the factors
+    is w, infinite for greedy search, which has one bucket per key.
     """
 
     g_factor: int
@@ -82,6 +75,9 @@ class Order(NamedTuple):
         return (self.g_factor * most_g + self.h_factor * MAX_H + 1) * self.n_ties
 
 
+GREEDY_ORDER = Order(0, 1, 1, MAX_H + 1)
+
+
 class OpenList(NamedTuple):
     """Buckets of open nodes.
 
@@ -91,16 +87,6 @@ class OpenList(NamedTuple):
 
     heads: npt.NDArray[np.int32]
     filled: Int64s
-
-
-class Nodes(NamedTuple):
-    """Arrays of a `NodeTable` for the kernel; the word `info_at` of a row holds g, h and the rest."""
-
-    rows: Int64s
-    values: npt.NDArray[np.uint8]
-    slots: npt.NDArray[np.int32]
-    row_size: int
-    info_at: int
 
 
 class UnitPlaces(NamedTuple):
@@ -118,8 +104,8 @@ class UnitPlaces(NamedTuple):
     first_units: Int64s
 
 
-class Scratch(NamedTuple):
-    """Scratch memory of the kernel: the board of a node, its children, their slots, the units."""
+class UnitScratch(NamedTuple):
+    """Scratch memory of the kernel: as `Scratch`, and the units of a board."""
 
     board: npt.NDArray[np.uint8]
     children: Int64s
@@ -128,26 +114,29 @@ class Scratch(NamedTuple):
     counts: Int64s
 
 
-def weights_of(weight: float) -> Weights:
-    """Return the weights of weighted A*, w in whole hundredths. Raises `InputError`."""
+def order_of(weight: float) -> Order:
+    """Return the order of weighted A*, w in whole hundredths. Raises `InputError`."""
     if not 1 <= weight <= _MOST_WEIGHT:
         raise InputError(f"weight {weight} is not possible: weights go from 1, which is A*, to {_MOST_WEIGHT}")
     # Rounded down, so that the bound holds for the given weight too.
     ratio = Fraction(Decimal(repr(float(weight))).quantize(Decimal("0.01"), ROUND_FLOOR))
-    return Weights(ratio.denominator, ratio.numerator)
-
-
-def _order_of(weights: Weights) -> Order:
-    if weights.g_factor == 0:
-        return Order(0, 1, 1, MAX_H + 1)
-    return Order(*weights, MAX_H // weights.g_factor + 1, weights.g_factor)
+    return Order(ratio.denominator, ratio.numerator, MAX_H // ratio.denominator + 1, ratio.denominator)
 
 
 class BestFirst:
     """Best-first search for one goal, with the largest of some heuristics and of all sums of some databases."""
 
-    def __init__(self, size: BoardSize, goal: Board, heuristics: Sequence[str], databases: Sequence[Database]) -> None:
+    def __init__(
+        self,
+        size: BoardSize,
+        goal: Board,
+        heuristics: Sequence[str],
+        databases: Sequence[Database],
+        order: Order,
+        memory_limit_bytes: int | None,
+    ) -> None:
         """Raises `InputError`, `TableMismatchError` and `GoalError` if one of them does not serve the goal."""
+        self._order, self._memory_limit_bytes = order, memory_limit_bytes
         for database in databases:
             database.check_size(size)
         self._goal, self._databases = goal, tuple(databases)
@@ -158,25 +147,24 @@ class BestFirst:
         self._tables: UnitTables = unit_tables(size, sums_of(sums))
         self._places = _unit_places(sums)
 
-    def search(
-        self,
-        board: Board,
-        weights: Weights,
-        limits: Limits,
-        report: Report | None = None,
-        memory_limit_bytes: int | None = None,
-    ) -> Solution:
+    def search(self, board: Board, limits: Limits, report: Report | None) -> Solution:
         """Search a solvable board. Returns what is known, not replayed; `lower_bound` may be of the wrong parity.
 
         Raises `MemoryLimitError`, with what is known as its `solution` if the search had begun.
         """
         clock = Clock(limits, report)
-        order = _order_of(weights)
+        order, n_units = self._order, self._tables.n_units
         open_list = _open_list(order.n_buckets(_FIRST_G))
-        table = self._node_table(open_list, memory_limit_bytes)
+        table = NodeTable(
+            self._packing,
+            n_notes=1,
+            n_values=n_units,
+            memory_limit_bytes=self._memory_limit_bytes,
+            other_bytes=open_list.heads.nbytes + open_list.filled.nbytes,
+        )
         counters = np.zeros(N_COUNTERS, dtype=np.int64)
-        scratch = _scratch(self._packing.n_cells, self._packing.n_words, self._tables.n_units)
-        h = self._push_root(board, table, order, open_list, counters)
+        scratch = UnitScratch(*scratch_of(self._packing), *np.zeros((2, n_units), dtype=np.int64))
+        h = self._push_root(board, table, open_list, counters)
         uses_triples = TRIPLES in self._heuristic.codes
         n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if uses_triples else _SLICE_EXPANSIONS
         most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
@@ -187,7 +175,7 @@ class BestFirst:
         memory_error = None
         while memory_error is None:
             status = expand_best(
-                self._packing, self._heuristic, self._tables, self._places, _nodes(table), order, open_list, counters,
+                self._packing, self._heuristic, self._tables, self._places, table.nodes, order, open_list, counters,
                 scratch, n_expansions, most_nodes,
             )  # fmt: skip
             try:
@@ -199,14 +187,14 @@ class BestFirst:
                 memory_error = error
             if status in (FOUND, EMPTY) or is_over() or counters[GENERATED] >= most_nodes:
                 break
-        tiles = self._path(table) if status == FOUND else None
+        tiles = table.path_to(self._goal, 0, _move_of) if status == FOUND else None
         return known_solution(
             board,
             self._goal,
             tiles,
             memory_error,
             h=h,
-            lower_bound=_lower_bound(h, weights, int(counters[LARGEST_KEY])),
+            lower_bound=_lower_bound(h, order, int(counters[LARGEST_KEY])),
             generated=int(counters[GENERATED]),
             expanded=int(counters[EXPANDED]),
             reopened=int(counters[REOPENED]),
@@ -216,16 +204,7 @@ class BestFirst:
             seconds=clock.seconds,
         )
 
-    def _node_table(self, open_list: OpenList, memory_limit_bytes: int | None) -> NodeTable:
-        return node_table(
-            self._packing,
-            n_notes=1,
-            n_values=self._tables.n_units,
-            memory_limit_bytes=memory_limit_bytes,
-            other_bytes=open_list.heads.nbytes + open_list.filled.nbytes,
-        )
-
-    def _push_root(self, board: Board, table: NodeTable, order: Order, open_list: OpenList, counters: Int64s) -> int:
+    def _push_root(self, board: Board, table: NodeTable, open_list: OpenList, counters: Int64s) -> int:
         """Make the board node 0, and open it. Returns its h."""
         cells = np.array([board], dtype=np.uint8)
         h = int(evaluate(self._heuristic, cells[0]))
@@ -236,22 +215,21 @@ class BestFirst:
             for probe, heuristic in zip(values, self._sums, strict=True)
             for s, patterns in heuristic.sums()
         ]
-        table.values[: self._tables.n_units] = np.concatenate([np.empty(0, dtype=np.uint8), *distances])
+        table.nodes.values[: self._tables.n_units] = np.concatenate([np.empty(0, dtype=np.uint8), *distances])
         table.add(pack(self._packing, board), 0)
         counters[N_NODES] = 1
         counters[FIRST_BUCKET] = len(open_list.heads)
-        push(_nodes(table), order, open_list, counters, 0, 0, min(h, MAX_H), 0)
+        push(table.nodes, self._order, open_list, counters, 0, 0, min(h, MAX_H), 0)
         return h
 
-    def _path(self, table: NodeTable) -> tuple[int, ...]:
-        """Return the tiles moved from the root to the goal."""
-        info_at = self._packing.n_words
-        return table.path_to(self._goal, 0, lambda row: int(row[info_at]) >> MOVE_SHIFT & MOVE_MASK)
+
+def _move_of(row: Int64s) -> int:
+    return int(row[-1]) >> MOVE_SHIFT & MOVE_MASK
 
 
-def _lower_bound(h: int, weights: Weights, largest_key: int) -> int:
+def _lower_bound(h: int, order: Order, largest_key: int) -> int:
     """Return the lower bound that is proved: a key that was the least of all is at most h_factor times the optimum."""
-    return h if weights.g_factor == 0 else max(h, -(-largest_key // weights.h_factor))
+    return h if order.g_factor == 0 else max(h, -(-largest_key // order.h_factor))
 
 
 def _unit_places(sums: Sequence[DatabaseSums]) -> UnitPlaces:
@@ -286,17 +264,3 @@ def _add_buckets(order: Order, open_list: OpenList, table: NodeTable) -> None:
     table.reserve(n_buckets * 4 + n_buckets // FILLED_BITS * 8)
     open_list.heads.resize(n_buckets, refcheck=False)
     open_list.filled.resize(n_buckets // FILLED_BITS + 1, refcheck=False)
-
-
-def _nodes(table: NodeTable) -> Nodes:
-    return Nodes(table.rows, table.values, table.slots, table.row_size, table.packing.n_words)
-
-
-def _scratch(n_cells: int, n_words: int, n_units: int) -> Scratch:
-    return Scratch(
-        board=np.zeros(n_cells, dtype=np.uint8),
-        children=np.zeros(N_MOVES * n_words, dtype=np.int64),
-        slots=np.zeros(N_MOVES, dtype=np.int64),
-        words=np.zeros(n_units, dtype=np.int64),
-        counts=np.zeros(n_units, dtype=np.int64),
-    )

@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import prefetch, trailing_zeros
+from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
 from solver.board_arrays import N_MOVES
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
 from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, UNIT_FIELDS
-from solver.graph_search.node_table_kernels import find, first_slot, move_packed, unpack
-from solver.heuristics.evaluate_kernels import evaluate_one
+from solver.graph_search.node_table_kernels import find, list_children
+from solver.heuristics.evaluate_kernels import evaluate, manhattan
 from solver.heuristics.heuristic import MANHATTAN
-from solver.heuristics.manhattan_kernels import manhattan
 
 # What `expand_best` returns.
 PAUSED, FOUND, NO_ROOM, NO_BUCKETS, EMPTY = range(5)
@@ -52,7 +51,7 @@ def bucket_of(order: Any, g: int, h: int) -> int:
 def push(nodes: Any, order: Any, open_list: Any, counters: Any, node: Any, g: int, h: int, move: int) -> None:
     """Put a node on top of its bucket, open."""
     bucket = bucket_of(order, g, h)
-    info = node * nodes.row_size + nodes.info_at
+    info = (node + 1) * nodes.row_size - 1
     below = np.int64(open_list.heads[_at(bucket)])
     nodes.rows[_at(info)] = (below << NEXT_SHIFT) | (move << MOVE_SHIFT) | (h << H_SHIFT) | g
     open_list.heads[_at(bucket)] = node + 1
@@ -76,10 +75,10 @@ def pop(nodes: Any, open_list: Any, counters: Any) -> int:
         if node < 0:
             open_list.filled[_at(word)] = mask & (mask - 1)
             continue
-        info = nodes.rows[_at(node * nodes.row_size + nodes.info_at)]
+        info = nodes.rows[_at((node + 1) * nodes.row_size - 1)]
         open_list.heads[_at(bucket)] = info >> NEXT_SHIFT
         if info & CLOSED == 0:
-            nodes.rows[_at(node * nodes.row_size + nodes.info_at)] = (info & LOW_HALF) | CLOSED
+            nodes.rows[_at((node + 1) * nodes.row_size - 1)] = (info & LOW_HALF) | CLOSED
             counters[FIRST_BUCKET] = bucket
             counters[N_OPEN] -= 1
             return node  # type: ignore[return-value]
@@ -151,15 +150,13 @@ def expand_best(
     """Expand the best open nodes, up to `n_expansions` of them.
 
     packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `UnitTables`, `UnitPlaces`
-    nodes, order, open_list, scratch        `Nodes`, `Order`, `OpenList`, `Scratch`; all but the order mutated
+    nodes, order, open_list, scratch        `Nodes`, `Order`, `OpenList`, `UnitScratch`; all but the order mutated
     counters     int64[N_COUNTERS], mutated
     n_generated  return PAUSED once the counter GENERATED has reached this
 
     Returns FOUND (the goal was the best open node), NO_ROOM or NO_BUCKETS (nodes or buckets must grow before
     the next call), EMPTY (no node is open) or PAUSED. The heuristic need not be consistent.
     """
-    slot_base, row_base = nodes.slots.ctypes.data, nodes.rows.ctypes.data
-    n_slots = len(nodes.slots)
     capacity = len(nodes.rows) // nodes.row_size
     board = scratch.board
     # A call that is handed the tables of all heuristics costs more than Manhattan distance itself.
@@ -176,7 +173,7 @@ def expand_best(
         if parent < 0:
             return EMPTY
         row = parent * nodes.row_size
-        info = nodes.rows[_at(row + nodes.info_at)]
+        info = nodes.rows[_at(row + nodes.row_size - 1)]
         g = (info & MAX_G) + 1
         counters[LARGEST_KEY] = max(counters[LARGEST_KEY], counters[FIRST_BUCKET] // order.n_ties)
         is_goal = True
@@ -191,41 +188,19 @@ def expand_best(
             return NO_BUCKETS
         counters[EXPANDED] += 1
 
-        # Step 2. Its children, all but the one that undoes the move which led here; ask for their slots.
-        blank = unpack(packing, nodes.rows, row, board)
-        moves = packing.cell_moves[_at(blank)]
-        if parent != 0:
-            moves &= ~(1 << (N_MOVES - 1 - ((info >> MOVE_SHIFT) & MOVE_MASK)))
-        untried = moves
-        while untried != 0:
-            move = trailing_zeros(untried)
-            untried &= untried - 1
-            cell = packing.edge_cells[_at(blank * N_MOVES + move)]
-            child = move * packing.n_words
-            tile = np.int64(board[_at(cell)])
-            move_packed(packing, nodes.rows, row, scratch.children, child, tile, blank, cell)
-            slot = first_slot(packing, scratch.children, child, n_slots)
-            scratch.slots[_at(move)] = slot
-            prefetch(slot_base + 4 * slot)
-            counters[GENERATED] += 1
-        # Step 3. Ask for the nodes in those slots.
-        untried = moves
-        while untried != 0:
-            move = trailing_zeros(untried)
-            untried &= untried - 1
-            node = np.int64(nodes.slots[_at(scratch.slots[_at(move)])]) - 1
-            prefetch(row_base + 8 * nodes.row_size * max(node, 0))
+        # Step 2. Its children, all but the one that undoes the move which led here.
+        last_move = (info >> MOVE_SHIFT) & MOVE_MASK if parent != 0 else -1
+        blank, moves = list_children(packing, nodes, scratch, parent, last_move)
+        counters[GENERATED] += popcount(moves)
 
-        # Step 4. Boards that are new become nodes; known ones may have been reached on a shorter way.
+        # Step 3. Boards that are new become nodes; known ones may have been reached on a shorter way.
         units_placed = databases.n_units == 0
         untried = moves
         while untried != 0:
             move = trailing_zeros(untried)
             untried &= untried - 1
             child = move * packing.n_words
-            slot = find(
-                packing, nodes.rows, nodes.row_size, nodes.slots, scratch.children, child, scratch.slots[_at(move)]
-            )
+            slot = find(packing, nodes, scratch.children, child, scratch.slots[_at(move)])
             new = counters[N_NODES]
             if slot < 0:
                 edge = blank * N_MOVES + move
@@ -236,12 +211,7 @@ def expand_best(
                     units_placed = True
                 board[_at(blank)] = tile
                 board[_at(cell)] = 0
-                h = 0
-                if only_manhattan:
-                    h = manhattan(heuristic.manhattan, board)
-                else:
-                    for i in range(len(heuristic.codes)):
-                        h = max(h, evaluate_one(heuristic, heuristic.codes[i], board))
+                h = manhattan(heuristic.manhattan, board) if only_manhattan else evaluate(heuristic, board)
                 board[_at(cell)] = tile
                 board[_at(blank)] = 0
                 if databases.n_units != 0:
@@ -254,7 +224,7 @@ def expand_best(
                 push(nodes, order, open_list, counters, new, g, min(h, MAX_H), move)
                 continue
             known = np.int64(nodes.slots[_at(slot)]) - 1
-            old = nodes.rows[_at(known * nodes.row_size + nodes.info_at)]
+            old = nodes.rows[_at((known + 1) * nodes.row_size - 1)]
             if g >= (old & MAX_G) or order.g_factor == 0:
                 continue
             h = (old >> H_SHIFT) & MAX_H
@@ -263,7 +233,7 @@ def expand_best(
                 push(nodes, order, open_list, counters, known, g, h, move)
                 continue
             counters[N_OPEN] -= 1
-            nodes.rows[_at(known * nodes.row_size + nodes.info_at)] = old | CLOSED
+            nodes.rows[_at((known + 1) * nodes.row_size - 1)] = old | CLOSED
             for i in range(packing.n_words):
                 nodes.rows[_at(new * nodes.row_size + i)] = scratch.children[_at(child + i)]
             for unit in range(databases.n_units):

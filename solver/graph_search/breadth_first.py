@@ -5,15 +5,12 @@ first on an optimal path.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES
 from solver.graph_search.breadth_first_kernels import (
     END_SHIFT,
     EXPANDED,
@@ -31,7 +28,7 @@ from solver.graph_search.breadth_first_kernels import (
     PEAK_OPEN,
     expand_layer,
 )
-from solver.graph_search.node_table import NodeTable, known_solution, node_table, pack, packing_of
+from solver.graph_search.node_table import NodeTable, known_solution, pack, packing_of, scratch_of
 from solver.graph_search.node_table_kernels import unpack
 from solver.progress import Clock, Limits, Report
 from solver.solution import Solution
@@ -39,14 +36,6 @@ from solver.solution import Solution
 _SLICE_EXPANSIONS = 50_000
 _FROM_BOARD, _FROM_GOAL = 0, 1
 _N_ROOTS = 2
-
-
-class LayerScratch(NamedTuple):
-    """Scratch memory of the kernel: the board of a node, its children, their slots."""
-
-    board: npt.NDArray[np.uint8]
-    children: Int64s
-    slots: Int64s
 
 
 def search_breadth_first(
@@ -61,7 +50,7 @@ def search_breadth_first(
 ) -> Solution:
     """Search a solvable board as `BestFirst.search` does."""
     clock = Clock(limits, report)
-    table = node_table(packing_of(size, goal), n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
+    table = NodeTable(packing_of(size, goal), n_notes=0, n_values=0, memory_limit_bytes=memory_limit_bytes)
     counters = _add_ends(table, board, goal, from_both_ends=from_both_ends)
     # Each end's last layer is a range of nodes.
     layers, depths = [range(1), range(1, 2)], [0, 0]
@@ -112,7 +101,7 @@ def _add_ends(table: NodeTable, board: Board, goal: Board, *, from_both_ends: bo
     counters[N_NODES] = counters[N_OPEN] = counters[PEAK_OPEN] = 1
     if board != goal:
         table.add(pack(packing, goal), 1)
-        table.rows[packing.n_words] |= _FROM_GOAL << END_SHIFT
+        table.row(1)[0] |= _FROM_GOAL << END_SHIFT
         counters[N_NODES] = _N_ROOTS
         counters[N_OPEN] = counters[PEAK_OPEN] = _N_ROOTS if from_both_ends else 1
     return counters
@@ -125,18 +114,12 @@ def _expand(
 
     Raises `MemoryLimitError`.
     """
-    packing = table.packing
-    scratch = LayerScratch(
-        np.zeros(packing.n_cells, dtype=np.uint8),
-        np.zeros(N_MOVES * packing.n_words, dtype=np.int64),
-        np.zeros(N_MOVES, dtype=np.int64),
-    )
+    scratch = scratch_of(table.packing)
     most_nodes = np.iinfo(np.int64).max if limits.nodes is None else limits.nodes
     counters[NEXT_NODE] = layer.start
     while True:
         status = expand_layer(
-            packing, table.rows, table.slots, counters, scratch, end, layer.stop, _N_ROOTS, _SLICE_EXPANSIONS,
-            most_nodes,
+            table.packing, table.nodes, counters, scratch, end, layer.stop, _N_ROOTS, _SLICE_EXPANSIONS, most_nodes,
         )  # fmt: skip
         if status == NO_ROOM:
             table.make_room(int(counters[N_NODES]), is_over)
@@ -163,5 +146,5 @@ def _move_of(row: Int64s) -> int:
 
 def _board_of(table: NodeTable, node: int) -> Board:
     board = np.zeros(table.packing.n_cells, dtype=np.uint8)
-    unpack(table.packing, table.rows, node * table.row_size, board)
+    unpack(table.packing, table.row(node), 0, board)
     return tuple(board.tolist())

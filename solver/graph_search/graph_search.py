@@ -17,7 +17,7 @@ from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_si
 from pdb_query import Database
 from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, GREEDY, WEIGHTED_A_STAR
 from solver.engine.worker_pool import WorkerPool
-from solver.graph_search.best_first import BestFirst, Weights, weights_of
+from solver.graph_search.best_first import GREEDY_ORDER, BestFirst, order_of
 from solver.graph_search.breadth_first import search_breadth_first
 from solver.progress import WARM_UP_LIMITS, Limits, Report
 from solver.solution import Solution, check_solvable, one_move_away, replay
@@ -58,11 +58,11 @@ class GraphSolver:
         check_table_size(size)
         self._size, self._goal, self._search = size, check_board(goal, size), search
         self._memory_limit_bytes = memory_limit_bytes
-        self._weights = Weights(0, 1) if search == GREEDY else weights_of(weight if search == WEIGHTED_A_STAR else 1.0)
+        self._order = GREEDY_ORDER if search == GREEDY else order_of(weight if search == WEIGHTED_A_STAR else 1.0)
         self._best_first: BestFirst | None = None
         if ALGORITHMS[search].uses_heuristic:
             names = tuple(heuristics) or (() if databases else ("manhattan",))
-            self._best_first = BestFirst(size, self._goal, names, databases)
+            self._best_first = BestFirst(size, self._goal, names, databases, self._order, memory_limit_bytes)
         self._source = " or ".join(str(database.path) for database in databases)
         # Load or compile the kernels now: the first board's seconds are then those of its search.
         self.solve(one_move_away(self._goal, size), limits=WARM_UP_LIMITS)
@@ -89,7 +89,7 @@ class GraphSolver:
         limits = limits or Limits()
         try:
             if self._best_first is not None:
-                found = self._best_first.search(board, self._weights, limits, report, self._memory_limit_bytes)
+                found = self._best_first.search(board, limits, report)
             else:
                 found = search_breadth_first(
                     board, self._goal, self._size, limits, report, self._memory_limit_bytes,
@@ -121,7 +121,7 @@ class GraphSolver:
         # A lower bound that the length meets proves it, whichever search found it.
         is_optimal = found.length == lower_bound
         has_bound = found.length is not None and self._search != GREEDY
-        bound = self._weights.h_factor / self._weights.g_factor if has_bound else None
+        bound = self._order.h_factor / self._order.g_factor if has_bound else None
         return replace(
             found,
             search=self._search,

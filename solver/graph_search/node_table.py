@@ -6,7 +6,6 @@ go to the next slot. A node stores the move that led to it, not its parent: undo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,49 +86,91 @@ def pack(packing: Packing, board: Sequence[int]) -> Int64s:
     return words
 
 
-@dataclass
-class NodeTable:
-    """Hash table of stored nodes.
+class Nodes(NamedTuple):
+    """Arrays of a `NodeTable` for kernels.
 
     rows    int64[capacity * row_size]  a node's packed board, then data of the search
     values  uint8[capacity * n_values]  bytes of each node, such as the distances of its units
     slots   int32[2^k]
     """
 
-    packing: Packing
-    row_size: int
-    n_values: int
-    limit_bytes: int
     rows: Int64s
     values: npt.NDArray[np.uint8]
     slots: npt.NDArray[np.int32]
-    capacity: int
-    other_bytes: int = 0
+    row_size: int
+
+
+class Scratch(NamedTuple):
+    """Scratch memory of kernels: the board of a node, its children, their slots."""
+
+    board: npt.NDArray[np.uint8]
+    children: Int64s
+    slots: Int64s
+
+
+def scratch_of(packing: Packing) -> Scratch:
+    """Return scratch memory for boards of a size."""
+    return Scratch(
+        board=np.zeros(packing.n_cells, dtype=np.uint8),
+        children=np.zeros(N_MOVES * packing.n_words, dtype=np.int64),
+        slots=np.zeros(N_MOVES, dtype=np.int64),
+    )
+
+
+class NodeTable:
+    """Hash table of stored nodes; `nodes` are its arrays, `capacity` the number of nodes that they hold."""
+
+    def __init__(
+        self, packing: Packing, *, n_notes: int, n_values: int, memory_limit_bytes: int | None, other_bytes: int = 0
+    ) -> None:
+        """Make an empty table whose rows hold `n_notes` words beside the packed board.
+
+        The limit is three quarters of the available memory by default; `other_bytes` of the search count too. Raises
+        `MemoryLimitError` if it is less than the smallest table.
+        """
+        if memory_limit_bytes is None:
+            memory_limit_bytes = int(_MEMORY_SHARE * available_memory()) or _MEMORY_UNKNOWN_BYTES
+        self.packing, self.n_values, self.limit_bytes, self.other_bytes = (
+            packing, n_values, memory_limit_bytes, other_bytes,
+        )  # fmt: skip
+        self.capacity = _FIRST_NODES
+        row_size = packing.n_words + n_notes
+        self.nodes = Nodes(
+            rows=np.zeros(_FIRST_NODES * row_size, dtype=np.int64),
+            values=np.zeros(_FIRST_NODES * n_values, dtype=np.uint8),
+            slots=np.zeros(2 * _FIRST_NODES, dtype=np.int32),
+            row_size=row_size,
+        )
+        if self.n_bytes > memory_limit_bytes:
+            raise MemoryLimitError(
+                f"a search may not take more than {format_bytes(memory_limit_bytes)}, and needs "
+                f"{format_bytes(self.n_bytes)} to begin with; raise --memory-limit"
+            )
 
     @property
     def n_bytes(self) -> int:
         """Return the bytes of the arrays and the `other_bytes` of the search."""
-        return self.rows.nbytes + self.values.nbytes + self.slots.nbytes + self.other_bytes
+        return self.nodes.rows.nbytes + self.nodes.values.nbytes + self.nodes.slots.nbytes + self.other_bytes
+
+    def row(self, node: int) -> Int64s:
+        """Return the row of a node."""
+        return self.nodes.rows[node * self.nodes.row_size : (node + 1) * self.nodes.row_size]
 
     def add(self, board: Int64s, node: int) -> None:
         """Write a new packed board to the row of a node, and enter it into the slots."""
-        self.rows[node * self.row_size : node * self.row_size + len(board)] = board
-        rehash(self.packing, self.rows, self.row_size, self.slots, node, node + 1)
+        self.row(node)[: len(board)] = board
+        rehash(self.packing, self.nodes, node, node + 1)
 
     def path_to(self, board: Board, root_node: int, move_of: Callable[[Int64s], int]) -> tuple[int, ...]:
         """Return the tiles moved from a root to a board; `move_of(row)` is the move that led to a node."""
         cells, tiles = list(board), []
-        start = root_node * self.row_size
-        root = self.rows[start : start + self.packing.n_words] & KEY_MASK
+        root = self.row(root_node)[: self.packing.n_words] & KEY_MASK
         while not np.array_equal(packed := pack(self.packing, cells), root):
-            slot = find(
-                self.packing, self.rows, self.row_size, self.slots, packed, 0,
-                first_slot(self.packing, packed, 0, len(self.slots)),
-            )  # fmt: skip
-            node = int(self.slots[slot]) - 1
+            first = first_slot(self.packing, packed, 0, len(self.nodes.slots))
+            node = int(self.nodes.slots[find(self.packing, self.nodes, packed, 0, first)]) - 1
             blank = cells.index(BLANK)
             # The opposite move takes the blank back.
-            undo = N_MOVES - 1 - move_of(self.rows[node * self.row_size : (node + 1) * self.row_size])
+            undo = N_MOVES - 1 - move_of(self.row(node))
             cell = int(self.packing.edge_cells[blank * N_MOVES + undo])
             tiles.append(cells[cell])
             cells[blank], cells[cell] = cells[cell], BLANK
@@ -154,9 +195,10 @@ class NodeTable:
 
         Raises `MemoryLimitError` if there is no memory for more nodes.
         """
-        node_bytes = 8 * self.row_size + self.n_values
+        nodes = self.nodes
+        node_bytes = 8 * nodes.row_size + self.n_values
         wanted = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
-        for n_slots in (len(self.slots), 2 * len(self.slots)):
+        for n_slots in (len(nodes.slots), 2 * len(nodes.slots)):
             affordable = (self.limit_bytes - self.other_bytes - 4 * n_slots) // node_bytes
             capacity = min(wanted, int(_LOAD * n_slots), affordable)
             if capacity >= n_nodes + N_MOVES:
@@ -164,47 +206,16 @@ class NodeTable:
         else:
             raise self._too_large(n_nodes)
         # Not np.resize: the system extends large arrays without copying them.
-        self.rows.resize(capacity * self.row_size, refcheck=False)
-        self.values.resize(capacity * self.n_values, refcheck=False)
+        nodes.rows.resize(capacity * nodes.row_size, refcheck=False)
+        nodes.values.resize(capacity * self.n_values, refcheck=False)
         self.capacity = capacity
         between()
-        if n_slots != len(self.slots):
-            self.slots = np.empty(0, dtype=np.int32)  # free the old ones first
-            self.slots = np.zeros(n_slots, dtype=np.int32)
+        if n_slots != len(nodes.slots):
+            nodes.slots.resize(0, refcheck=False)  # free the old ones first
+            self.nodes = nodes._replace(slots=np.zeros(n_slots, dtype=np.int32))
             for first in range(0, n_nodes, _REHASHED_NODES):
-                last = min(first + _REHASHED_NODES, n_nodes)
-                rehash(self.packing, self.rows, self.row_size, self.slots, first, last)
+                rehash(self.packing, self.nodes, first, min(first + _REHASHED_NODES, n_nodes))
                 between()
-
-
-def node_table(
-    packing: Packing, *, n_notes: int, n_values: int, memory_limit_bytes: int | None, other_bytes: int = 0
-) -> NodeTable:
-    """Return an empty table whose rows hold `n_notes` words beside the packed board.
-
-    The limit is three quarters of the available memory by default. Raises `MemoryLimitError` if it is less than the
-    smallest table.
-    """
-    if memory_limit_bytes is None:
-        memory_limit_bytes = int(_MEMORY_SHARE * available_memory()) or _MEMORY_UNKNOWN_BYTES
-    row_size = packing.n_words + n_notes
-    table = NodeTable(
-        packing=packing,
-        row_size=row_size,
-        n_values=n_values,
-        limit_bytes=memory_limit_bytes,
-        rows=np.zeros(_FIRST_NODES * row_size, dtype=np.int64),
-        values=np.zeros(_FIRST_NODES * n_values, dtype=np.uint8),
-        slots=np.zeros(2 * _FIRST_NODES, dtype=np.int32),
-        capacity=_FIRST_NODES,
-        other_bytes=other_bytes,
-    )
-    if table.n_bytes > memory_limit_bytes:
-        raise MemoryLimitError(
-            f"a search may not take more than {format_bytes(memory_limit_bytes)}, and needs "
-            f"{format_bytes(table.n_bytes)} to begin with; raise --memory-limit"
-        )
-    return table
 
 
 def known_solution(

@@ -1,10 +1,12 @@
-"""Packed boards and the hash table of nodes."""
+"""Packed boards, the hash table of nodes, and the children of a node."""
 
 from typing import Any
 
 import numpy as np
 
-from pdb_core.jit import kernel
+from pdb_core.bit_kernels import prefetch, trailing_zeros
+from pdb_core.jit import inlined_kernel, kernel
+from solver.board_arrays import N_MOVES
 
 # Bits of a word that hold the board: the same number for tiles of 4, 5 and 6 bits.
 KEY_BITS = 60
@@ -68,30 +70,64 @@ def first_slot(packing: Any, words: Any, start: int, n_slots: int) -> int:
 
 
 @kernel
-def find(packing: Any, rows: Any, row_size: int, slots: Any, children: Any, child: int, slot: int) -> int:
-    """Look for the board packed at children[child] from its first slot on. Returns its slot, or -1 - (the empty slot
-    for it).
+def find(packing: Any, nodes: Any, children: Any, child: int, slot: int) -> int:
+    """Look for the board packed at children[child] from its first slot on; nodes: `Nodes`.
+
+    Returns its slot, or -1 - (the empty slot for it).
     """
     while True:
-        node = np.int64(slots[_at(slot)]) - 1
+        node = np.int64(nodes.slots[_at(slot)]) - 1
         if node < 0:
             return -1 - slot
-        row = node * row_size
+        row = node * nodes.row_size
         is_same = True
         for i in range(packing.n_words):
-            is_same &= (rows[_at(row + i)] & KEY_MASK) == children[_at(child + i)]
+            is_same &= (nodes.rows[_at(row + i)] & KEY_MASK) == children[_at(child + i)]
         if is_same:
             return slot
-        slot = (slot + 1) & (len(slots) - 1)
+        slot = (slot + 1) & (len(nodes.slots) - 1)
 
 
 @kernel
-def rehash(packing: Any, rows: Any, row_size: int, slots: Any, first: int, last: int) -> None:
+def rehash(packing: Any, nodes: Any, first: int, last: int) -> None:
     """Enter nodes `first` to `last` - 1 into slots that are new. Of two nodes of one board the later counts."""
     child = np.empty(packing.n_words, dtype=np.int64)
     for node in range(first, last):
-        row = node * row_size
+        row = node * nodes.row_size
         for i in range(packing.n_words):
-            child[i] = rows[row + i] & KEY_MASK
-        slot = find(packing, rows, row_size, slots, child, 0, first_slot(packing, rows, row, len(slots)))
-        slots[_at(slot if slot >= 0 else -1 - slot)] = node + 1
+            child[i] = nodes.rows[row + i] & KEY_MASK
+        slot = find(packing, nodes, child, 0, first_slot(packing, nodes.rows, row, len(nodes.slots)))
+        nodes.slots[_at(slot if slot >= 0 else -1 - slot)] = node + 1
+
+
+@inlined_kernel
+def list_children(packing: Any, nodes: Any, scratch: Any, parent: int, last_move: int) -> tuple[int, int]:
+    """Write the board of a node, its packed children and their first slots to `scratch`, and prefetch their nodes.
+
+    last_move  the move that led to the node, which is not undone; -1 for a root
+    Returns the blank's cell and the mask of the moves to the children.
+    """
+    slot_base, row_base = nodes.slots.ctypes.data, nodes.rows.ctypes.data
+    row = parent * nodes.row_size
+    blank = unpack(packing, nodes.rows, row, scratch.board)
+    moves = packing.cell_moves[_at(blank)]
+    if last_move >= 0:
+        moves &= ~(1 << (N_MOVES - 1 - last_move))
+    untried = moves
+    while untried != 0:
+        move = trailing_zeros(untried)
+        untried &= untried - 1
+        cell = packing.edge_cells[_at(blank * N_MOVES + move)]
+        child = move * packing.n_words
+        tile = np.int64(scratch.board[_at(cell)])
+        move_packed(packing, nodes.rows, row, scratch.children, child, tile, blank, cell)
+        slot = first_slot(packing, scratch.children, child, len(nodes.slots))
+        scratch.slots[_at(move)] = slot
+        prefetch(slot_base + 4 * slot)
+    untried = moves
+    while untried != 0:
+        move = trailing_zeros(untried)
+        untried &= untried - 1
+        node = np.int64(nodes.slots[_at(scratch.slots[_at(move)])]) - 1
+        prefetch(row_base + 8 * nodes.row_size * max(node, 0))
+    return blank, moves

@@ -1,50 +1,71 @@
-"""Asking the heuristics that were chosen."""
+"""Misplaced tiles, Manhattan distance, and the evaluation of the chosen heuristics."""
 
 from typing import Any
 
+import numpy as np
+
+from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel
-from solver.heuristics.corner_tiles_kernels import corner_tiles
 from solver.heuristics.heuristic import (
     CORNER_TILES,
     KORF_TAYLOR,
     LAST_MOVE,
     LINEAR_CONFLICT,
-    MANHATTAN,
     MISPLACED,
     PAIRS,
     TRIPLES,
     WALKING_DISTANCE,
 )
-from solver.heuristics.korf_taylor_kernels import korf_taylor
-from solver.heuristics.last_move_kernels import last_move
-from solver.heuristics.linear_conflict_kernels import conflicts
-from solver.heuristics.manhattan_kernels import manhattan, misplaced
-from solver.heuristics.mutual_cost_kernels import grouped_distance
+from solver.heuristics.korf_taylor_kernels import all_corrections, conflicts, corner_tile_cells, last_moves
+from solver.heuristics.mutual_cost_kernels import group_excess
 from solver.heuristics.walking_distance_kernels import walking_distance
+
+_at = np.uint64
+
+
+@borrowing_kernel
+def misplaced(distances: Any, board: Any) -> int:
+    """Return the number of tiles that are not on their goal cell; distances: as in `manhattan`."""
+    n_cells = len(board)
+    n = 0
+    for cell in range(n_cells):
+        n += distances[_at(np.int64(board[_at(cell)]) * n_cells + cell)] != 0
+    return n
+
+
+@borrowing_kernel
+def manhattan(distances: Any, board: Any) -> int:
+    """Return the sum of the tiles' distances from their goal cells, in rows and columns.
+
+    distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
+    """
+    h = 0
+    n_cells = len(board)
+    for cell in range(n_cells):
+        h += np.int64(distances[_at(np.int64(board[_at(cell)]) * n_cells + cell)])  # type: ignore[assignment]
+    return h
 
 
 @borrowing_kernel
 def evaluate_one(tables: Any, code: int, board: Any) -> int:
     """Return h of a board (uint8[n_cells]) by the heuristic of that code; tables: `HeuristicTables`."""
     if code == MISPLACED:
-        return misplaced(tables.goal_cells, board)
-    if code == MANHATTAN:
-        return manhattan(tables.manhattan, board)
-    if code == CORNER_TILES:
-        return corner_tiles(tables.manhattan, tables.corner_tiles, board)
-    if code == LAST_MOVE:
-        return last_move(tables.manhattan, tables.last_move, board)
-    if code == LINEAR_CONFLICT:
-        return manhattan(tables.manhattan, board) + conflicts(tables.linear_conflict, board)
-    if code == KORF_TAYLOR:
-        return korf_taylor(tables.manhattan, tables.linear_conflict, tables.last_move, tables.corner_tiles, board)
+        return misplaced(tables.manhattan, board)
     if code == WALKING_DISTANCE:
         return walking_distance(tables.walking, board, tables.width, tables.height)
-    if code == PAIRS:
-        return grouped_distance(tables.manhattan, tables.groups, False, board)
-    if code == TRIPLES:
-        return grouped_distance(tables.manhattan, tables.groups, True, board)
-    return 0
+    h = manhattan(tables.manhattan, board)
+    if code == LINEAR_CONFLICT:
+        return h + conflicts(tables.linear_conflict, board)
+    if code == CORNER_TILES:
+        return h + 2 * popcount(corner_tile_cells(tables.corner_pairs, board))
+    if code in (PAIRS, TRIPLES):
+        return h + group_excess(tables.groups, code == TRIPLES, board)
+    # With h at most 1, no more than one move is left: all tiles but one in place, and that one beside its own.
+    if code == LAST_MOVE and h > 1:
+        return h + last_moves(tables.last_move, board)
+    if code == KORF_TAYLOR and h > 1:
+        return h + all_corrections(tables.linear_conflict, tables.last_move, tables.corner_pairs, board)
+    return h
 
 
 @borrowing_kernel

@@ -1,7 +1,7 @@
 """Heuristics by name, and the tables that their kernels read.
 
-A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`. Each has a NamedTuple of arrays, the function
-that fills it, and a file of kernels that evaluate a board. `evaluate_kernels` evaluates those that were chosen.
+A heuristic is one of `HEURISTICS` or the largest of several, `max(a,b)`. `evaluate_kernels` evaluates those that were
+chosen.
 """
 
 import re
@@ -14,45 +14,49 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize, check_table_size
-from solver.heuristics.corner_tiles import CornerTables, corner_tables
-from solver.heuristics.last_move import LastMoveTables, last_move_tables
-from solver.heuristics.linear_conflict import LinearConflictTables, linear_conflict_tables
-from solver.heuristics.manhattan import ManhattanTables, manhattan_tables
+from solver.board_arrays import manhattan_distances
+from solver.heuristics.korf_taylor import (
+    LastMoveTables,
+    LinearConflictTables,
+    corner_pairs,
+    last_move_tables,
+    linear_conflict_tables,
+)
 from solver.heuristics.mutual_cost import GroupTables, group_tables
 from solver.heuristics.walking_distance import WalkingTables, no_walking_tables, walking_tables
 
-# Codes of heuristics for kernels, in the order of evaluation: the cheapest first.
+# Heuristics by name, with their codes for kernels in the order of evaluation: the cheapest first.
+HEURISTICS = {
+    name: code
+    for code, name in enumerate(
+        (
+            "misplaced", "manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor",
+            "walking-distance", "pairs", "triples",
+        )
+    )
+}  # fmt: skip
 (
     MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
-) = range(9)  # fmt: skip
-HEURISTICS = {
-    "misplaced": MISPLACED,
-    "manhattan": MANHATTAN,
-    "corner-tiles": CORNER_TILES,
-    "last-move": LAST_MOVE,
-    "linear-conflict": LINEAR_CONFLICT,
-    "korf-taylor": KORF_TAYLOR,
-    "walking-distance": WALKING_DISTANCE,
-    "pairs": PAIRS,
-    "triples": TRIPLES,
-}
+) = HEURISTICS.values()  # fmt: skip
 
 
 class HeuristicTables(NamedTuple):
     """Tables of the chosen heuristics for one board size and goal, for kernels.
 
-    codes       int64[m]         the heuristics chosen, ascending
-    goal_cells  int64[n_cells]   the cell of each tile in the goal, and of the blank
+    codes         int64[m]          the heuristics chosen, ascending
+    goal_cells    int64[n_cells]    the cell of each tile in the goal, and of the blank
+    manhattan     uint8[n_cells * n_cells]  Manhattan distance of tile t on cell c at t * n_cells + c; 0 for the blank
+    corner_pairs  see `korf_taylor.corner_pairs`
     """
 
     codes: npt.NDArray[np.int64]
     goal_cells: npt.NDArray[np.int64]
     width: int
     height: int
-    manhattan: ManhattanTables
+    manhattan: npt.NDArray[np.uint8]
     linear_conflict: LinearConflictTables
     last_move: LastMoveTables
-    corner_tiles: CornerTables
+    corner_pairs: npt.NDArray[np.int64]
     walking: WalkingTables
     groups: GroupTables
 
@@ -80,16 +84,15 @@ def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> Heur
     Raises `InputError` if one of them does not exist for boards of that size.
     """
     check_table_size(size)
-    goal_cells = np.array([goal.index(tile) for tile in range(size.n_cells)], dtype=np.int64)
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
-        goal_cells=goal_cells,
+        goal_cells=np.argsort(goal),
         width=size.width,
         height=size.height,
-        manhattan=manhattan_tables(size, goal),
+        manhattan=manhattan_distances(size, goal),
         linear_conflict=linear_conflict_tables(size, goal),
         last_move=last_move_tables(size, goal),
-        corner_tiles=corner_tables(size, goal),
+        corner_pairs=corner_pairs(size, goal),
         walking=walking_tables(size, goal) if "walking-distance" in names else no_walking_tables(),
         groups=group_tables(size, goal, with_pairs="pairs" in names, with_triples="triples" in names),
     )

@@ -1,72 +1,150 @@
-"""Linear conflicts, corner tiles and last moves together, no move counted twice (Korf and Taylor 1996).
+"""Linear conflicts, corner tiles and last moves of a board, one by one and together (Korf and Taylor 1996).
 
-Each of them counts moves that certain tiles make beyond their Manhattan distances: along one axis for linear conflicts
-(a tile leaves a row along its column) and last moves, along either axis for a corner tile. They add up if the tiles or
-the axes differ. If both are the same, one of them is left out:
-
-- A corner tile counts only if it is in no linear conflict. Then other tiles make the moves of the conflicts, whichever
-  tiles leave the lines.
-- The last moves of a tile along an axis are left out if it is in a linear conflict whose moves are along that axis,
-  since it may be the tile that leaves the line, and if it counts as a corner tile.
-- The remaining last moves are counted for each ending, and the ending that adds least is taken.
+Each function returns the moves beyond the Manhattan distance of a board, uint8[n_cells].
 """
 
 from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import popcount
-from pdb_core.jit import borrowing_kernel
-from solver.heuristics.corner_tiles_kernels import cells_that_make_way
-from solver.heuristics.last_move_kernels import cheapest_ending
-from solver.heuristics.linear_conflict import COLUMNS, ROWS
-from solver.heuristics.linear_conflict_kernels import line_code
-from solver.heuristics.manhattan_kernels import manhattan
+from pdb_core.bit_kernels import popcount, trailing_zeros
+from pdb_core.jit import borrowing_kernel, inlined_kernel
+from solver.heuristics.korf_taylor import COLUMNS, ROWS
 
 _at = np.uint64
 
 
 @borrowing_kernel
-def korf_taylor(
-    manhattan_tables: Any, conflict_tables: Any, last_move_tables: Any, corner_tables: Any, board: Any
-) -> int:
-    """Return h of a board (uint8[n_cells]); tables: `ManhattanTables`, `LinearConflictTables`, `LastMoveTables`,
-    `CornerTables`.
-    """
-    # Step 1. Nothing to add to one move or none; see `last_move`.
-    h = manhattan(manhattan_tables, board)
-    if h <= 1:
-        return h
-    n_cells, width = len(board), conflict_tables.width
+def line_code(tables: Any, board: Any, axis: int, line: int) -> int:
+    """Return the index in `costs` of a row (axis 0) or column (axis 1); tables: `LinearConflictTables`."""
+    n_cells = len(board)
+    code = tables.starts[_at(axis)]
+    first = line * tables.width if axis == ROWS else line
+    end = first + tables.width if axis == ROWS else n_cells
+    for cell in range(first, end, 1 if axis == ROWS else tables.width):
+        code += np.int64(tables.parts[_at(axis), _at(np.int64(board[_at(cell)]) * n_cells + cell)])
+    return code  # type: ignore[no-any-return]
 
-    # Step 2. Linear conflicts, and the cells whose tiles are in one in their row, or in their column.
+
+@borrowing_kernel
+def conflicts(tables: Any, board: Any) -> int:
+    """Return the moves for linear conflicts; tables: `LinearConflictTables`."""
+    cost = 0
+    for row in range(tables.height):
+        cost += np.int64(tables.costs[_at(line_code(tables, board, ROWS, row))])  # type: ignore[assignment]
+    for column in range(tables.width):
+        cost += np.int64(tables.costs[_at(line_code(tables, board, COLUMNS, column))])  # type: ignore[assignment]
+    return cost
+
+
+@inlined_kernel
+def conflicts_after_move(tables: Any, board: Any, from_cell: int, to_cell: int) -> int:
+    """Return the change of `conflicts`, -2, 0 or 2, when the tile on `from_cell` slides to the blank on `to_cell`.
+
+    The board is that before the move, or that after it.
+
+    A tile that slides along a line passes no other, so that line keeps its conflicts. Across, it leaves one line and
+    enters another, and at most one of these is its goal's: only that one is looked at.
+    """
+    n_cells = len(board)
+    # The other of the two cells is the blank, 0.
+    tile = np.int64(board[_at(from_cell)]) + np.int64(board[_at(to_cell)])
+    is_sideways = abs(to_cell - from_cell) == 1
+    axis = COLUMNS if is_sideways else ROWS
+    goal_line = tables.goal_lines[_at(axis), _at(tile)]
+    if goal_line == tables.lines[_at(axis), _at(from_cell)]:
+        own_cell = from_cell
+    elif goal_line == tables.lines[_at(axis), _at(to_cell)]:
+        own_cell = to_cell
+    else:
+        return 0
+    first = goal_line if is_sideways else goal_line * tables.width
+    step = tables.width if is_sideways else 1
+    others = tables.starts[_at(axis)]
+    for i in range(tables.height if is_sideways else tables.width):
+        cell = first + i * step
+        if cell != own_cell:
+            others += np.int64(tables.parts[_at(axis), _at(np.int64(board[_at(cell)]) * n_cells + cell)])
+    all_tiles = others + np.int64(tables.parts[_at(axis), _at(tile * n_cells + own_cell)])
+    change = np.int64(tables.costs[_at(all_tiles)]) - np.int64(tables.costs[_at(others)])
+    return -change if own_cell == from_cell else change  # type: ignore[return-value]
+
+
+@borrowing_kernel
+def corner_tile_cells(pairs: Any, board: Any) -> int:
+    """Return the cells, as bits, whose tile is on its goal cell beside a corner and has to move.
+
+    pairs: int64[m, 4], see `korf_taylor.corner_pairs`.
+    """
+    cells = 0
+    for i in range(len(pairs)):
+        in_corner, beside = np.int64(board[_at(pairs[i, 0])]), pairs[i, 2]
+        if np.int64(board[_at(beside)]) == pairs[i, 3] and in_corner != 0 and in_corner != pairs[i, 1]:
+            cells |= np.int64(1) << np.int64(beside)  # type: ignore[assignment]
+    return cells
+
+
+@borrowing_kernel
+def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
+    """Return the moves of the ending that adds least. Each of `x_bits` and `y_bits` adds two moves to its endings."""
+    if (x_bits | y_bits) != all_endings:
+        return 0
+    return 2 if (x_bits & y_bits) != all_endings else 4
+
+
+@borrowing_kernel
+def last_moves(tables: Any, board: Any) -> int:
+    """Return the moves for the ending of a board two moves or more from the goal; tables: `LastMoveTables`."""
+    n_cells = len(board)
+    x_bits = y_bits = 0
+    for cell in range(n_cells):
+        entry = np.int64(board[_at(cell)]) * n_cells + cell
+        x_bits |= np.int64(tables.detours[0, _at(entry)])  # type: ignore[assignment]
+        y_bits |= np.int64(tables.detours[1, _at(entry)])  # type: ignore[assignment]
+    return cheapest_ending(x_bits, y_bits, tables.all_endings)
+
+
+@borrowing_kernel
+def all_corrections(conflict_tables: Any, last_move_tables: Any, pairs: Any, board: Any) -> int:
+    """Return the moves for linear conflicts, corner tiles and the ending of a board two moves or more from the goal.
+
+    Each of them counts moves of certain tiles along one axis (conflicts and last moves) or along either (corner tiles).
+    They add up if the tiles or the axes differ. If both are the same, one of them is left out:
+
+    - A corner tile counts only if it is in no linear conflict. Then other tiles make the moves of the conflicts,
+      whichever tiles leave the lines.
+    - The last moves of a tile along an axis are left out if it is in a linear conflict whose moves are along that axis,
+      since it may be the tile that leaves the line, and if it counts as a corner tile.
+    - The remaining last moves are counted for each ending, and the ending that adds least is taken.
+    """
+    n_cells, width, height = len(board), conflict_tables.width, conflict_tables.height
+    # Step 1. Linear conflicts, and the cells whose tiles are in one in their row, or in their column.
+    added = 0
     in_row_conflict = in_column_conflict = 0
-    for row in range(conflict_tables.height):
+    for row in range(height):
         code = line_code(conflict_tables, board, ROWS, row)
-        cost = np.int64(conflict_tables.costs[_at(code)])
-        if cost > 0:
-            h += cost  # type: ignore[assignment]
-            places = np.int64(conflict_tables.in_conflict[_at(code)])
-            in_row_conflict |= np.int64(conflict_tables.cells[ROWS, _at(places)]) << np.int64(row * width)  # type: ignore[assignment]
+        added += np.int64(conflict_tables.costs[_at(code)])  # type: ignore[assignment]
+        in_row_conflict |= np.int64(conflict_tables.in_conflict[_at(code)]) << np.int64(row * width)  # type: ignore[assignment]
     for column in range(width):
         code = line_code(conflict_tables, board, COLUMNS, column)
-        cost = np.int64(conflict_tables.costs[_at(code)])
-        if cost > 0:
-            h += cost  # type: ignore[assignment]
-            places = np.int64(conflict_tables.in_conflict[_at(code)])
-            in_column_conflict |= np.int64(conflict_tables.cells[COLUMNS, _at(places)]) << np.int64(column)  # type: ignore[assignment]
+        added += np.int64(conflict_tables.costs[_at(code)])  # type: ignore[assignment]
+        cells: Any = np.int64(conflict_tables.in_conflict[_at(code)])
+        while cells != 0:
+            row = trailing_zeros(cells)
+            cells &= cells - 1
+            in_column_conflict |= 1 << (row * width + column)
 
-    # Step 3. Corner tiles.
-    make_way = cells_that_make_way(corner_tables, board) & ~(in_row_conflict | in_column_conflict)
-    h += 2 * popcount(make_way)
+    # Step 2. Corner tiles.
+    corner_tiles = corner_tile_cells(pairs, board) & ~(in_row_conflict | in_column_conflict)
+    added += 2 * popcount(corner_tiles)
 
-    # Step 4. Last moves.
+    # Step 3. Last moves.
     x_bits = y_bits = 0
     for cell in range(n_cells):
         tile = np.int64(board[_at(cell)])
-        x = np.int64(last_move_tables.detours_x[_at(tile * n_cells + cell)])
-        y = np.int64(last_move_tables.detours_y[_at(tile * n_cells + cell)])
-        if (x | y) == 0 or (make_way >> cell) & 1 == 1:
+        x = np.int64(last_move_tables.detours[0, _at(tile * n_cells + cell)])
+        y = np.int64(last_move_tables.detours[1, _at(tile * n_cells + cell)])
+        if (x | y) == 0 or (corner_tiles >> cell) & 1 == 1:
             continue
         if (in_row_conflict >> cell) & 1 == 1:
             x &= ~np.int64(last_move_tables.leaves[0, ROWS, _at(tile)])
@@ -76,4 +154,4 @@ def korf_taylor(
             y &= ~np.int64(last_move_tables.leaves[1, COLUMNS, _at(tile)])
         x_bits |= x  # type: ignore[assignment]
         y_bits |= y  # type: ignore[assignment]
-    return h + cheapest_ending(x_bits, y_bits, last_move_tables.all_endings)
+    return added + cheapest_ending(x_bits, y_bits, last_move_tables.all_endings)

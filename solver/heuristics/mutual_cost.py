@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, BoardSize
-from solver.board_arrays import neighbours_by_move
-from solver.heuristics.manhattan import manhattan_tables
+from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import WORD_BITS, fill_excesses, fill_regions, fill_thirds, search_group
 
 MAX_CELLS_OF_TRIPLES = 25
@@ -67,7 +66,7 @@ def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
     fill_regions(n_cells, size.width, n_tiles, regions)
     seen, queue = np.empty_like(regions), np.empty(len(regions), dtype=np.int64)
     distances = np.empty(n_cells**n_tiles, dtype=np.uint8)
-    single = manhattan_tables(size, goal)
+    single = manhattan_distances(size, goal)
     groups = list(itertools.combinations(range(1, n_cells), n_tiles))
     excesses = np.empty((len(groups), n_cells**n_tiles), dtype=np.uint8)
     for group, row in zip(groups, excesses, strict=True):

@@ -6,7 +6,6 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, stack_array, trailing_zeros
 from pdb_core.jit import borrowing_kernel, kernel
-from solver.heuristics.manhattan_kernels import manhattan
 
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
@@ -20,11 +19,11 @@ _at = np.uint64
 
 
 @borrowing_kernel
-def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, board: Any) -> int:
-    """Return Manhattan distance plus the most that disjoint groups of tiles add to it; board: uint8[n_cells].
+def group_excess(groups: Any, with_triples: bool, board: Any) -> int:
+    """Return the most that disjoint groups of tiles add to the Manhattan distance of a board, uint8[n_cells].
 
-    manhattan_tables, groups  `ManhattanTables`, `GroupTables`
-    with_triples              whether triples are chosen from besides pairs
+    groups        `GroupTables`
+    with_triples  whether triples are chosen from besides pairs
     """
     n_cells = len(board)
     n_tiles = n_cells - 1
@@ -74,10 +73,9 @@ def grouped_distance(manhattan_tables: Any, groups: Any, with_triples: bool, boa
                 pair += 1
                 triple += n_tiles - second
     # Step 2. The best choice of them.
-    h = manhattan(manhattan_tables, board)
-    if n_found > 0:
-        h += 2 * best_packing(masks, weights, n_found, scratch[n_cells : 5 * n_cells])
-    return h
+    if n_found == 0:
+        return 0
+    return 2 * best_packing(masks, weights, n_found, scratch[n_cells : 5 * n_cells])
 
 
 @borrowing_kernel
@@ -266,12 +264,13 @@ def search_group(
 
 @kernel
 def fill_excesses(
-    manhattan_tables: Any, pairs: Any, tiles: Any, strides: Any, n_cells: int, distances: Any, excesses: Any
+    manhattan: Any, pairs: Any, tiles: Any, strides: Any, n_cells: int, distances: Any, excesses: Any
 ) -> None:
     """Write half of the moves each placement needs above Manhattan distance; 0 if a pair of it needs as many.
 
     The whole is even, as each move changes Manhattan distance by one.
 
+    manhattan  uint8[n_cells * n_cells]  see `board_arrays.manhattan_distances`
     pairs      uint8[n_pairs * n_cells * n_cells]  the excesses of pairs, for triples; not read for pairs
     tiles      int64[n_tiles]  ascending
     strides, distances  see `search_group`
@@ -284,7 +283,7 @@ def fill_excesses(
             continue
         alone = 0
         for i in range(n_tiles):
-            alone += manhattan_tables.distances[tiles[i] * n_cells + placement // strides[i] % n_cells]
+            alone += manhattan[tiles[i] * n_cells + placement // strides[i] % n_cells]
         excess = (np.int64(distances[placement]) - alone) // 2
         if n_tiles == 3:
             for i in range(3):

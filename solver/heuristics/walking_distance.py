@@ -22,7 +22,7 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.cache_file import cache_path, load_cached, save_cached
-from solver.heuristics.walking_distance_kernels import UNREACHED, spread_level
+from solver.heuristics.walking_distance_kernels import UNREACHED, rank_of_keys, spread_level
 
 # States per call of a kernel: below a second.
 _SLICE_STATES = 1 << 20
@@ -62,6 +62,22 @@ class WalkingTables(NamedTuple):
     horizontal: WalkingTable
 
 
+def _read_only(table: WalkingTable) -> WalkingTable:
+    """Make the arrays read-only: loaded, computed and empty tables are then of one type to the compiler."""
+    for item in table:
+        if isinstance(item, np.ndarray):
+            item.flags.writeable = False
+    return table
+
+
+def no_walking_tables() -> WalkingTables:
+    """Return empty tables of the same types, if the heuristic is not chosen."""
+    empty = np.zeros(0, dtype=np.int64)
+    ids, offsets, distances = empty.astype(np.int32), empty.astype(np.uint32), empty.astype(np.uint8)
+    table = _read_only(WalkingTable(0, 0, 0, 0, empty, empty.copy(), ids, offsets, distances))
+    return WalkingTables(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), table, table)
+
+
 def walking_tables(size: BoardSize, goal: Board) -> WalkingTables:
     """Return the tables of a goal. They are kept in memory and in the cache folder.
 
@@ -84,14 +100,6 @@ def walking_tables(size: BoardSize, goal: Board) -> WalkingTables:
     return WalkingTables(row_keys, column_keys, vertical, horizontal)
 
 
-def no_walking_tables() -> WalkingTables:
-    """Return empty tables of the same types, if the heuristic is not chosen."""
-    empty = np.zeros(0, dtype=np.int64)
-    ids, offsets, distances = empty.astype(np.int32), empty.astype(np.uint32), empty.astype(np.uint8)
-    table = _read_only(WalkingTable(0, 0, 0, 0, empty, empty.copy(), ids, offsets, distances))
-    return WalkingTables(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), table, table)
-
-
 @lru_cache(maxsize=8)
 def walking_table(n_lines: int, n_in_line: int, blank_line: int) -> WalkingTable:
     """Return the table for `n_lines` lines of `n_in_line` cells, the goal's blank in `blank_line`."""
@@ -102,17 +110,12 @@ def walking_table(n_lines: int, n_in_line: int, blank_line: int) -> WalkingTable
     if content is not None and len(content) == n_states:
         distances = np.frombuffer(content, dtype=np.uint8)
     else:
-        distances = _search(table, n_lines, n_states, _goal_rank(table, n_lines, blank_line))
+        # In the goal each line holds its own tiles.
+        is_blank_line = np.arange(n_lines) == blank_line
+        goal = rank_of_keys(table, table.radices * (n_in_line - is_blank_line))
+        distances = _search(table, n_lines, n_states, goal)
         save_cached(path, distances.tobytes())
     return _read_only(table._replace(distances=distances))
-
-
-def _read_only(table: WalkingTable) -> WalkingTable:
-    # Loaded and computed tables are then of one type to the compiler.
-    for item in table:
-        if isinstance(item, np.ndarray):
-            item.flags.writeable = False
-    return table
 
 
 def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[WalkingTable, int]:
@@ -153,25 +156,16 @@ def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[Walk
     return table, int(n_ways[full_key])
 
 
-def _goal_rank(table: WalkingTable, n_lines: int, blank_line: int) -> int:
-    rank, rest = 0, table.full_key
-    for line in range(n_lines):
-        key = int(table.radices[line]) * (table.radix - 1 - (line == blank_line))
-        rank += int(table.offsets[rest * table.n_ids + int(table.ids[key])])
-        rest -= key
-    return rank
-
-
 def _search(table: WalkingTable, n_lines: int, n_states: int, goal: int) -> npt.NDArray[np.uint8]:
     """Search all counts breadth first, level by level."""
     distances = np.full(n_states, UNREACHED, dtype=np.uint8)
     distances[goal] = 0
-    keys, rests = np.zeros((2, n_lines), dtype=np.int64)
+    keys = np.zeros(n_lines, dtype=np.int64)
     for depth in range(UNREACHED - 1):
         n_reached = 0
         for start in range(0, n_states, _SLICE_STATES):
             stop = min(start + _SLICE_STATES, n_states)
-            n_reached += spread_level(table, n_lines, distances, depth, start, stop, keys, rests)
+            n_reached += spread_level(table, distances, depth, start, stop, keys)
         if n_reached == 0:
             break
     return distances

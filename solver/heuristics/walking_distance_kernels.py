@@ -1,4 +1,4 @@
-"""Walking distance: rank the counts of a board, search all counts, step from one to the next."""
+"""Walking distance: rank the counts of a board, and search all counts."""
 
 from typing import Any
 
@@ -47,15 +47,26 @@ def walking_rank(
 
 
 @kernel
-def unrank_lines(table: Any, n_lines: int, rank: int, keys: Any, rests: Any) -> int:
-    """Fill the key of each line (`keys`, int64[n_lines]) and what is left before it (`rests`, likewise) for a rank.
+def rank_of_keys(table: Any, keys: Any) -> int:
+    """Return the index in `distances` of the counts with these keys of lines, int64[n_lines]."""
+    rank = 0
+    rest = table.full_key
+    for key in keys:
+        rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(key)])])  # type: ignore[assignment]
+        rest -= key
+    return rank
 
-    Returns the blank's line. The offsets of one rest never fall from id to id, so the line is the last id whose offset
-    is not above what is left of the rank; ids that do not fit take no ranks and are passed by.
+
+@kernel
+def unrank_lines(table: Any, rank: int, keys: Any) -> int:
+    """Fill the key of each line (`keys`, int64[n_lines]) for a rank. Returns the blank's line.
+
+    The offsets of one rest never fall from id to id, so the line is the last id whose offset is not above what is left
+    of the rank; ids that do not fit take no ranks and are skipped.
     """
     rest = table.full_key
     blank_line = 0
-    for line in range(n_lines):
+    for line in range(len(keys)):
         low, high = 0, table.n_ids
         while high - low > 1:
             middle = (low + high) // 2
@@ -65,7 +76,6 @@ def unrank_lines(table: Any, n_lines: int, rank: int, keys: Any, rests: Any) -> 
                 high = middle
         rank -= np.int64(table.offsets[_at(rest * table.n_ids + low)])  # type: ignore[assignment]
         keys[line] = table.keys[low]
-        rests[line] = rest
         rest -= table.keys[low]
         if low >= table.n_full_ids:
             blank_line = line
@@ -73,50 +83,29 @@ def unrank_lines(table: Any, n_lines: int, rank: int, keys: Any, rests: Any) -> 
 
 
 @kernel
-def rank_change(table: Any, keys: Any, rests: Any, blank_line: int, line: int, radix: int) -> int:
-    """Return the change of the rank when a tile whose key is `radix` goes from `line` to the blank's line beside it.
-
-    What is left before the upper line and after the lower one stays as it is, so only these two change.
-    """
-    upper, lower = min(blank_line, line), max(blank_line, line)
-    added = radix if upper == blank_line else -radix
-    before = _two_lines(table, rests[upper], keys[upper], keys[lower])
-    return _two_lines(table, rests[upper], keys[upper] + added, keys[lower] - added) - before
-
-
-@kernel
-def _two_lines(table: Any, rest: int, upper_key: int, lower_key: int) -> int:
-    rank = 0
-    rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(upper_key)])])  # type: ignore[assignment]
-    rest -= upper_key
-    rank += np.int64(table.offsets[_at(rest * table.n_ids + table.ids[_at(lower_key)])])  # type: ignore[assignment]
-    return rank
-
-
-@kernel
-def spread_level(
-    table: Any, n_lines: int, distances: Any, depth: int, start: int, stop: int, keys: Any, rests: Any
-) -> int:
+def spread_level(table: Any, distances: Any, depth: int, start: int, stop: int, keys: Any) -> int:
     """Give `depth` + 1 to the unreached neighbours of the states at `depth` among the ranks `start` to `stop`.
 
-    distances    uint8[n_states]  mutated; UNREACHED before the search gets there
-    keys, rests  int64[n_lines]   scratch
+    distances  uint8[n_states]  mutated; UNREACHED before the search gets there
+    keys       int64[n_lines]   scratch
     Returns how many were reached.
     """
     n_reached = 0
-    base = len(table.radices)
     for rank in range(start, stop):
         if distances[_at(rank)] != depth:
             continue
-        blank_line = unrank_lines(table, n_lines, rank, keys, rests)
+        blank_line = unrank_lines(table, rank, keys)
         for line in range(blank_line - 1, blank_line + 2, 2):
-            if not 0 <= line < n_lines:
+            if not 0 <= line < len(keys):
                 continue
-            for goal_line in range(base):
-                radix = table.radices[goal_line]
+            for radix in table.radices:
                 if keys[line] // radix % table.radix == 0:
                     continue
-                near = rank + rank_change(table, keys, rests, blank_line, line, radix)
+                keys[line] -= radix
+                keys[blank_line] += radix
+                near = rank_of_keys(table, keys)
+                keys[line] += radix
+                keys[blank_line] -= radix
                 if distances[_at(near)] == UNREACHED:
                     distances[_at(near)] = depth + 1
                     n_reached += 1

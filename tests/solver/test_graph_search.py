@@ -2,7 +2,6 @@
 
 import itertools
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +74,8 @@ def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
 )
 def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSize, goal: Board) -> None:
     distances = naive_distances(size, goal)
+    found = search_best_first(goal, goal, size, search=search)
+    assert (found.tiles, found.generated, found.expanded, found.n_nodes) == ((), 0, 0, 1)
     for board, distance in itertools.islice(distances.items(), 0, None, max(1, len(distances) // 40)):
         check(search_best_first(board, goal, size, search=search, weight=1.25), distance, 1.25)
 
@@ -184,8 +185,8 @@ def shuffled(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
     return board
 
 
-@pytest.mark.parametrize("size", [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)], ids=str)
-def test_every_rectangle_is_searched(size: BoardSize) -> None:
+@pytest.mark.parametrize("size", [BoardSize(n // 10, n % 10) for n in (26, 45, 53, 55, 62, 65, 66)], ids=str)
+def test_rectangles_are_searched(size: BoardSize) -> None:
     goal = shuffled(blank_last(size), size, 300, seed=size.n_cells)
     board = shuffled(goal, size, 12, seed=1)
     lengths = [search_best_first(board, goal, size, search=search).length for search in OPTIMAL]
@@ -193,35 +194,6 @@ def test_every_rectangle_is_searched(size: BoardSize) -> None:
     assert lengths[0] is not None
     for search in ("weighted-a-star", "greedy"):
         check(search_best_first(board, goal, size, search=search, weight=1.5), lengths[0], 1.5)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("search", GRAPH_SEARCHES)
-def test_board_at_the_goal_has_no_moves(search: str) -> None:
-    found = search_best_first(blank_last(S3), blank_last(S3), S3, search=search)
-    assert found.tiles == ()
-    assert found.is_optimal
-    assert found.generated == found.expanded == 0
-    assert found.peak_open == found.n_nodes == 1
-
-
-def test_nodes_open_at_a_time_are_those_a_queue_would_hold() -> None:
-    goal = blank_last(S3)
-    seen: set[Board] = {HARDEST_8}
-    queue, peak_open, n_expanded = deque([HARDEST_8]), 1, 0
-    while True:
-        board = queue.popleft()
-        n_expanded += 1
-        near = [after for _tile, after in naive_moves(board, S3)]
-        if goal in near:
-            break
-        queue.extend(after for after in near if after not in seen)
-        seen.update(near)
-        peak_open = max(peak_open, len(queue))
-    found = search_best_first(HARDEST_8, goal, S3, search="breadth-first")
-    # The order within a layer may differ, and with it what is open at a time, by a little.
-    assert found.peak_open == pytest.approx(peak_open, rel=0.01)
-    assert found.expanded == pytest.approx(n_expanded, rel=0.01)
 
 
 @pytest.mark.parametrize("search", GRAPH_SEARCHES)
@@ -346,17 +318,3 @@ def test_open_list_grows_for_large_keys(search: str, monkeypatch: pytest.MonkeyP
     roomy = solve_all()
     monkeypatch.setattr("solver.graph_search.best_first._FIRST_G", 1)
     assert solve_all() == roomy
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("encoding", ["bits", "bytes"])
-def test_a_star_with_tables_solves_all_boards_of_3x2(encoding: Encoding) -> None:
-    size = BoardSize(3, 2)
-    goal = blank_last(size)
-    with database_for("1,2,3/4,5", "3x2", encoding=encoding) as database:
-        solver = GraphSolver(size, goal, search="a-star", databases=[database])
-        alone = GraphSolver(size, goal, search="breadth-first")
-        for board, distance in list(naive_distances(size, goal).items())[::23]:
-            found = solver.solve(board)
-            assert (found.length, found.h) == (distance, database.probe(board).maximum)
-            assert found.expanded <= alone.solve(board).expanded

@@ -1,22 +1,44 @@
-"""Every heuristic on every board of the small sizes: the value of the naive twin, and never more than the distance."""
+"""Heuristics: on every board of small sizes, on larger boards, and their tables."""
 
 import itertools
+import math
+import random
+import sys
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last
-from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
+from pdb_core.jit import borrowing_kernel
+from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, random_boards, snail
+from pdb_query import read_instances
+from solver.cache_file import load_cached, save_cached
+from solver.heuristics import HEURISTICS, heuristic_tables, korf_taylor_kernels, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate, evaluate_many
-from tests.naive.boards_and_tables import naive_distances, naive_linear_conflict, naive_manhattan, naive_misplaced
+from solver.heuristics.korf_taylor import line_costs, linear_conflict_tables
+from solver.heuristics.mutual_cost import MAX_CELLS_OF_TRIPLES, group_excesses
+from solver.heuristics.mutual_cost_kernels import SCRATCH_WORDS, WORD_BITS, best_packing
+from solver.heuristics.walking_distance import walking_table
+from tests.naive.boards_and_tables import (
+    naive_distances,
+    naive_linear_conflict,
+    naive_manhattan,
+    naive_misplaced,
+    naive_moves,
+)
 from tests.naive.korf_taylor import naive_corner_tiles, naive_korf_taylor, naive_last_move
-from tests.naive.mutual_cost import naive_pairs, naive_triples
-from tests.naive.walking_distance import naive_walking_distance
+from tests.naive.mutual_cost import naive_best_packing, naive_group_distances, naive_pairs, naive_triples
+from tests.naive.walking_distance import naive_walking_distance, naive_walking_distances
+from tests.solving import S3, S4
 
+Cells = npt.NDArray[np.uint8]
 NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
     "misplaced": naive_misplaced,
     "manhattan": naive_manhattan,
@@ -30,12 +52,10 @@ NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
 }
 CONSISTENT = {"misplaced", "manhattan", "last-move", "linear-conflict", "walking-distance"}
 CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
-EDGE = (1, 2, 3, 4, 5, 6, 7, 0, 8)
 CASES = {
-    "3x3": (BoardSize(3, 3), blank_last(BoardSize(3, 3))),
-    "3x3 centre": (BoardSize(3, 3), CENTRE),
-    "3x3 edge": (BoardSize(3, 3), EDGE),
-    "3x3 blank first": (BoardSize(3, 3), blank_first(BoardSize(3, 3))),
+    "3x3": (S3, blank_last(S3)),
+    "3x3 centre": (S3, CENTRE),
+    "3x3 edge": (S3, (1, 2, 3, 4, 5, 6, 7, 0, 8)),
     "2x4": (BoardSize(2, 4), blank_last(BoardSize(2, 4))),
     "4x2": (BoardSize(4, 2), blank_first(BoardSize(4, 2))),
 }
@@ -44,61 +64,27 @@ SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSiz
 
 
 @cache
-def all_boards(size: BoardSize, goal: Board) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+def all_boards(size: BoardSize, goal: Board) -> tuple[Cells, npt.NDArray[np.int64]]:
     """Return every solvable board and its distance."""
     distances = naive_distances(size, goal)
     return np.array(list(distances), dtype=np.uint8), np.array(list(distances.values()))
 
 
-def values_of(name: str, size: BoardSize, goal: Board, boards: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+tables_of = cache(heuristic_tables)
+
+
+def values_of(name: str, size: BoardSize, goal: Board, boards: Cells) -> npt.NDArray[np.int64]:
     values = np.zeros((len(boards), 1), dtype=np.uint16)
-    evaluate_many(heuristic_tables((name,), size, goal), boards, values)
+    evaluate_many(tables_of((name,), size, goal), boards, values)
     return values[:, 0].astype(np.int64)
 
 
-def test_every_heuristic_has_a_naive_twin() -> None:
-    assert set(NAIVE) == set(HEURISTICS)
+# Values
 
 
-@pytest.mark.parametrize("case", [*CASES, pytest.param("2x5", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", HEURISTICS)
-def test_no_heuristic_exceeds_the_distance(name: str, case: str) -> None:
-    size, goal = (CASES | CASES_SLOW)[case]
-    boards, distances = all_boards(size, goal)
-    values = values_of(name, size, goal, boards)
-    assert np.all(values <= distances)
-    assert values[0] == 0
-    assert np.all(values[1:] > 0)
-
-
-def largest_change(name: str, size: BoardSize, goal: Board) -> int:
-    """Return the largest change of h by one move: at most 1 if the heuristic is consistent."""
-    boards, _distances = all_boards(size, goal)
-    values, blanks = values_of(name, size, goal, boards), boards.argmin(axis=1)
-    largest = 0
-    for blank, neighbours in enumerate(size.neighbours):
-        rows = blanks == blank
-        for cell in neighbours:
-            moved = boards[rows]
-            moved[:, blank], moved[:, cell] = moved[:, cell], 0
-            largest = max(largest, int(abs(values_of(name, size, goal, moved) - values[rows]).max()))
-    return largest
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param("2x2", marks=pytest.mark.tiny),
-        pytest.param("3x2", marks=pytest.mark.tiny),
-        *CASES,
-        pytest.param("2x5", marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("name", HEURISTICS)
-def test_heuristic_is_as_consistent_as_documented(name: str, case: str) -> None:
-    change = largest_change(name, *(SMALL | CASES | CASES_SLOW)[case])
-    # On 2x2, one cycle of twelve boards, no move changes any of them by more.
-    assert (change == 1) == (name in CONSISTENT or case == "2x2")
+def assert_equals_naive_twin(name: str, size: BoardSize, goal: Board, boards: Cells) -> None:
+    expected = [NAIVE[name](tuple(board), goal, size) for board in boards.tolist()]
+    assert values_of(name, size, goal, boards).tolist() == expected
 
 
 @pytest.mark.tiny
@@ -106,9 +92,79 @@ def test_heuristic_is_as_consistent_as_documented(name: str, case: str) -> None:
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristic_is_that_of_its_naive_twin(name: str, case: str) -> None:
     size, goal = SMALL[case]
-    boards, _distances = all_boards(size, goal)
-    values = values_of(name, size, goal, boards)
-    assert values.tolist() == [NAIVE[name](tuple(board), goal, size) for board in boards.tolist()]
+    assert_equals_naive_twin(name, size, goal, all_boards(size, goal)[0])
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_heuristic_of_larger_boards_is_that_of_its_naive_twin(name: str) -> None:
+    inside: Board = (1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    wide = [BoardSize(3, 5), BoardSize(6, 2)]
+    if name in ("pairs", "triples"):  # the twin tries all groupings
+        cases = [(S3, blank_last(S3), 10), (BoardSize(4, 2), blank_last(BoardSize(4, 2)), 10)]
+    else:
+        cases = [(S4, goal, 100) for goal in (blank_last(S4), blank_first(S4), snail(S4), inside)]
+        cases += [(size, snail(size), 30) for size in wide if name != "walking-distance"]
+    for size, goal, n in cases:
+        assert_equals_naive_twin(name, size, goal, random_boards(size, goal, n, seed=3).astype(np.uint8))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(pytest.param(case, marks=pytest.mark.tiny) for case in SMALL),
+        *CASES,
+        pytest.param("2x5", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.parametrize("name", HEURISTICS)
+def test_heuristic_is_admissible_and_as_consistent_as_documented(name: str, case: str) -> None:
+    size, goal = (SMALL | CASES | CASES_SLOW)[case]
+    boards, distances = all_boards(size, goal)
+    values, blanks = values_of(name, size, goal, boards), boards.argmin(axis=1)
+    assert np.all(values <= distances)
+    assert values[0] == 0
+    assert np.all(values[1:] > 0)
+    largest_change = 0
+    for blank, neighbours in enumerate(size.neighbours):
+        rows = blanks == blank
+        for cell in neighbours:
+            moved = boards[rows]
+            moved[:, blank], moved[:, cell] = moved[:, cell], 0
+            largest_change = max(largest_change, int(abs(values_of(name, size, goal, moved) - values[rows]).max()))
+    # On 2x2, one cycle of twelve boards, no move changes any of them by more.
+    assert (largest_change == 1) == (name in CONSISTENT or case == "2x2")
+
+
+@pytest.mark.parametrize("size", [S4, BoardSize(5, 5), BoardSize(6, 3), BoardSize(6, 6)], ids=str)
+def test_no_value_exceeds_the_moves_of_a_walk_from_the_goal(size: BoardSize) -> None:
+    chance = random.Random(11)
+    for goal in blank_last(size), (*range(1, size.width + 2), 0, *range(size.width + 2, size.n_cells)):
+        walks = []
+        for _ in range(60):
+            board, last = goal, goal
+            for _ in range(40):
+                last, board = board, chance.choice([near for _, near in naive_moves(board, size) if near != last])
+                walks.append(board)
+        n_moves = np.tile(np.arange(1, 41), 60)
+        for name in HEURISTICS:
+            if (name == "triples" and size != S4) or (name == "walking-distance" and size == BoardSize(6, 6)):
+                continue
+            values = values_of(name, size, goal, np.array(walks, dtype=np.uint8))
+            assert np.all(values <= n_moves)
+            # All but the number of misplaced tiles change parity with each move.
+            assert name == "misplaced" or np.all((n_moves - values) % 2 == 0)
+
+
+@pytest.mark.parametrize("name", ["korf100", "classic", "hardest80"])
+def test_values_of_published_boards_do_not_exceed_their_lengths(name: str) -> None:
+    for instance in read_instances(name, None):
+        goal = parse_goal(instance.goal or "blank-last", instance.size)
+        board = np.array([instance.board], dtype=np.uint8)
+        values = {at: int(values_of(at, instance.size, goal, board)[0]) for at in HEURISTICS if at != "triples"}
+        assert instance.optimal_length is not None
+        assert max(values.values()) <= instance.optimal_length
+        assert values["manhattan"] <= values["linear-conflict"] <= values["korf-taylor"]
+        assert values["manhattan"] <= min(values["last-move"], values["corner-tiles"], values["pairs"])
 
 
 @pytest.mark.tiny
@@ -127,3 +183,199 @@ def test_several_heuristics_give_the_largest() -> None:
 def test_unknown_heuristic_is_rejected(text: str) -> None:
     with pytest.raises(InputError, match="is not known; there are misplaced, manhattan"):
         parse_heuristic(text)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("walking-distance", BoardSize(6, 6)), ("walking-distance", BoardSize(4, 6)), ("triples", BoardSize(6, 5))],
+    ids=str,
+)
+def test_sizes_with_too_large_tables_are_rejected(name: str, size: BoardSize) -> None:
+    with pytest.raises(InputError, match=f"not for {size}"):
+        heuristic_tables((name,), size, blank_last(size))
+
+
+def test_kernels_that_borrow_leave_the_counts_of_references_as_they_are() -> None:
+    tables = heuristic_tables(("korf-taylor",), S4, blank_last(S4))
+    boards, values = random_boards(S4, blank_last(S4), 5, seed=1), np.zeros((5, 1), dtype=np.uint16)
+    arrays = [boards, values, tables.codes, tables.linear_conflict.parts, tables.corner_pairs]
+    evaluate_many(tables, boards, values)
+    before = [sys.getrefcount(array) for array in arrays]
+    for _ in range(100):
+        evaluate_many(tables, boards, values)
+    assert [sys.getrefcount(array) for array in arrays] == before
+
+
+# Linear conflicts
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("length", [2, 3, 4])
+def test_line_costs_are_those_of_the_smallest_set_that_leaves_the_line(length: int) -> None:
+    costs = line_costs(length)
+    for places in itertools.product(range(length + 1), repeat=length):
+        tiles = [place for place in places if place > 0]
+        if len(set(tiles)) < len(tiles):
+            continue
+        n_staying = max(
+            n for n in range(len(tiles) + 1) for rest in itertools.combinations(tiles, n) if list(rest) == sorted(rest)
+        )
+        assert costs[sum(place * (length + 1) ** i for i, place in enumerate(places))] == 2 * (len(tiles) - n_staying)
+
+
+# The inlined kernel has no wrapper for Python, so compile its function with one.
+_inlined = korf_taylor_kernels.conflicts_after_move
+conflicts_after_move = borrowing_kernel(getattr(_inlined, "py_func", _inlined))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", [S4, S3, BoardSize(5, 4), BoardSize(2, 6)], ids=str)
+def test_conflicts_after_a_move_change_as_those_of_the_whole_board(size: BoardSize) -> None:
+    chance = random.Random(7)
+    n_changes = 0
+    for goal in blank_last(size), snail(size):
+        tables = linear_conflict_tables(size, goal)
+        board = goal
+        for _ in range(300):
+            near = chance.choice([near for _tile, near in naive_moves(board, size)])
+            from_cell, to_cell = near.index(0), board.index(0)
+            before, after = np.array(board, dtype=np.uint8), np.array(near, dtype=np.uint8)
+            change = korf_taylor_kernels.conflicts(tables, after) - korf_taylor_kernels.conflicts(tables, before)
+            assert conflicts_after_move(tables, before, from_cell, to_cell) == change
+            assert conflicts_after_move(tables, after, from_cell, to_cell) == change
+            assert conflicts_after_move(tables, after, to_cell, from_cell) == -change
+            n_changes += change != 0
+            board = near
+    assert n_changes > 20
+
+
+# Walking distance
+
+
+def histogram(case: tuple[int, int, int]) -> dict[int, int]:
+    return dict(Counter(walking_table(*case).distances.tolist()))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(pytest.param(case, marks=pytest.mark.tiny) for case in [(2, 3, 1), (3, 2, 1), (3, 3, 2)]),
+        *[(4, 4, 3), (4, 4, 1), (5, 2, 0), (4, 3, 2)],
+    ],
+)
+def test_walking_distances_are_those_of_the_naive_search(case: tuple[int, int, int]) -> None:
+    assert histogram(case) == Counter(naive_walking_distances(*case).values())
+
+
+def test_fifteen_puzzle_has_the_states_of_takahashi() -> None:
+    distances = walking_table(4, 4, 3).distances
+    assert (len(distances), distances.max()) == (24_964, 35)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "n_states"), [((5, 5, 4), 65_650_495), ((6, 3, 5), 50_388_240)])
+def test_largest_walking_tables_reach_every_state(case: tuple[int, int, int], n_states: int) -> None:
+    distances = walking_table(*case).distances
+    assert len(distances) == n_states
+    assert distances.max() < 255
+
+
+def walking_file(folder: Path) -> Path:
+    walking_table.cache_clear()
+    walking_table(3, 3, 2)
+    (kept,) = (folder / "walking").iterdir()
+    return kept
+
+
+@pytest.mark.tiny
+def test_cached_distances_are_loaded_and_damaged_ones_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
+    kept = walking_file(tmp_path)
+    expected, sound = histogram((3, 3, 2)), kept.read_bytes()
+    # A sound file of another table, whose digest has another name, and one of another length.
+    other = kept.with_name("another.bin")
+    save_cached(other, sound[32:])
+    renamed = other.read_bytes()
+    other.unlink()
+    save_cached(kept, bytes(5))
+    assert load_cached(kept) == bytes(5)
+    short = kept.read_bytes()
+    for damaged in (b"", sound[:-1], sound[:40] + bytes([sound[40] ^ 1]) + sound[41:], renamed, short):
+        kept.write_bytes(damaged)
+        assert walking_file(tmp_path) == kept
+        assert histogram((3, 3, 2)) == expected
+        assert kept.read_bytes() == sound
+
+
+@pytest.mark.tiny
+def test_unwritable_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path / "file" / "below"))
+    (tmp_path / "file").write_bytes(b"")
+    walking_table.cache_clear()
+    assert walking_table(3, 3, 2).distances.max() > 0
+
+
+# Pairs and triples
+
+
+def check_excesses(size: BoardSize, goal: Board, n_tiles: int, every: int = 1) -> None:
+    groups = list(itertools.combinations(range(1, size.n_cells), n_tiles))
+    found = group_excesses(size, goal, n_tiles).reshape(len(groups), -1)
+    for group, row in list(zip(groups, found.tolist(), strict=True))[::every]:
+        expected = [0] * len(row)
+        for cells, distance in naive_group_distances(size, goal, group).items():
+            excess = distance - alone(size, goal, group, cells)
+            for pair in itertools.combinations(range(n_tiles), 2) if n_tiles == 3 else []:
+                two, there = tuple(group[i] for i in pair), tuple(cells[i] for i in pair)
+                if naive_group_distances(size, goal, two)[there] - alone(size, goal, two, there) >= excess:
+                    excess = 0
+            expected[sum(cell * size.n_cells**i for i, cell in enumerate(reversed(cells)))] = excess
+        assert [2 * value for value in row] == expected
+
+
+def alone(size: BoardSize, goal: Board, tiles: tuple[int, ...], cells: tuple[int, ...]) -> int:
+    """Return the sum of the Manhattan distances of tiles on these cells."""
+    board = [0] * size.n_cells
+    for tile, cell in zip(tiles, cells, strict=True):
+        board[cell] = tile
+    return naive_manhattan(tuple(board), goal, size)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_tiles", [2, 3])
+def test_excesses_of_tiny_boards_are_those_of_the_naive_search(n_tiles: int) -> None:
+    for size, goal in SMALL.values():
+        check_excesses(size, goal, n_tiles)
+
+
+@pytest.mark.parametrize("n_tiles", [2, 3])
+def test_excesses_are_those_of_the_naive_search(n_tiles: int) -> None:
+    check_excesses(S3, CENTRE, n_tiles, every=3)
+    check_excesses(BoardSize(2, 4), blank_first(BoardSize(2, 4)), n_tiles, every=4)
+    check_excesses(S4, snail(S4), n_tiles, every=(20 if n_tiles == 2 else 150))
+
+
+@pytest.mark.tiny
+@given(
+    st.lists(
+        st.tuples(st.frozensets(st.integers(0, 11), min_size=1, max_size=3), st.integers(1, 5)), min_size=0, max_size=12
+    )
+)
+def test_best_packing_is_that_of_trying_all(groups: list[tuple[frozenset[int], int]]) -> None:
+    masks = np.array([sum(1 << tile for tile in tiles) for tiles, _weight in groups], dtype=np.int64)
+    weights = np.array([weight for _tiles, weight in groups], dtype=np.int64)
+    found = best_packing(masks, weights, len(groups), np.empty(4 * 12, dtype=np.int64))
+    assert found == naive_best_packing(groups)
+
+
+@pytest.mark.tiny
+def test_scratch_is_large_enough_for_every_size() -> None:
+    for n_cells in {width * height for width in range(2, 7) for height in range(2, 7)}:
+        n_groups, n_words = math.comb(n_cells - 1, 2), 0
+        if n_cells <= MAX_CELLS_OF_TRIPLES:
+            n_groups += math.comb(n_cells - 1, 3)
+            n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)
+        assert 5 * n_cells + n_words + 2 * n_groups <= SCRATCH_WORDS

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
 from solver.board_arrays import N_MOVES
-from solver.graph_search.node_table import NodeTable, node_table, pack, packing_of
+from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
 from tests.naive.boards_and_tables import naive_moves
 
@@ -48,7 +48,7 @@ def test_boards_pack_into_the_documented_number_of_words() -> None:
 def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
     packing = packing_of(size, blank_last(size))
     boards = [tuple(row) for row in random_boards(size, blank_last(size), 20_000, 1).tolist()]
-    table = node_table(packing, n_notes=1, n_values=3, memory_limit_bytes=None)
+    table = NodeTable(packing, n_notes=1, n_values=3, memory_limit_bytes=None)
     heard = 0
 
     def hear() -> None:
@@ -59,17 +59,17 @@ def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
         if node + N_MOVES > table.capacity:
             table.make_room(node, hear)
         table.add(pack(packing, board), node)
-        table.values[3 * node] = node % 251
+        table.nodes.values[3 * node] = node % 251
     assert heard > 0
-    assert table.n_bytes == table.rows.nbytes + table.values.nbytes + table.slots.nbytes
+    assert table.n_bytes == table.nodes.rows.nbytes + table.nodes.values.nbytes + table.nodes.slots.nbytes
     for node, board in enumerate(boards):
         words = pack(packing, board)
-        slot = first_slot(packing, words, 0, len(table.slots))
-        assert table.slots[find(packing, table.rows, table.row_size, table.slots, words, 0, slot)] == node + 1
-        assert table.values[3 * node] == node % 251
+        slot = first_slot(packing, words, 0, len(table.nodes.slots))
+        assert table.nodes.slots[find(packing, table.nodes, words, 0, slot)] == node + 1
+        assert table.nodes.values[3 * node] == node % 251
     stranger = pack(packing, tuple(reversed(boards[0])))
-    slot = first_slot(packing, stranger, 0, len(table.slots))
-    assert find(packing, table.rows, table.row_size, table.slots, stranger, 0, slot) < 0
+    slot = first_slot(packing, stranger, 0, len(table.nodes.slots))
+    assert find(packing, table.nodes, stranger, 0, slot) < 0
 
 
 def test_a_slot_that_is_free_is_found_after_few_steps() -> None:
@@ -91,7 +91,7 @@ def grow_to_the_end(table: NodeTable) -> None:
     """Grow as a search does that fills every row; with no node to enter anew, that takes no time."""
     while True:
         n_nodes = table.capacity - N_MOVES + 1
-        table.slots = np.zeros(len(table.slots), dtype=np.int32)
+        table.nodes.slots[:] = 0
         table.make_room(n_nodes, lambda: None)
         assert table.n_bytes <= table.limit_bytes
 
@@ -99,10 +99,10 @@ def grow_to_the_end(table: NodeTable) -> None:
 @pytest.mark.parametrize("limit", [150_000, 200_000, 300_000, 1_000_000, 1_000_003])
 def test_memory_is_used_up_to_the_limit_and_never_beyond(limit: int) -> None:
     size = BoardSize(4, 4)
-    table = node_table(packing_of(size, blank_last(size)), n_notes=1, n_values=2, memory_limit_bytes=limit)
-    table.rows[:] = 0
+    table = NodeTable(packing_of(size, blank_last(size)), n_notes=1, n_values=2, memory_limit_bytes=limit)
+    table.nodes.rows[:] = 0
     with pytest.raises(MemoryLimitError, match=r"holds [0-9,]+ nodes in"):
         grow_to_the_end(table)
     # What is left is too small for more slots, or for one more node.
-    assert limit - table.n_bytes < max(4 * len(table.slots), 4 * (8 * 2 + 2))
+    assert limit - table.n_bytes < max(4 * len(table.nodes.slots), 4 * (8 * 2 + 2))
     assert table.n_bytes > limit / 2

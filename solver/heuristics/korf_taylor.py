@@ -1,0 +1,176 @@
+"""Tables of moves that Manhattan distance does not count: linear conflicts, corner tiles and last moves.
+
+Korf and Taylor 1996, Finding optimal solutions to the twenty-four puzzle, AAAI-96.
+
+Linear conflicts. Two tiles in their goal row, in the wrong order, cannot both stay in it: one has to leave the row and
+come back, two vertical moves. Of all tiles of a row that belong there, those that stay must be in the order of the
+goal, so at least (tiles - longest increasing subsequence) of them leave. Rows need vertical moves, columns horizontal
+ones, so the moves of all lines add up. A move changes the sum with Manhattan distance by 1: a tile that leaves its goal
+line goes one cell further away and removes a cost of 2 or 0, and the reverse. Hansson, Mayer and Yung 1992, Criticizing
+solutions to relaxed models yields powerful admissible heuristics, Information Sciences 63. Of three or more tiles that
+conflict, the fewest that must leave are counted, not the pairs.
+
+Corner tiles. Let a corner hold a tile that does not belong there, and let tile a be on its goal cell beside that
+corner. If a never moved, the blank could enter the corner only from the other cell beside it, moving the corner's tile
+to that cell, and could only move it back. So a makes two moves more. Moves of different tiles add up; a tile between
+two corners counts once. The goal cell of the blank is left out, and a corner that holds the blank, since its own tile
+may come next.
+
+Last moves. The last move takes a tile x, which belongs beside the goal's blank, from the blank's goal cell to its own.
+So x makes at least (distance to there) + 1 moves, two more than its Manhattan distance along the axis of its last move,
+unless x is already on the blank's side of its goal cell. The move before takes a tile y, which belongs beside x, from
+the goal cell of x to its own. Any optimal solution of two moves or more ends in one such pair of moves, an *ending*. x
+and y are different tiles, so their additional moves add up; the ending that adds least is taken. The value is the
+Manhattan distance to the nearest board two moves before the goal, plus two, so the heuristic is consistent.
+"""
+
+import itertools
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import BLANK, Board, BoardSize
+from solver.board_arrays import cell_distances
+
+ROWS, COLUMNS = range(2)
+
+
+class LinearConflictTables(NamedTuple):
+    """Tables of linear conflicts, for kernels. Axis 0 holds rows, axis 1 columns.
+
+    A line's code has a digit for each of its cells: 0 for the blank and tiles that belong into other lines, else the
+    tile's position along the line, from 1. A board 6 wide has 7 ** 6 = 117,649 codes of rows.
+
+    parts       int32[2, n_cells * n_cells]  what tile t on cell c adds to the code of its line, at t * n_cells + c
+    lines       int64[2, n_cells]            the row, and the column, of each cell
+    goal_lines  int64[2, n_cells]            the row, and the column, of each tile's goal cell; -1 for the blank
+    costs       uint8[codes]                 twice the tiles that must leave: by the codes of rows, then of columns
+    in_conflict uint8[codes]                 the cells of the line, as bits, whose tiles are in a conflict
+    starts      int64[2]                     the index of the first cost of each axis
+    """
+
+    parts: npt.NDArray[np.int32]
+    lines: npt.NDArray[np.int64]
+    goal_lines: npt.NDArray[np.int64]
+    costs: npt.NDArray[np.uint8]
+    in_conflict: npt.NDArray[np.uint8]
+    starts: npt.NDArray[np.int64]
+    width: int
+    height: int
+
+
+class LastMoveTables(NamedTuple):
+    """Tables of the possible last moves, for kernels. An ending is a bit, from the lowest; there are 2 (on 2x2) to 12.
+
+    detours      uint16[2, n_cells * n_cells]  the endings in which tile t on cell c is x (0), or y (1), and makes two
+                                               moves more, at t * n_cells + c
+    leaves       uint16[2, 2, n_cells]         the endings in which tile t is x (0), or y (1), and those two moves take
+                                               it out of its row (0), or its column (1)
+    all_endings                                the bits of all endings
+    """
+
+    detours: npt.NDArray[np.uint16]
+    leaves: npt.NDArray[np.uint16]
+    all_endings: int
+
+
+def linear_conflict_tables(size: BoardSize, goal: Board) -> LinearConflictTables:
+    """Return the tables of a goal."""
+    n_cells = size.n_cells
+    goal_places = [size.row_and_column(goal.index(tile)) for tile in range(n_cells)]
+    parts = np.zeros((2, n_cells, n_cells), dtype=np.int32)
+    for tile in range(n_cells):
+        if tile == BLANK:
+            continue
+        goal_row, goal_column = goal_places[tile]
+        for along in range(size.width):
+            parts[ROWS, tile, size.cell(goal_row, along)] = (goal_column + 1) * (size.width + 1) ** along
+        for along in range(size.height):
+            parts[COLUMNS, tile, size.cell(along, goal_column)] = (goal_row + 1) * (size.height + 1) ** along
+    goal_lines = np.array(goal_places, dtype=np.int64).T.copy()
+    goal_lines[:, BLANK] = -1
+    row_costs, column_costs = line_costs(size.width), line_costs(size.height)
+    return LinearConflictTables(
+        parts=parts.reshape(2, -1),
+        lines=np.array([size.row_and_column(cell) for cell in range(n_cells)], dtype=np.int64).T.copy(),
+        goal_lines=goal_lines,
+        costs=np.concatenate([row_costs, column_costs]),
+        in_conflict=np.concatenate([line_conflicts(size.width), line_conflicts(size.height)]),
+        starts=np.array([0, len(row_costs)], dtype=np.int64),
+        width=size.width,
+        height=size.height,
+    )
+
+
+def _code_digits(length: int) -> npt.NDArray[np.int64]:
+    """Return the digits of each code of a line, shape (codes, length), that of the line's first cell first."""
+    codes = np.arange((length + 1) ** length)
+    return codes[:, None] // (length + 1) ** np.arange(length) % (length + 1)
+
+
+@cache
+def line_costs(length: int) -> npt.NDArray[np.uint8]:
+    """Return twice the fewest tiles that must leave a line of that length (2 to 6 cells), by its code."""
+    digits = _code_digits(length)
+    # The longest increasing subsequence that ends in each cell, for all codes at once.
+    longest = np.zeros(digits.shape, dtype=np.int64)
+    for last in range(length):
+        for before in range(last):
+            fits = (digits[:, before] > 0) & (digits[:, before] < digits[:, last])
+            longest[:, last] = np.maximum(longest[:, last], np.where(fits, longest[:, before], 0))
+        longest[:, last] += digits[:, last] > 0
+    costs: npt.NDArray[np.uint8] = (2 * ((digits > 0).sum(axis=1) - longest.max(axis=1))).astype(np.uint8)
+    return costs
+
+
+@cache
+def line_conflicts(length: int) -> npt.NDArray[np.uint8]:
+    """Return the cells of a line whose tiles are in a linear conflict, as bits, by the line's code."""
+    digits = _code_digits(length)
+    cells = np.zeros(len(digits), dtype=np.uint8)
+    for first, last in itertools.combinations(range(length), 2):
+        conflict = (digits[:, last] > 0) & (digits[:, first] > digits[:, last])
+        cells[conflict] |= 1 << first | 1 << last
+    return cells
+
+
+def corner_pairs(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
+    """Return the pairs of a corner and a cell beside it, at most 8, without the blank's goal cell, int64[m, 4].
+
+    The columns are the corner, the tile whose goal cell it is, the cell beside it, and the tile of that cell.
+    """
+    pairs = [
+        (corner, goal[corner], beside, goal[beside])
+        for corner in range(size.n_cells)
+        if len(size.neighbours[corner]) == 2
+        for beside in size.neighbours[corner]
+        if BLANK not in (goal[corner], goal[beside])
+    ]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 4)
+
+
+def endings(size: BoardSize, goal: Board) -> list[tuple[int, int]]:
+    """Return the pairs x, y of tiles whose moves, y's first, can end a solution."""
+    blank = goal.index(BLANK)
+    return [
+        (goal[x_cell], goal[y_cell])
+        for x_cell in size.neighbours[blank]
+        for y_cell in size.neighbours[x_cell]
+        if y_cell != blank
+    ]
+
+
+def last_move_tables(size: BoardSize, goal: Board) -> LastMoveTables:
+    """Return the tables of a goal."""
+    n_cells = size.n_cells
+    detours = np.zeros((2, n_cells, n_cells), dtype=np.uint16)
+    leaves = np.zeros((2, 2, n_cells), dtype=np.uint16)
+    pairs, distances = endings(size, goal), cell_distances(size)
+    for ending, (x, y) in enumerate(pairs):
+        for i, (tile, through) in enumerate([(x, goal.index(BLANK)), (y, goal.index(x))]):
+            own = goal.index(tile)
+            detours[i, tile, distances[:, through] + 1 > distances[:, own]] |= 1 << ending
+            leaves[i, COLUMNS if abs(own - through) == 1 else ROWS, tile] |= 1 << ending
+    return LastMoveTables(detours.reshape(2, -1), leaves, (1 << len(pairs)) - 1)
