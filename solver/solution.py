@@ -89,7 +89,9 @@ def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:
 
 def unsolvable(board: Board, goal: Board, size: BoardSize) -> UnsolvableError:
     """Return the error for an unsolvable board."""
-    return UnsolvableError(f"board {format_board(board)} cannot be solved: {why_unsolvable(board, goal, size)}")
+    return UnsolvableError(
+        f"board {shorten(format_board(board))} cannot be solved: {why_unsolvable(board, goal, size)}"
+    )
 
 
 def one_move_away(goal: Board, size: BoardSize) -> Board:

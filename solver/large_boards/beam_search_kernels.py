@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
-from solver.large_boards.bounded_ida_star_kernels import NOT_FOUND, distance
-from solver.large_boards.line_by_line_kernels import Int32s
+from solver.large_boards.line_by_line_kernels import NOT_FOUND, Int32s, distance
 
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]

@@ -4,15 +4,15 @@ A rest of at most 3x3 is solved by search. It contains the goal cell of the blan
 """
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, Board, BoardSize
 from solver.board_arrays import neighbours_by_move
-from solver.large_boards.bounded_ida_star_kernels import find_path
 from solver.large_boards.line_by_line_kernels import (
     CORNER_CELLS,
     CORNER_DEPTH,
@@ -20,6 +20,7 @@ from solver.large_boards.line_by_line_kernels import (
     Bytes,
     Int32s,
     Work,
+    find_path,
     play,
     solve_line,
     solve_pieces,
@@ -28,41 +29,24 @@ from solver.large_boards.line_by_line_kernels import (
 _REST_SIDE = 3
 # More than the maximum depth of a rest: 31 on 3x3.
 _REST_MOVES = 40
-_NO_LIMIT = 1 << 60
 # Approximate number of pieces in a part of a line.
 _PART_PIECES = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Geometry:
-    """Cells of a board as arrays for kernels: rows and columns int32[n], neighbours int32[n, 4]."""
+class Geometry(NamedTuple):
+    """Cells of a board as arrays for kernels: rows and columns int32[n], neighbours int32[n, 4], else -1."""
 
     size: BoardSize
-
-    @cached_property
-    def rows(self) -> Int32s:
-        return np.arange(self.size.n_cells, dtype=np.int32) // self.size.width
-
-    @cached_property
-    def columns(self) -> Int32s:
-        return np.arange(self.size.n_cells, dtype=np.int32) % self.size.width
-
-    @cached_property
-    def neighbours(self) -> Int32s:
-        return neighbours_by_move(self.size).astype(np.int32)
-
-    def neighbours_within(self, rows: range, columns: range) -> Int32s:
-        """Return the cells above, left, right and below each cell of a rectangle, else -1: int32[n, 4]."""
-        # The last entry is that of the neighbour -1.
-        inside = np.append(np.isin(self.rows, rows) & np.isin(self.columns, columns), False)
-        both = inside[self.neighbours] & inside[:-1, np.newaxis]
-        return np.where(both, self.neighbours, -1).astype(np.int32)
+    rows: Int32s
+    columns: Int32s
+    neighbours: Int32s
 
 
 @lru_cache(maxsize=8)
 def geometry(size: BoardSize) -> Geometry:
     """Return the arrays of a board size."""
-    return Geometry(size)
+    rows, columns = np.divmod(np.arange(size.n_cells, dtype=np.int32), np.int32(size.width))
+    return Geometry(size, rows, columns, neighbours_by_move(size).astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,11 +170,14 @@ def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> li
 def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
     """Return an optimal path within the rest, for a board with all lines solved."""
     arrays = geometry(size)
-    path, moves, estimates = (np.empty(_REST_MOVES + 1, dtype=np.int32) for _ in range(3))
-    length, _ = find_path(
-        pieces.cells.copy(), pieces.blank_cell, np.arange(size.n_cells, dtype=np.int32), arrays.rows, arrays.columns,
-        arrays.neighbours_within(plan.rest_rows, plan.rest_columns), _REST_MOVES, _NO_LIMIT, path, moves, estimates,
-    )  # fmt: skip
+    # The last entry is that of the neighbour -1.
+    is_rest = np.append(np.isin(arrays.rows, plan.rest_rows) & np.isin(arrays.columns, plan.rest_columns), False)
+    is_inside = is_rest[arrays.neighbours] & is_rest[:-1, np.newaxis]
+    neighbours = np.where(is_inside, arrays.neighbours, -1).astype(np.int32)
+    path, moves, estimates = np.empty((3, _REST_MOVES + 1), dtype=np.int32)
+    length = find_path(
+        pieces.cells.copy(), pieces.blank_cell, arrays.rows, arrays.columns, neighbours, path, moves, estimates
+    )
     if length < 0:
         raise WrongAnswerError(f"the rest of a {size} board was not solved; please report it")
     return path[:length].tolist()  # type: ignore[no-any-return]

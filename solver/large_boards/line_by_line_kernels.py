@@ -1,4 +1,4 @@
-"""Kernels that solve a board line by line.
+"""Kernels that solve a board line by line, and the rest by IDA*.
 
 Boards consist of *pieces*: the number of a piece is its goal cell. `cells[c]` is the piece on cell c, `places[p]` the
 cell of piece p. A kernel that moves pieces updates both, and appends the new cell of the blank to the path.
@@ -15,6 +15,7 @@ Int32s = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
 
 UNSEEN = -1
+NOT_FOUND = -1
 # The last two pieces of a line are placed within a corner of this size.
 CORNER_WIDTH, CORNER_DEPTH = 2, 4
 CORNER_CELLS = CORNER_WIDTH * CORNER_DEPTH
@@ -244,3 +245,64 @@ def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
     good = good and solve_corner(work, corner, len(corner), first, second)
     work.locked[first] = work.locked[second] = 1
     return good
+
+
+@kernel
+def distance(rows: Int32s, columns: Int32s, one: int, two: int) -> int:
+    """Return the Manhattan distance of two cells."""
+    return int(abs(rows[one] - rows[two]) + abs(columns[one] - columns[two]))
+
+
+@kernel
+def find_path(
+    cells: Int32s, blank_cell: int, rows: Int32s, columns: Int32s, neighbours: Int32s, path: Int32s, moves: Int32s,
+    estimates: Int32s,
+) -> int:  # fmt: skip
+    """Find an optimal path to the goal by IDA* with Manhattan distance (Korf 1985).
+
+    Returns its length, or NOT_FOUND if it has more moves than `path` has entries but one.
+
+    cells       int32[n]      mutated: the goal if it was found, else as before
+    neighbours  int32[n, 4]   as in `Work`; pieces on cells that it does not name stay there
+    path        int32[m]      mutated: the cells that the blank goes to
+    moves, estimates          scratch, int32[m]
+    """
+    blank = cells[blank_cell]
+    h = 0
+    for cell in range(len(cells)):
+        if cell != blank_cell:
+            h += distance(rows, columns, cell, cells[cell])
+    # A move changes the estimate by one, so all paths have the parity of the first estimate.
+    for threshold in range(h, len(path), 2):
+        depth = 0
+        estimates[0] = h
+        moves[0] = -1
+        here = blank_cell
+        while depth >= 0:
+            if estimates[depth] == 0:
+                return depth
+            moves[depth] += 1
+            move = moves[depth]
+            if move == 4:
+                depth -= 1
+                if depth >= 0:
+                    before = blank_cell if depth == 0 else path[depth - 1]
+                    cells[here], cells[before] = cells[before], blank
+                    here = before
+                continue
+            if depth > 0 and move == 3 - moves[depth - 1]:
+                continue
+            near = neighbours[here, move]
+            if near < 0:
+                continue
+            place = cells[near]
+            estimate = estimates[depth] + distance(rows, columns, place, here) - distance(rows, columns, place, near)
+            if depth + 1 + estimate > threshold:
+                continue
+            cells[here], cells[near] = cells[near], blank
+            path[depth] = near
+            here = near
+            depth += 1
+            estimates[depth] = estimate
+            moves[depth] = -1
+    return NOT_FOUND

@@ -2,7 +2,7 @@
 
 1. Solve the board line by line.                                     line_by_line.py
 2. Solve it line by line again, each part by beam search.            beam_search.py
-3. Replace windows of the solution by shorter paths between boards.  windows.py
+3. Replace windows of the solution by shorter paths between boards.
 4. Replay the solution, move by move.                                solution.py
 
 A path is the list of cells that the blank moves to.
@@ -12,12 +12,11 @@ import math
 import time
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
-from pdb_core.errors import UnsolvableError
-from pdb_core.messages import shorten
-from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, check_board, format_board, is_solvable, why_unsolvable
+from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, check_board
 from solver.large_boards.beam_search import Aim, BeamSearch
 from solver.large_boards.line_by_line import (
     Geometry,
@@ -32,16 +31,29 @@ from solver.large_boards.line_by_line import (
     solve_rest,
 )
 from solver.large_boards.line_by_line_kernels import Bytes, Int32s
-from solver.large_boards.windows import Windows, without_loops
-from solver.solution import Solution, check_solution, one_move_away
+from solver.solution import Solution, check_solution, check_solvable, one_move_away
 
-# Beam search of a part: cost of each cell of distance for the pieces of the part, of its line, and of the next lines.
-# The cost of further lines drops. Found by trials on 10x10 and 20x20.
-_FOCUS_WEIGHT, _LINE_WEIGHT, _NEXT_WEIGHT, _DROP = 32, 20, 16, 8
-_PULL, _NOISE, _PATIENCE = 32, 16, 60
-# The same for one piece after another.
-_ONE_FOCUS_WEIGHT, _ONE_LINE_WEIGHT, _ONE_NEXT_WEIGHT, _ONE_DROP = 16, 10, 9, 5
-_ONE_PULL, _ONE_PATIENCE = 16, 30
+
+class _Weighting(NamedTuple):
+    """Ranking of boards by the beam search of a part.
+
+    focus, line, following  cost of each cell of distance for the pieces of the part, of its line, of the next line
+    drop                    decrease of that cost from the next to the last line
+    pull, patience          see `Aim` and `BeamSearch.find`
+    """
+
+    focus: int
+    line: int
+    following: int
+    drop: int
+    pull: int
+    patience: int
+
+
+# For all pieces of a part at once, and for one piece after another. Found by trials on 10x10 and 20x20.
+_TOGETHER = _Weighting(focus=32, line=20, following=16, drop=8, pull=32, patience=60)
+_ONE_BY_ONE = _Weighting(focus=16, line=10, following=9, drop=5, pull=16, patience=30)
+_NOISE = 16
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
 _FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
@@ -49,11 +61,8 @@ _FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
 _BEAM_SHARE = 0.7
 # Up to this number of cells, a beam searches for the goal without parts.
 _WHOLE_BOARD_CELLS = 36
-# Passes over the windows: by beam search (length, width) or IDA* (length, nodes).
-_WINDOWS = (
-    ("search", 20, 10_000), ("search", 30, 30_000), ("beam", 100, 100), ("search", 40, 100_000), ("beam", 150, 400),
-    ("search", 45, 500_000), ("beam", 200, 1500), ("search", 55, 500_000),
-)  # fmt: skip
+# Passes over the windows: moves of a window, and width of the beam.
+_WINDOWS = ((40, 40), (100, 100), (150, 400), (200, 1500))
 
 
 def default_time_limit(size: BoardSize) -> float:
@@ -73,9 +82,7 @@ def find_suboptimal_solution(
     (5, 8)
     """
     board, goal = check_board(board, size), check_board(goal, size)
-    if not is_solvable(board, goal, size):
-        shown = shorten(format_board(board))
-        raise UnsolvableError(f"board {shown} cannot be solved: {why_unsolvable(board, goal, size)}")
+    check_solvable(board, goal, size)
     _compile_kernels()
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
@@ -144,10 +151,15 @@ def _search_whole_board(pieces: Pieces, size: BoardSize, width: int, length: int
     """Return a path shorter than `length` to the goal, or None if the beam finds none."""
     if length < 2:
         return None
-    n, arrays = size.n_cells, geometry(size)
-    weights = np.full(n, 16, dtype=np.int32)
-    aim = Aim(np.arange(n, dtype=np.int32), weights, arrays.neighbours, np.empty(0, dtype=np.int32), 0, 16)
+    arrays = geometry(size)
+    aim = _whole_board(arrays, np.arange(size.n_cells, dtype=np.int32))
     return BeamSearch(arrays, width, length).find(pieces, aim, limit=length - 2, end=end)
+
+
+def _whole_board(arrays: Geometry, wanted: Int32s) -> Aim:
+    """Return the aim to reach one board."""
+    weights, nothing = np.full(len(wanted), 16, dtype=np.int32), np.empty(0, dtype=np.int32)
+    return Aim(wanted, weights, arrays.neighbours, nothing, pull=0, noise=_NOISE)
 
 
 class _LineSolver:
@@ -167,10 +179,8 @@ class _LineSolver:
         for part in self._plan.parts:
             best = solve_part(pieces, self._size, part, locked)
             if time.perf_counter() < self._end:
-                others = [
-                    self._place_together(pieces, part, locked, best),
-                    self._place_one_by_one(pieces, part, locked),
-                ]
+                together = self._place(pieces, part, locked, _TOGETHER, best)
+                others = [together, self._place_one_by_one(pieces, part, locked)]
                 best = min([best, *others], key=lambda found: self._cost(pieces, found))
             pieces = pieces.after(best)
             locked[part.cells] = 1
@@ -180,46 +190,37 @@ class _LineSolver:
     def _cost(self, pieces: Pieces, path: list[int]) -> float:
         return len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path), self._arrays)
 
-    def _place_together(self, pieces: Pieces, part: Part, locked: Bytes, other: list[int]) -> list[int]:
-        """Place all pieces of the part with one beam search."""
-        weights = self._weights(part, locked, _NEXT_WEIGHT, _LINE_WEIGHT, _DROP)
-        weights[part.cells] = _FOCUS_WEIGHT
-        aim = Aim(self._wanted, weights, self._open(locked), part.cells, _PULL, _NOISE)
-        return self._finish(pieces, part, locked, aim, limit=2 * len(other) + 50, patience=_PATIENCE)
+    def _place(self, pieces: Pieces, part: Part, locked: Bytes, weighting: _Weighting, other: list[int]) -> list[int]:
+        """Place all pieces of the part with one beam search, and those that it leaves without it.
+
+        `other` is a path to compare with: the search ends after about twice as many moves.
+        """
+        behind = (self._plan.line_of - part.line) / self._plan.n_lines
+        weights = np.maximum(weighting.following - weighting.drop * behind, 1).astype(np.int32)
+        weights[self._plan.line_of == part.line] = weighting.line
+        weights[locked == 1] = 0
+        weights[part.cells] = weighting.focus
+        aim = Aim(self._wanted, weights, self._open(locked), part.cells, weighting.pull, _NOISE)
+        limit = 2 * len(other) + 50
+        path = self._beam.find(pieces, aim, limit=limit, patience=weighting.patience, end=self._end) or []
+        return path + solve_part(pieces.after(path), self._size, part, locked)
 
     def _place_one_by_one(self, pieces: Pieces, part: Part, locked: Bytes) -> list[int]:
         """Place one piece after another with beam searches, the last two of a line together."""
         locked = locked.copy()
         path: list[int] = []
         n_single = len(part.cells) - (2 if len(part.corner) else 0)
-        cuts = [*range(n_single), n_single] if len(part.corner) else range(n_single)
-        for cut in cuts:
-            is_last = len(part.corner) > 0 and cut == n_single
-            cells = part.cells[cut:] if is_last else part.cells[cut : cut + 1]
-            small = Part(part.line, cells, part.corner if is_last else part.corner[:0])
-            weights = self._weights(part, locked, _ONE_NEXT_WEIGHT, _ONE_LINE_WEIGHT, _ONE_DROP)
-            weights[cells] = _ONE_FOCUS_WEIGHT
-            aim = Aim(self._wanted, weights, self._open(locked), cells, _ONE_PULL, _NOISE)
+        small_parts = [Part(part.line, part.cells[i : i + 1], part.corner[:0]) for i in range(n_single)]
+        if len(part.corner):
+            small_parts.append(Part(part.line, part.cells[n_single:], part.corner))
+        for small in small_parts:
             plain = solve_part(pieces, self._size, small, locked)
-            found = self._finish(pieces, small, locked, aim, limit=2 * len(plain) + 50, patience=_ONE_PATIENCE)
+            found = self._place(pieces, small, locked, _ONE_BY_ONE, plain)
             found = min([plain, found], key=lambda stretch: self._cost(pieces, stretch))
             pieces = pieces.after(found)
-            locked[cells] = 1
+            locked[small.cells] = 1
             path += found
         return path
-
-    def _finish(self, pieces: Pieces, part: Part, locked: Bytes, aim: Aim, *, limit: int, patience: int) -> list[int]:
-        """Follow the beam search to its end, then place the remaining pieces without it."""
-        path = self._beam.find(pieces, aim, limit=limit, patience=patience, end=self._end) or []
-        return path + solve_part(pieces.after(path), self._size, part, locked)
-
-    def _weights(self, part: Part, locked: Bytes, following: int, line: int, drop: int) -> Int32s:
-        """Return the weights of all pieces outside the focus: `line` for the same line, less for the lines after it."""
-        behind = (self._plan.line_of - part.line) / self._plan.n_lines
-        weights = np.maximum(following - drop * behind, 1).astype(np.int32)
-        weights[self._plan.line_of == part.line] = line
-        weights[locked == 1] = 0
-        return weights
 
     def _open(self, locked: Bytes) -> Int32s:
         """Return the unlocked neighbours of each cell."""
@@ -231,16 +232,59 @@ class _LineSolver:
 
 def _shorten_windows(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
     """Shorten windows of the path in passes of growing cost, until `end` or a round without change."""
-    windows = Windows(geometry(size), end)
     before = None
     while before != path and len(path) > bound:
         before = path
-        for means, length, effort in _WINDOWS:
+        for length, width in _WINDOWS:
             if time.perf_counter() > end:
                 return path
-            search = windows.by_beam if means == "beam" else windows.by_search
-            path = without_loops(pieces, search(pieces, path, length, effort))
+            path = without_loops(pieces, _shorten_each_window(pieces, size, path, length, width, end))
     return path
+
+
+def _shorten_each_window(
+    pieces: Pieces, size: BoardSize, path: list[int], length: int, width: int, end: float
+) -> list[int]:
+    """Replace windows of `length` moves, which overlap by half, by shorter paths that a beam of `width` finds."""
+    arrays = geometry(size)
+    beam = BeamSearch(arrays, width, length)
+    result = list(path)
+    start, board = 0, pieces
+    while start < len(result) - 2 and time.perf_counter() < end:
+        window = result[start : start + length]
+        wanted = np.argsort(board.after(window).cells).astype(np.int32)
+        better = beam.find(board, _whole_board(arrays, wanted), limit=len(window) - 2, end=end)
+        if better is not None:
+            result[start : start + len(window)] = better
+        step = length // 2
+        board = board.after(result[start : start + step])
+        start += step
+    return result
+
+
+def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
+    """Return the path without the moves between two visits of the same board."""
+    n = len(pieces.cells)
+    # Zobrist hashing with 62 bits: different boards of a path have different keys.
+    keys = np.random.default_rng(1).integers(1 << 62, size=n * n)
+    cells, here, key = pieces.cells.tolist(), pieces.blank_cell, 0
+    kept: list[int] = []
+    trail, depth_of = [0], {0: 0}
+    for cell in path:
+        piece = cells[cell]
+        key ^= int(keys[piece * n + cell]) ^ int(keys[piece * n + here])
+        cells[here], cells[cell] = piece, pieces.blank
+        here = cell
+        if key in depth_of:
+            depth = depth_of[key]
+            for old in trail[depth + 1 :]:
+                del depth_of[old]
+            del trail[depth + 1 :], kept[depth:]
+        else:
+            kept.append(cell)
+            depth_of[key] = len(kept)
+            trail.append(key)
+    return kept
 
 
 def tiles_on_path(board: Board, path: Sequence[int]) -> tuple[int, ...]:
