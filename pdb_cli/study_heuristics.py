@@ -111,7 +111,7 @@ def _boards(
     import numpy as np
 
     from pdb_core.puzzle import random_boards
-    from pdb_study.all_boards import MAX_CELLS, all_boards
+    from pdb_study.layer_search import MAX_CELLS, all_boards
 
     if size.n_cells <= MAX_CELLS:
         boards, distances = all_boards(size, goal)

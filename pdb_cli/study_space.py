@@ -18,7 +18,7 @@ from pdb_core.resources import available_cores, available_memory
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pdb_study.space import SpaceProgress, StateSpace
+    from pdb_study.space import StateSpace
 
 # Seconds between two lines of progress in a log.
 _LOG_S = 10.0
@@ -78,9 +78,8 @@ def _explore(options: SpaceOptions, limit_bytes: int) -> "StateSpace":
     size = parse_size(options.size)
     with ProgressLine(log_every_s=_LOG_S) as line:
 
-        def show(progress: "SpaceProgress") -> None:
-            found = f"; {count(progress.n_found)} found of depth {progress.depth + 1}" if progress.n_found else ""
-            line.show(f"depth {progress.depth}: {count(progress.n_reached)} boards{found}")
+        def show(depth: int, n_reached: int) -> None:
+            line.show(f"depth {depth}: {count(n_reached)} boards")
 
         return explore_space(
             size,

@@ -15,12 +15,11 @@ A board is the cell of the blank and the *order* of the tiles, read row by row. 
 """
 
 import math
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from threading import local
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -133,23 +132,28 @@ class _Rows:
 
     def advance(self, level: int, pool: ThreadPoolExecutor) -> int:
         """Advance from `level` - 1 to `level`, and return its number of boards."""
-        is_dark = self._size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
-        tasks: dict[Future[int], int] = {}
-        for cell in range(self._size.n_cells):
-            near = self._active_neighbours(cell)
-            if self._size.is_dark(cell) == is_dark and (self._n_active[cell] or max(near) >= 0):
-                tasks |= {pool.submit(self._advance_slab, slab, cell, near): cell for slab in self._slabs}
-        _finish(tasks)
-        for cell in set(tasks.values()):
-            self._n_active[cell] = sum(task.result() for task in tasks if tasks[task] == cell)
-        return sum(self._n_active[cell] for cell in set(tasks.values()))
+        near = {cell: self._active_neighbours(cell) for cell in self._cells_of(level)}
+        tasks = {
+            cell: [pool.submit(self._advance_slab, slab, cell, near[cell]) for slab in self._slabs]
+            for cell in near
+            if self._n_active[cell] or max(near[cell]) >= 0
+        }
+        n_new = {cell: sum(task.result() for task in of_cell) for cell, of_cell in tasks.items()}
+        for cell, n in n_new.items():
+            self._n_active[cell] = n
+        return sum(n_new.values())
+
+    def _cells_of(self, level: int) -> list[int]:
+        """Return the cells that the blank can be on at a level."""
+        size = self._size
+        is_dark = size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
+        return [cell for cell in range(size.n_cells) if size.is_dark(cell) == is_dark]
 
     def boards_at(self, level: int, n_boards: int) -> tuple[Board, ...]:
         """Return the first boards of one of the last two levels."""
-        is_dark = self._size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
         boards: list[Board] = []
-        for cell in range(self._size.n_cells):
-            if self._size.is_dark(cell) != is_dark or self._n_active[cell] == 0:
+        for cell in self._cells_of(level):
+            if self._n_active[cell] == 0:
                 continue
             for word in np.flatnonzero(self._rows[cell])[: n_boards - len(boards)].tolist():
                 bits = int(self._rows[cell, word])
@@ -162,14 +166,14 @@ class _Rows:
         # On boards of width 2, a tile passes one other: both directions exchange the same two.
         self._from_below = self._from_above if size.width == 2 else np.empty_like(self._from_above)
 
-        def link(start: int, stop: int) -> None:
+        def link(slab: tuple[int, int]) -> None:
             scratch = np.empty((3, words.n_tiles + 1), dtype=np.int64)
             link_words(
-                start, stop, size.width, words.n_pairs, words.n_completions, words.n_skipped,
+                slab[0], min(slab[1], words.n_words), size.width, words.n_pairs, words.n_completions, words.n_skipped,
                 scratch[0, :-1], scratch[1], scratch[2], self._from_above, self._from_below,
             )  # fmt: skip
 
-        _finish([pool.submit(link, start, min(stop, words.n_words)) for start, stop in self._slabs])
+        list(pool.map(link, self._slabs))  # raises the error of a task
 
     def _set_goal(self) -> None:
         order = [tile - 1 for tile in self._goal if tile != BLANK]
@@ -218,9 +222,3 @@ class _Rows:
 
 def _is_swapped(order: list[int], pair: int) -> bool:
     return order.index(2 * pair + 1) < order.index(2 * pair)
-
-
-def _finish(tasks: Iterable[Future[Any]]) -> None:
-    """Wait for all tasks; raise the exception of a task that failed."""
-    for task in wait(tasks, return_when=FIRST_EXCEPTION).done:
-        task.result()

@@ -5,98 +5,57 @@ d - 1 or d + 1: two layers are enough to find the new boards. A layer has, for e
 of the tiles. `layer_search_kernels` explains why they need no sorting.
 """
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from itertools import pairwise
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Board, Boards, BoardSize
-from pdb_study.layer_search_kernels import (
-    HAS_LAST,
-    N_LISTS,
-    N_WRITTEN,
-    count_labels,
-    merge_lists,
-    move_rows,
-    start_merger,
-)
+from pdb_study.layer_search_kernels import N_LISTS, N_WRITTEN, merge_lists, move_rows
 
 Rows = npt.NDArray[np.uint64]
+Counts = npt.NDArray[np.int64]
 # The sorted orders for each cell of the blank.
 Layer = dict[int, Rows]
-# Called from the main thread several times a second: (depth, boards reached, boards found of the next layer).
-Progress = Callable[[int, int, int], None]
-
+# 2x5 and 3x3 are the largest sizes whose boards are all kept in memory: 1.8 million boards.
+MAX_CELLS = 10
 # Rows that a thread reads between two checks of the memory limit: some hundredths of a second.
 _SLICE_ROWS = 100_000
-_PROGRESS_S = 0.2
 
 
 class MemoryLimitError(Exception):
-    """The layers need more memory than the limit; raised and caught in this file only."""
+    """The layers need more memory than the limit; raised and caught in this package only."""
 
 
-def search_layers(
-    size: BoardSize,
-    goal: Board,
-    *,
-    max_depth: int | None,
-    n_threads: int,
-    memory_limit_bytes: int,
-    max_antipodes: int,
-    progress: Progress | None = None,
-) -> tuple[tuple[int, ...], tuple[Board, ...], bool, bool]:
-    """Count the boards at each distance up to `max_depth`, for boards of any size.
+def all_boards(size: BoardSize, goal: Board) -> tuple[Boards, npt.NDArray[np.uint8]]:
+    """Return the solvable boards, nearest first, uint8[m, n_cells], and their distances, uint8[m]; m is n_cells! / 2.
 
-    Returns the counts; if the search was complete, the first `max_antipodes` boards at the largest distance; whether
-    it was complete; and whether it stopped at the memory limit. The limit is on the arrays of boards. The result does
-    not depend on `n_threads`, except for the depth at which memory ends.
+    Raises `InputError` for boards of more than 10 cells.
     """
-    counts: list[int] = []
-    farthest: Layer = {}
-    try:
-        for layer in layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes, progress=progress):
-            counts.append(sum(map(len, layer.values())))
-            farthest = layer
-            if max_depth is not None and len(counts) > max_depth:
-                return tuple(counts), (), False, False
-    except (MemoryLimitError, MemoryError):
-        return tuple(counts), (), False, True
-    return tuple(counts), PackedOrders(size).first_boards(farthest, max_antipodes), True, False
+    if size.n_cells > MAX_CELLS:
+        raise InputError(f"{size} boards are too many to evaluate each; the largest sizes have {MAX_CELLS} cells")
+    orders = PackedOrders(size)
+    found = [np.concatenate([orders.boards(*rows) for rows in sorted(layer.items())]) for layer in layers(size, goal)]
+    return np.concatenate(found), np.repeat(np.arange(len(found), dtype=np.uint8), [len(boards) for boards in found])
 
 
-def layers(
-    size: BoardSize,
-    goal: Board,
-    *,
-    n_threads: int = 1,
-    memory_limit_bytes: int = 1 << 62,
-    progress: Progress | None = None,
-) -> Iterator[Layer]:
-    """Yield the boards at distance 0, 1, 2, ... as long as there are any.
+def layers(size: BoardSize, goal: Board, *, n_threads: int = 1, memory_limit_bytes: int = 1 << 62) -> Iterator[Layer]:
+    """Yield the boards at distance 0, 1, 2, ... as long as there are any, for boards of any size.
 
-    Raises `MemoryLimitError` if two layers do not fit.
+    Raises `MemoryLimitError` if the arrays of two layers do not fit.
     """
     orders, budget = PackedOrders(size), _Budget(memory_limit_bytes)
     previous: Layer = {}
     layer = {goal.index(BLANK): orders.pack(goal)}
-    depth = n_reached = 0
-
-    def report() -> None:
-        if progress is not None:
-            progress(depth, n_reached, budget.n_found)
-
     with ThreadPoolExecutor(n_threads) as pool:
         while layer:
-            n_reached += sum(map(len, layer.values()))
             yield layer
-            following = _next_layer(orders, previous, layer, budget, pool, report)
-            budget.give(sum(rows.nbytes for rows in previous.values()))
+            following = _next_layer(orders, previous, layer, budget, pool)
+            budget.take(-sum(rows.nbytes for rows in previous.values()))
             previous, layer = layer, following
-            depth += 1
 
 
 class PackedOrders:
@@ -140,126 +99,88 @@ class PackedOrders:
 
 
 class _Budget:
-    """Memory left for boards, and the number of boards found. Thread-safe."""
+    """Memory left for boards. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._lock = Lock()
         self._left = limit_bytes
-        self.n_found = 0
         self.is_over = False
 
     def take(self, n_bytes: int) -> None:
-        """Count memory as used. Raises `MemoryLimitError` if none is left, or if the search stops."""
+        """Count memory as used, or as free if negative. Raises `MemoryLimitError` if none is left or all must stop."""
         with self._lock:
             self._left -= n_bytes
-            if self._left < 0:
-                self.is_over = True
+            self.is_over |= self._left < 0
             if self.is_over:
                 raise MemoryLimitError
 
-    def give(self, n_bytes: int) -> None:
-        with self._lock:
-            self._left += n_bytes
-
-    def found(self, n_boards: int, n_bytes: int) -> None:
-        self.take(n_bytes)
-        with self._lock:
-            self.n_found += n_boards
-
 
 def _next_layer(
-    orders: PackedOrders,
-    previous: Layer,
-    layer: Layer,
-    budget: _Budget,
-    pool: ThreadPoolExecutor,
-    report: Callable[[], None],
+    orders: PackedOrders, previous: Layer, layer: Layer, budget: _Budget, pool: ThreadPoolExecutor
 ) -> Layer:
     """Return the layer after `layer`; `previous` is the one before it."""
-    budget.n_found = 0
     cells = {near for cell in layer for near in orders.size.neighbours[cell]}
     # The longest first, so that the threads end together.
     cells_by_work = sorted(cells, key=lambda cell: -sum(len(layer.get(n, ())) for n in orders.size.neighbours[cell]))
-    tasks: dict[int, Future[Rows]] = {}
     try:
-        for cell in cells_by_work:
-            tasks[cell] = pool.submit(_merge_cell, orders, cell, layer, previous.get(cell, orders.none), budget)
-        report()
-        while True:
-            at = wait(tasks.values(), timeout=_PROGRESS_S, return_when=FIRST_EXCEPTION)
-            if not at.not_done or any(task.exception() for task in at.done):
-                break
-            report()
-        found = {cell: task.result() for cell, task in tasks.items() if task in at.done}
+        tasks = {
+            cell: pool.submit(_merge_cell, orders, cell, layer, previous.get(cell, orders.none), budget)
+            for cell in cells_by_work
+        }
+        return {cell: rows for cell, task in tasks.items() if len(rows := task.result())}
     except BaseException:
-        budget.is_over = True
-        for task in tasks.values():
-            task.cancel()
+        budget.is_over = True  # so that the other threads stop
         raise
-    return {cell: rows for cell, rows in found.items() if len(rows)}
 
 
 def _merge_cell(orders: PackedOrders, cell: int, layer: Layer, before: Rows, budget: _Budget) -> Rows:
     """Return the orders of the next layer with the blank on `cell`; `before` has those of the layer before last."""
-    width = orders.size.width
-    near = orders.size.neighbours[cell]
-    # The lists by kind, as in `merge_lists`: their rows, and the first row of each list.
-    rows = [layer.get(other, orders.none) if other in near else orders.none for other in (cell - 1, cell + 1)]
-    starts = [[0, len(side)] for side in rows]
-    for other, source, target in ((cell - width, cell - 1, cell - width), (cell + width, cell, cell + width - 1)):
-        given = layer.get(other, orders.none) if other in near else orders.none
-        moved, first_rows = _move(orders, given, source, target, budget)
-        rows.append(moved)
-        starts.append(first_rows)
-    lists = [
-        (kind, start, end)
-        for kind, first_rows in enumerate(starts)
-        for start, end in pairwise(first_rows)
-        if start < end
-    ]
-    merged = _merge(orders, np.array(lists, dtype=np.int64).reshape(-1, 3), rows, before, budget)
-    budget.give(rows[2].nbytes + rows[3].nbytes)
+    arriving = {near: layer[near] for near in orders.size.neighbours[cell] if near in layer}
+    rows = np.empty((sum(map(len, arriving.values())), orders.n_words), dtype=np.uint64)
+    budget.take(rows.nbytes)
+    bounds = [0]
+    for near, given in arriving.items():
+        moved = rows[bounds[-1] : bounds[-1] + len(given)]
+        if abs(near - cell) == 1:
+            moved[:] = given
+            counts = np.array([len(given)])
+        else:
+            source, target = (cell - 1, near) if near < cell else (cell, near - 1)
+            counts = _move(orders, given, source, target, moved, budget)
+        bounds += (bounds[-1] + np.cumsum(counts)).tolist()
+    merged = _merge(rows, np.array(bounds), before, budget)
+    budget.take(-rows.nbytes)
     return merged
 
 
-def _move(orders: PackedOrders, rows: Rows, source: int, target: int, budget: _Budget) -> tuple[Rows, list[int]]:
-    """Apply a vertical move to sorted rows. Return a sorted list for each label that moves, and the start of each."""
-    if len(rows) == 0:
-        return orders.none, [0, 0]
-    budget.take(rows.nbytes)
+def _move(orders: PackedOrders, rows: Rows, source: int, target: int, moved: Rows, budget: _Budget) -> Counts:
+    """Apply a vertical move to sorted rows: write a sorted list for each label that moves. Returns their lengths."""
     counts = np.zeros(orders.n_tiles, dtype=np.int64)
     slices = [(start, min(start + _SLICE_ROWS, len(rows))) for start in range(0, len(rows), _SLICE_ROWS)]
     word, shift = orders.place[source].tolist()
     for start, stop in slices:
-        count_labels(start, stop, rows, word, shift, orders.mask, counts)
+        labels = (rows[start:stop, word] >> np.uint64(shift) & np.uint64(orders.mask)).astype(np.int64)
+        counts += np.bincount(labels, minlength=orders.n_tiles)
         budget.take(0)
-    first_rows = [0, *np.cumsum(counts).tolist()]
-    next_row = np.array(first_rows[:-1], dtype=np.int64)
-    moved = np.empty_like(rows)
+    next_row = np.cumsum(counts) - counts
     for start, stop in slices:
         move_rows(start, stop, rows, source, target, orders.place, orders.mask, next_row, moved)
         budget.take(0)
-    return moved, first_rows
+    return counts
 
 
-def _merge(orders: PackedOrders, lists: npt.NDArray[np.int64], rows: list[Rows], before: Rows, budget: _Budget) -> Rows:
-    """Merge sorted lists, without duplicates and rows of `before`."""
-    kinds, cursors, ends = (np.ascontiguousarray(column) for column in lists.T)
-    heads = np.empty((len(lists), orders.n_words), dtype=np.uint64)
-    heap = np.empty(len(lists), dtype=np.int64)
-    last = np.empty((1, orders.n_words), dtype=np.uint64)
-    state = np.zeros(HAS_LAST + 1, dtype=np.int64)
+def _merge(rows: Rows, bounds: Counts, before: Rows, budget: _Budget) -> Rows:
+    """Merge the sorted lists between `bounds`, without duplicates and rows of `before`."""
+    is_list = bounds[1:] > bounds[:-1]
+    cursors, ends = bounds[:-1][is_list], bounds[1:][is_list]
+    # Sorted lists are a heap.
+    heap = np.lexsort(rows[cursors].T[::-1])
+    state = np.array([0, 0, len(heap), -1])
     # Large enough for all rows. Pages without a write take no memory, and `resize` frees them.
-    merged = np.empty((int((ends - cursors).sum()), orders.n_words), dtype=np.uint64)
-    left, right, above, below = rows
-    start_merger(kinds, cursors, left, right, above, below, heads, heap, state)
-    n_written = 0
+    merged = np.empty_like(rows)
     while state[N_LISTS] > 0:
-        merge_lists(
-            _SLICE_ROWS, kinds, cursors, ends, left, right, above, below, before, heads, heap, last, state, merged
-        )
-        n_new = int(state[N_WRITTEN]) - n_written
-        n_written += n_new
-        budget.found(n_new, n_new * merged.itemsize * orders.n_words)
-    merged.resize((n_written, orders.n_words), refcheck=False)
+        n_written = int(state[N_WRITTEN])
+        merge_lists(_SLICE_ROWS, rows, cursors, ends, heap, before, state, merged)
+        budget.take((int(state[N_WRITTEN]) - n_written) * rows.itemsize * rows.shape[1])
+    merged.resize((int(state[N_WRITTEN]), rows.shape[1]), refcheck=False)
     return merged

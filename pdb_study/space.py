@@ -11,19 +11,10 @@ from dataclasses import dataclass
 
 from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
 from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
-from pdb_study.layer_search import search_layers
+from pdb_study.layer_search import Layer, MemoryLimitError, PackedOrders, layers
 
-
-@dataclass(frozen=True)
-class SpaceProgress:
-    """Progress of a search: the depth, the boards up to it, and the boards of the next layer found so far."""
-
-    depth: int
-    n_reached: int
-    n_found: int
-
-
-Progress = Callable[[SpaceProgress], None]
+# Called from the main thread after each level: (depth, boards reached).
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -46,8 +37,8 @@ class StateSpace:
 
     @property
     def n_boards(self) -> int:
-        """Return the number of boards of the whole space."""
-        return count_boards(self.size)
+        """Return the number of boards of the whole space: half of all permutations (Johnson and Story 1879)."""
+        return math.factorial(self.size.n_cells) // 2
 
     @property
     def n_reached(self) -> int:
@@ -62,11 +53,6 @@ class StateSpace:
     def mean(self) -> float:
         """Return the mean distance of the boards reached."""
         return sum(distance * n for distance, n in enumerate(self.counts)) / self.n_reached
-
-
-def count_boards(size: BoardSize) -> int:
-    """Return the number of boards that reach a goal: half of all permutations (Johnson and Story 1879)."""
-    return math.factorial(size.n_cells) // 2
 
 
 def explore_space(
@@ -97,24 +83,26 @@ def explore_space(
     )
     check_board(goal, size)
 
-    def report(depth: int, n_reached: int, n_found: int = 0) -> None:
-        if progress is not None:
-            progress(SpaceProgress(depth, n_reached, n_found))
-
     if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= memory_limit_bytes:
         counts, antipodes = search_completely(
-            size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=report
+            size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
         )
-        is_complete, out_of_memory = True, False
-    else:
-        counts, antipodes, is_complete, out_of_memory = search_layers(
-            size,
-            goal,
-            max_depth=max_depth,
-            n_threads=n_threads,
-            memory_limit_bytes=memory_limit_bytes,
-            max_antipodes=max_antipodes,
-            progress=report,
-        )
-    antipodes = tuple(sorted(antipodes))
-    return StateSpace(size, goal, counts, is_complete, out_of_memory, antipodes, time.perf_counter() - start)
+        return StateSpace(size, goal, counts, True, False, tuple(sorted(antipodes)), time.perf_counter() - start)
+    reached: list[int] = []
+    farthest: Layer = {}
+    is_complete = out_of_memory = False
+    try:
+        for layer in layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes):
+            farthest = layer
+            reached.append(sum(map(len, layer.values())))
+            if progress is not None:
+                progress(len(reached) - 1, sum(reached))
+            if max_depth is not None and len(reached) > max_depth:
+                break
+        else:
+            is_complete = True
+    except (MemoryLimitError, MemoryError):
+        out_of_memory = True
+    antipodes = PackedOrders(size).first_boards(farthest, max_antipodes) if is_complete else ()
+    seconds = time.perf_counter() - start
+    return StateSpace(size, goal, tuple(reached), is_complete, out_of_memory, tuple(sorted(antipodes)), seconds)

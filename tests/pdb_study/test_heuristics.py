@@ -10,8 +10,8 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardSize, blank_first, blank_last
-from pdb_study.all_boards import all_boards
 from pdb_study.heuristics import heuristic_values, study_values
+from pdb_study.layer_search import all_boards
 from tests.command_line import pdb, refused
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_misplaced
 

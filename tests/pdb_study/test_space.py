@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 from pdb_core.errors import BoardError
 from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, snail
 from pdb_study.complete_search import complete_search_bytes, search_completely
-from pdb_study.layer_search import search_layers
-from pdb_study.space import explore_space
+from pdb_study.space import StateSpace, explore_space
 from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_layer_counts
 
 S3 = BoardSize(3, 3)
-MANY = 1 << 40
 # The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
 FIFTEEN = (1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842, 119000)
 # Maximum depths of rectangles, https://oeis.org/A151944; a rotated board has the same.
@@ -37,20 +35,19 @@ SMALL = [
 ]
 
 
-def layers(size: BoardSize, goal: Board, n_threads: int = 1) -> tuple[tuple[int, ...], tuple[Board, ...], bool, bool]:
-    return search_layers(size, goal, max_depth=None, n_threads=n_threads, memory_limit_bytes=MANY, max_antipodes=10**6)
+def layers(size: BoardSize, goal: Board, n_threads: int = 1) -> StateSpace:
+    """Search the whole space by layers, which is done if there is a limit of depth."""
+    return explore_space(size, goal, max_depth=1000, n_threads=n_threads, max_antipodes=10**6)
 
 
 def check_against_naive(size: BoardSize, goal: Board) -> None:
     distances = naive_distances(size, goal)
     counts = Counter(distances.values())
     expected = tuple(counts[distance] for distance in range(len(counts)))
-    farthest = sorted(board for board, distance in distances.items() if distance == len(counts) - 1)
-    complete = search_completely(size, goal, n_threads=2, max_antipodes=10**6)
-    assert (complete[0], sorted(complete[1])) == (expected, farthest)
-    layered = layers(size, goal)
-    assert (layered[0], sorted(layered[1])) == (expected, farthest)
-    assert layered[2:] == (True, False)
+    farthest = tuple(sorted(board for board, distance in distances.items() if distance == len(counts) - 1))
+    for space in explore_space(size, goal, n_threads=2, max_antipodes=10**6), layers(size, goal):
+        assert (space.counts, space.antipodes) == (expected, farthest)
+        assert (space.is_complete, space.out_of_memory) == (True, False)
 
 
 @pytest.mark.parametrize(("size", "goal"), SMALL)
@@ -73,13 +70,13 @@ def test_results_do_not_depend_on_the_size_of_slabs(
         monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
     monkeypatch.setattr("pdb_study.layer_search._SLICE_ROWS", 50)
     assert search_completely(size, goal, n_threads=3, max_antipodes=10**6) == expected
-    assert layers(size, goal, n_threads=3)[0] == expected[0]
+    assert layers(size, goal, n_threads=3).counts == expected[0]
 
 
 @given(goal=st.permutations(range(9)))
 @settings(max_examples=10)
 def test_both_searches_agree_from_any_goal(goal: list[int]) -> None:
-    assert layers(S3, tuple(goal))[0] == search_completely(S3, tuple(goal), n_threads=1, max_antipodes=0)[0]
+    assert layers(S3, tuple(goal)).counts == search_completely(S3, tuple(goal), n_threads=1, max_antipodes=0)[0]
 
 
 @pytest.mark.parametrize("text", MAXIMUM_DEPTHS)
@@ -110,7 +107,7 @@ def test_layers_and_rotated_boards_of_twelve_cells_have_the_same_counts(text: st
     expected = explore_space(size, blank_last(size), n_threads=2).counts
     assert sum(expected) == math.factorial(12) // 2
     assert explore_space(turned, blank_last(turned), n_threads=1).counts == expected
-    assert layers(size, blank_last(size), n_threads=2)[0] == expected
+    assert layers(size, blank_last(size), n_threads=2).counts == expected
 
 
 def test_fifteen_puzzle_has_the_published_counts() -> None:
