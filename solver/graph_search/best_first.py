@@ -20,7 +20,6 @@ from pdb_core.errors import InputError, LimitReachedError, MemoryLimitError
 from pdb_core.puzzle import Board, BoardSize
 from pdb_query import Database
 from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES
 from solver.engine.unit_tables import DatabaseSums, UnitTables, sums_of, unit_tables
 from solver.graph_search.best_first_kernels import (
     EMPTY,

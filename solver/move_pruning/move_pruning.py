@@ -1,25 +1,15 @@
 """Pruning of duplicate operator sequences with a finite-state machine, an FSM (Taylor and Korf 1993).
 
-Two sequences of moves that have the same effect lead to the same board; a search needs only one of them. A sequence is
-a *duplicate* if another one has the same effect, comes first (shorter, or as long and lexicographically smaller), and
-stays inside the rectangle that the blank visits. Then the other one can be played wherever the duplicate can, also at
-the borders of any board.
+A sequence of moves is a *duplicate* if another one has the same effect, comes first (shorter, or as long and
+lexicographically smaller), and stays inside the rectangle that the blank visits. So the other one can be played
+wherever the duplicate can, on any board.
 
-Why no optimal solution is lost: take the lexicographically first of all optimal solutions of a board. If it contained a
-duplicate, the sequence that comes before it could be played instead, and would give a solution that is shorter, or as
-long and smaller. So it contains none. The heuristic is admissible, so it prunes none of its nodes either.
+No optimal solution is lost: the lexicographically first of all optimal solutions of a board contains no duplicate. If
+all optimal solutions are wanted, a duplicate is only a sequence that a *shorter* one replaces.
 
-If all optimal solutions are wanted, a duplicate is only a sequence that a *shorter* one replaces. No optimal solution
-contains one, since it could be made shorter.
-
-The FSM reads moves and prunes one that completes a duplicate. It is the automaton of Aho and Corasick (1975) for the
-duplicates up to a length, minimised. The shortest duplicate undoes the last move. Duplicates do not depend on the size
-of the board, the goal, or the blank's position, so one FSM serves all boards. The argument holds for any subset of the
-duplicates, too.
-
-Duplicates are found length by length: play all sequences that contain no shorter duplicate, depth first, and hash their
-effects. Sort the hashes. Only few occur more than once: play all sequences again, and list those with such a hash.
-Compare the effects and boxes of the sequences in each group.
+The FSM is the minimised automaton of Aho and Corasick (1975) for the duplicates up to a length. They are found by
+length: hash the effects of all sequences that contain no shorter duplicate, sort the hashes, list the sequences of
+those that occur more than once, and compare the effects and boxes in each group.
 """
 
 from dataclasses import dataclass
@@ -48,8 +38,7 @@ from solver.move_pruning.move_pruning_kernels import (
 PRUNED = -1
 START = 0
 
-# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/decisions. On larger boards a node costs
-# more, and the searches are deeper.
+# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/decisions/0031.
 DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 17, 18
 MOST_CELLS_OF_DEFAULT = 16
 # Prunes only moves that undo the last one, as the textbook does.
@@ -97,9 +86,7 @@ def fsm_for(size: BoardSize, *, plain: bool = False, keeps_equals: bool = False)
 def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False) -> PruningFsm:
     """Return the FSM that prunes all duplicates of up to `max_length` moves, 2 to 18, inside a box of 5x5 cells.
 
-    It is kept in the cache folder. With `keeps_equals` it prunes only sequences that a shorter one replaces.
-
-    Raises `ValueError` for another length.
+    With `keeps_equals` it prunes only sequences that a shorter one replaces. Raises `ValueError` for another length.
     """
     if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
         raise ValueError(
@@ -140,7 +127,7 @@ def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int,
 def _sequences_that_meet(successors: States, length: int, n_before: int) -> tuple[Int64s, Int64s, Int64s, int]:
     """Return the sequences of up to `length` moves that share their effect: hashes of effects, codes, lengths.
 
-    The last value is the number of all sequences that were played; `n_before` is that of the length before.
+    The last value is the number of sequences played; `n_before` is that of the length before.
     """
     keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
     # A sequence has at most four continuations. Memory that is not written is not taken.
@@ -177,10 +164,7 @@ def _table_size(n_entries: int) -> int:
 
 
 def _automaton(duplicates: dict[int, Int64s]) -> States:
-    """Return the automaton of Aho and Corasick. Its state is the longest proper prefix of a duplicate just read.
-
-    States are numbered breadth first, so that those visited most are near each other.
-    """
+    """Return the automaton of Aho and Corasick, states numbered breadth first."""
     most_states = 1 + sum((length - 1) * len(codes) for length, codes in duplicates.items())
     children = np.full((most_states, 4), NO_CHILD, dtype=np.int32)
     n_states = 1

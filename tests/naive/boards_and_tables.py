@@ -266,56 +266,6 @@ def naive_duplicates(max_length: int, *, keeps_equals: bool = False) -> list[str
     return duplicates
 
 
-def naive_first_word(word: str) -> str:
-    """Return the first of all sequences with the effect of `word` inside its rectangle: the shortest, then in the order
-    ULRD. By breadth-first searches from both ends.
-    """
-    _effect, (top, bottom, left, right) = naive_effect(word)
-    width, start = right - left + 1, (0 - top, 0 - left)
-    steps = {"U": (-1, 0), "L": (0, -1), "R": (0, 1), "D": (1, 0)}
-
-    def moved(board: Board, letter: str) -> Board | None:
-        blank = board.index(0)
-        row, column = blank // width + steps[letter][0], blank % width + steps[letter][1]
-        if not (0 <= row <= bottom - top and 0 <= column <= right - left):
-            return None
-        cells = list(board)
-        cells[blank], cells[row * width + column] = cells[row * width + column], 0
-        return tuple(cells)
-
-    def layers(board: Board, n_moves: int, *, backward: bool) -> list[dict[Board, str]]:
-        opposite = dict(zip("ULRD", "DRLU", strict=True))
-        result, visited = [{board: ""}], {board}
-        for _ in range(n_moves):
-            layer: dict[Board, str] = {}
-            for at, path in result[-1].items():
-                for letter in "ULRD":
-                    near = moved(at, letter)
-                    if near is not None and near not in visited:
-                        longer = opposite[letter] + path if backward else path + letter
-                        first = min(longer, layer.get(near, longer), key=lambda text: ["ULRD".index(c) for c in text])
-                        layer[near] = first
-            visited |= layer.keys()
-            result.append(layer)
-        return result
-
-    n_cells, at = width * (bottom - top + 1), start[0] * width + start[1]
-    board = (*range(1, at + 1), 0, *range(at + 1, n_cells))
-    end: Board | None = board
-    for letter in word:
-        assert end is not None
-        end = moved(end, letter)
-    assert end is not None
-    half = (len(word) + 1) // 2
-    forward, backward = layers(board, half, backward=False), layers(end, len(word) - half, backward=True)
-    for length in range(len(word) + 1):
-        there, back = forward[min(half, length)], backward[length - min(half, length)]
-        words = [there[middle] + back[middle] for middle in there.keys() & back.keys()]
-        if words:
-            return min(words, key=lambda text: ["ULRD".index(c) for c in text])
-    raise AssertionError
-
-
 def naive_letter(before: Board, after: Board) -> str:
     """Return the move of the blank between two boards."""
     change = after.index(0) - before.index(0)

@@ -1,6 +1,4 @@
-"""Kernels of two breadth-first searches over all boards of a size: as the FSM of move pruning allows, and plain.
-
-They share no code, and number the boards in different ways, so that one can judge the other.
+"""Kernel of a breadth-first search over all boards of a size, as the FSM of move pruning allows.
 
 `advance_with_fsm` takes a board for the order of its tiles, the blank left out, and the cell of the blank:
 
@@ -12,13 +10,10 @@ They share no code, and number the boards in different ways, so that one can jud
 3. The digits are a number in the mixed radix n - 1, n - 2, ..., 3. The digit of radix 2 is left out: the sum of all
    digits is even where the order is an even permutation, and that is decided by the row of the blank: each swap changes
    it, so on boards of even width each row that the blank is away from its row at the start does, on others nothing.
-
-`advance_plain` keeps the board itself, and numbers it, the blank as tile 0, by its place in lexicographic order.
 """
 
 from typing import Any
 
-from pdb_core.bit_kernels import popcount
 from pdb_core.jit import kernel
 
 
@@ -100,44 +95,5 @@ def advance_with_fsm(
             if visited[near >> 3] & bit == 0:
                 visited[near >> 3] |= bit
                 next_boards[n_next], next_states[n_next] = near, state
-                n_next += 1
-    return n_next
-
-
-@kernel
-def advance_plain(width: int, height: int, boards: Any, visited: Any, next_boards: Any) -> int:
-    """Make all moves from one layer of a plain breadth-first search; return the length of the next one.
-
-    boards       int64[m]          the layer: the tile on cell c in bits 4c to 4c + 3, 0 for the blank
-    visited      uint8[ceil(n! / 8)]  mutated: a bit for each number of a board
-    next_boards  int64, as long as the next layer may get; mutated: the next layer
-
-    Serial.
-    """
-    n_cells = width * height
-    n_next = 0
-    for place in range(boards.shape[0]):
-        board = boards[place]
-        blank = 0
-        while (board >> (4 * blank)) & 15 != 0:
-            blank += 1
-        for target in (blank - width, blank - 1, blank + 1, blank + width):
-            if target < 0 or target >= n_cells:
-                continue
-            if target // width != blank // width and target % width != blank % width:
-                continue
-            tile = (board >> (4 * target)) & 15
-            near = board + (tile << (4 * blank)) - (tile << (4 * target))
-            # A digit counts the smaller tiles that come later: all smaller ones but those before.
-            number = 0
-            before = 0
-            for cell in range(n_cells):
-                here = (near >> (4 * cell)) & 15
-                number = number * (n_cells - cell) + here - popcount(before & ((1 << here) - 1))
-                before |= 1 << here
-            bit = 1 << (number & 7)
-            if visited[number >> 3] & bit == 0:
-                visited[number >> 3] |= bit
-                next_boards[n_next] = near
                 n_next += 1
     return n_next

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from pdb_core.encoding import Encoding
 from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool
@@ -147,16 +148,11 @@ def check_agreement(kind: Kind, n: int) -> None:
         database.close()
 
 
+@pytest.mark.parametrize("share", ["few", pytest.param("all", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_searches_find_the_same_lengths_of_a_few_boards(kind: str) -> None:
-    check_agreement(KINDS[kind], KINDS[kind].n_few)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_all_searches_find_the_same_lengths_of_10000_boards(kind: str) -> None:
+def test_all_searches_find_the_same_lengths(kind: str, share: str) -> None:
     assert sum(at.n_all for at in KINDS.values()) == 10_000
-    check_agreement(KINDS[kind], KINDS[kind].n_all)
+    check_agreement(KINDS[kind], KINDS[kind].n_few if share == "few" else KINDS[kind].n_all)
 
 
 # The set random1000
@@ -167,24 +163,20 @@ def test_random1000_is_drawn_by_random_boards_with_seed_1() -> None:
     assert boards == random_boards(S4, blank_last(S4), 1000, 1).tolist()
 
 
-def check_random1000(database: Database, solver: GraphSolver | Solver, ids: range) -> None:
-    for instance in read_instances("random1000", None):
-        if int(instance.id) in ids:
+@pytest.mark.parametrize(
+    ("partition", "encoding", "n_boards"),
+    [
+        ("663", "bits", 60),
+        ("555", "bytes", 15),
+        *(
+            pytest.param(partition, encoding, 1000, marks=pytest.mark.slow)
+            for partition, encoding in (("78", "bits"), ("663", "bits"), ("663", "bytes"), ("555", "bytes"))
+        ),
+    ],
+)
+def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: Encoding, n_boards: int) -> None:
+    with open_database(table_file(partition, "4x4", encoding=encoding)) as database:
+        solver = Solver(database)
+        for instance in list(read_instances("random1000", None))[:n_boards]:
             found = solver.solve(instance.board)
             assert (found.length, found.is_optimal) == (instance.optimal_length, True), instance
-    database.close()
-
-
-@pytest.mark.parametrize(("partition", "encoding", "last"), [("663", "bits", 60), ("555", "bytes", 15)])
-def test_lengths_of_some_of_random1000_are_those_of_the_file(partition: str, encoding: str, last: int) -> None:
-    database = open_database(table_file(partition, "4x4", encoding=encoding))  # type: ignore[arg-type]
-    check_random1000(database, Solver(database), range(1, last + 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("partition", "encoding"), [("78", "bits"), ("663", "bits"), ("663", "bytes"), ("555", "bytes")]
-)
-def test_lengths_of_random1000_are_those_of_the_file(partition: str, encoding: str) -> None:
-    database = open_database(table_file(partition, "4x4", encoding=encoding))  # type: ignore[arg-type]
-    check_random1000(database, Solver(database, plain=encoding == "bytes" and partition == "663"), range(1, 1001))
