@@ -33,9 +33,17 @@ from tests.naive.boards_and_tables import (
     naive_misplaced,
     naive_moves,
 )
-from tests.naive.korf_taylor import naive_corner_tiles, naive_korf_taylor, naive_last_move
-from tests.naive.mutual_cost import naive_best_packing, naive_group_distances, naive_pairs, naive_triples
-from tests.naive.walking_distance import naive_walking_distance, naive_walking_distances
+from tests.naive.heuristics import (
+    naive_best_packing,
+    naive_corner_tiles,
+    naive_group_distances,
+    naive_korf_taylor,
+    naive_last_move,
+    naive_pairs,
+    naive_triples,
+    naive_walking_distance,
+    naive_walking_distances,
+)
 from tests.solving import S3, S4
 
 Cells = npt.NDArray[np.uint8]

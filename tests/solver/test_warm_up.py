@@ -40,7 +40,7 @@ def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return damaged_copy(sound, tmp_path, at_goal=at_goal, elsewhere=elsewhere)
 
 
-@pytest.mark.parametrize("options", [{}, {"plain": True}, {"reflects": False}, {"frontier_bytes": 1 << 20}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"frontier_bytes": 1 << 20}], ids=str)
 def test_constructor_rejects_a_damaged_table(damaged: Path, options: dict[str, Any]) -> None:
     with open_database(damaged) as database, pytest.raises(TableFileDamagedError, match=r"damaged\.h5 is damaged"):
         Solver(database, **options)

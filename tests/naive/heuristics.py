@@ -1,0 +1,199 @@
+"""Slow, obviously right twins of heuristics."""
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from pdb_core.puzzle import Board, BoardSize
+from tests.naive.boards_and_tables import (
+    Placement,
+    naive_linear_conflict,
+    naive_manhattan,
+    naive_moves,
+    naive_neighbours,
+    naive_pattern_distances,
+)
+
+# Last moves, corner tiles, and both with linear conflicts (Korf and Taylor 1996)
+
+
+def naive_boards_two_moves_off(goal: Board, size: BoardSize) -> list[Board]:
+    """The boards whose solution takes two moves: one of them is passed by every solution that takes two or more."""
+    one_off = [near for _tile, near in naive_moves(goal, size)]
+    return [near for board in one_off for _tile, near in naive_moves(board, size) if near != goal]
+
+
+def naive_last_move(board: Board, goal: Board, size: BoardSize) -> int:
+    """Manhattan to the board two moves before the goal that is nearest, and the two moves."""
+    if board == goal or goal in [near for _tile, near in naive_moves(board, size)]:
+        return naive_manhattan(board, goal, size)
+    return min(naive_manhattan(board, end, size) + 2 for end in naive_boards_two_moves_off(goal, size))
+
+
+def naive_tiles_beside_corners(board: Board, goal: Board, size: BoardSize) -> set[int]:
+    """The tiles in their place beside a corner that holds a tile, though not its own, and will hold one in the goal."""
+    return {
+        board[beside]
+        for corner in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
+        for beside in naive_neighbours(corner, size)
+        if board[beside] == goal[beside] and board[corner] != goal[corner]
+        if 0 not in (board[beside], board[corner], goal[corner])
+    }
+
+
+def naive_corner_tiles(board: Board, goal: Board, size: BoardSize) -> int:
+    """Manhattan, and two moves for each tile that has to make way for a corner."""
+    return naive_manhattan(board, goal, size) + 2 * len(naive_tiles_beside_corners(board, goal, size))
+
+
+def naive_conflicts(board: Board, goal: Board, size: BoardSize) -> set[tuple[int, str]]:
+    """The tiles that are in a linear conflict, each with the way in which it would leave the line."""
+    found = set()
+    for one, other in itertools.permutations([tile for tile in board if tile != 0], 2):
+        rows = {place.index(tile) // size.width for place in (board, goal) for tile in (one, other)}
+        columns = {place.index(tile) % size.width for place in (board, goal) for tile in (one, other)}
+        if board.index(one) < board.index(other) and goal.index(one) > goal.index(other):
+            if len(rows) == 1:
+                found |= {(one, "up or down"), (other, "up or down")}
+            if len(columns) == 1:
+                found |= {(one, "sideways"), (other, "sideways")}
+    return found
+
+
+def naive_korf_taylor(board: Board, goal: Board, size: BoardSize) -> int:
+    """Linear conflicts; tiles beside corners, if in none; the last two moves of tiles for which nothing else counts."""
+    if board == goal or goal in [near for _tile, near in naive_moves(board, size)]:
+        return naive_manhattan(board, goal, size)
+    conflicts = naive_conflicts(board, goal, size)
+    make_way = naive_tiles_beside_corners(board, goal, size) - {tile for tile, _way in conflicts}
+    least = 4
+    for end in naive_boards_two_moves_off(goal, size):
+        added = 0
+        for tile in range(1, size.n_cells):
+            at, through, place = board.index(tile), end.index(tile), goal.index(tile)
+            if through == place:
+                continue
+            way = "sideways" if through // size.width == place // size.width else "up or down"
+            if tile not in make_way and (tile, way) not in conflicts:
+                added += _cell_distance(at, through, size) + 1 - _cell_distance(at, place, size)
+        least = min(least, added)
+    return naive_linear_conflict(board, goal, size) + 2 * len(make_way) + least
+
+
+def _cell_distance(cell: int, other: int, size: BoardSize) -> int:
+    return abs(cell // size.width - other // size.width) + abs(cell % size.width - other % size.width)
+
+
+# Pairs and triples: all partitions of the tiles into groups, and the moves of each group
+
+
+@cache
+def naive_group_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> dict[Placement, int]:
+    """The moves of these tiles alone from each of their placements, the least over the blank's regions."""
+    least: dict[Placement, int] = {}
+    for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
+        least[cells] = min(distance, least.get(cells, distance))
+    return least
+
+
+def naive_groupings(tiles: Sequence[int], n_in_group: int) -> Iterator[list[tuple[int, ...]]]:
+    """All ways to put tiles into groups of up to that many."""
+    if not tiles:
+        yield []
+        return
+    first, others = tiles[0], tiles[1:]
+    for n_others in range(n_in_group):
+        for chosen in itertools.combinations(others, n_others):
+            for groups in naive_groupings([tile for tile in others if tile not in chosen], n_in_group):
+                yield [(first, *chosen), *groups]
+
+
+def naive_grouped(board: Board, goal: Board, size: BoardSize, n_in_group: int) -> int:
+    """The most that the tiles need in groups of up to that many."""
+    needs = {
+        tiles: naive_group_distances(size, goal, tiles)[tuple(board.index(tile) for tile in tiles)]
+        for n_tiles in range(1, n_in_group + 1)
+        for tiles in itertools.combinations(range(1, size.n_cells), n_tiles)
+    }
+    return max(sum(needs[group] for group in groups) for groups in naive_groupings(range(1, size.n_cells), n_in_group))
+
+
+def naive_pairs(board: Board, goal: Board, size: BoardSize) -> int:
+    return naive_grouped(board, goal, size, 2)
+
+
+def naive_triples(board: Board, goal: Board, size: BoardSize) -> int:
+    return naive_grouped(board, goal, size, 3)
+
+
+def naive_best_packing(groups: Sequence[tuple[frozenset[int], int]]) -> int:
+    """The largest sum of weights of groups that share nothing, by trying all sets of them."""
+    if not groups:
+        return 0
+    (tiles, weight), *others = groups
+    return max(
+        naive_best_packing(others),
+        weight + naive_best_packing([group for group in others if not group[0] & tiles]),
+    )
+
+
+# Walking distance: dictionaries of counts, searched from the goal's
+
+Counts = tuple[tuple[int, ...], ...]  # per line: the number of its tiles of each goal line
+
+
+@cache
+def naive_walking_distances(n_lines: int, n_in_line: int, blank_line: int) -> dict[Counts, int]:
+    """The moves from all counts to the goal's."""
+    goal = tuple(
+        tuple((n_in_line - (line == blank_line)) * (line == goal_line) for goal_line in range(n_lines))
+        for line in range(n_lines)
+    )
+    distances = {goal: 0}
+    queue = deque([goal])
+    while queue:
+        counts = queue.popleft()
+        for near in naive_walking_moves(counts, n_in_line).values():
+            if near not in distances:
+                distances[near] = distances[counts] + 1
+                queue.append(near)
+    return distances
+
+
+def naive_walking_moves(counts: Counts, n_in_line: int) -> dict[tuple[int, int], Counts]:
+    """Return the counts after each move: (line the tile comes from, its goal line) -> counts."""
+    blank_line = next(line for line, row in enumerate(counts) if sum(row) < n_in_line)
+    result = {}
+    for line in (blank_line - 1, blank_line + 1):
+        for goal_line in range(len(counts)):
+            if 0 <= line < len(counts) and counts[line][goal_line] > 0:
+                near = [list(row) for row in counts]
+                near[line][goal_line] -= 1
+                near[blank_line][goal_line] += 1
+                result[line, goal_line] = tuple(map(tuple, near))
+    return result
+
+
+def naive_row_counts(board: Board, goal: Board, size: BoardSize) -> Counts:
+    counts = [[0] * size.height for _ in range(size.height)]
+    for cell, tile in enumerate(board):
+        if tile != 0:
+            counts[cell // size.width][goal.index(tile) // size.width] += 1
+    return tuple(map(tuple, counts))
+
+
+def naive_walking_distance(board: Board, goal: Board, size: BoardSize) -> int:
+    """The moves that the rows need, and those that the rows of the transposed board need."""
+    total = 0
+    for width, height, turned, turned_goal in (
+        (size.width, size.height, board, goal),
+        (size.height, size.width, _transposed(board, size), _transposed(goal, size)),
+    ):
+        distances = naive_walking_distances(height, width, turned_goal.index(0) // width)
+        total += distances[naive_row_counts(turned, turned_goal, BoardSize(width, height))]
+    return total
+
+
+def _transposed(board: Board, size: BoardSize) -> Board:
+    return tuple(board[row * size.width + column] for column in range(size.width) for row in range(size.height))
