@@ -135,27 +135,18 @@ def _sequences_that_meet(successors: States, length: int, n_before: int) -> tupl
     nothing, no_filter = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
     # All hashes first, without the sequences: most effects are those of one sequence.
     n_sequences = list_sequences(successors, length, LONGEST_SIDE, keys, no_filter, nothing, hashes, nothing, nothing)
-    repeated, n_listed = _repeated(hashes[:n_sequences])
-    del hashes
-    hashes, codes, lengths = np.empty((3, n_listed), dtype=np.int64)
-    list_sequences(successors, length, LONGEST_SIDE, keys, *_table_of(repeated), hashes, codes, lengths)
-    return hashes, codes, lengths, n_sequences
-
-
-def _repeated(hashes: Int64s) -> tuple[Int64s, int]:
-    """Return the hashes that occur more than once, and how often all of them occur together. Sorts `hashes`."""
+    hashes = hashes[:n_sequences]
     hashes.sort()
     is_repeated = hashes[1:] == hashes[:-1]
     repeated = np.unique(hashes[1:][is_repeated])
-    return repeated, int(is_repeated.sum()) + len(repeated)
-
-
-def _table_of(hashes: Int64s) -> tuple[npt.NDArray[np.uint8], Int64s]:
-    """Return the filter and the table of hashes that `list_sequences` reads."""
+    n_listed = int(is_repeated.sum()) + len(repeated)
     filter_bits = np.zeros(N_FILTER_BITS // 8, dtype=np.uint8)
-    table = np.full(_table_size(len(hashes)), NO_ENTRY, dtype=np.int64)
-    fill_table(hashes, filter_bits, table)
-    return filter_bits, table
+    table = np.full(_table_size(len(repeated)), NO_ENTRY, dtype=np.int64)
+    fill_table(repeated, filter_bits, table)
+    del hashes
+    hashes, codes, lengths = np.empty((3, n_listed), dtype=np.int64)
+    list_sequences(successors, length, LONGEST_SIDE, keys, filter_bits, table, hashes, codes, lengths)
+    return hashes, codes, lengths, n_sequences
 
 
 def _table_size(n_entries: int) -> int:
