@@ -135,18 +135,9 @@ def value_child(
 
 @kernel
 def expand_best(
-    packing: Any,
-    heuristic: Any,
-    databases: Any,
-    places: Any,
-    nodes: Any,
-    order: Any,
-    open_list: Any,
-    counters: Any,
-    scratch: Any,
-    n_expansions: int,
-    n_generated: int,
-) -> int:
+    packing: Any, heuristic: Any, databases: Any, places: Any, nodes: Any, order: Any, open_list: Any, counters: Any,
+    scratch: Any, n_expansions: int, n_generated: int,
+) -> int:  # fmt: skip
     """Expand the best open nodes, up to `n_expansions` of them.
 
     packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `UnitTables`, `UnitPlaces`

@@ -2,26 +2,22 @@
 
 Korf and Taylor 1996, Finding optimal solutions to the twenty-four puzzle, AAAI-96.
 
-Linear conflicts. Two tiles in their goal row, in the wrong order, cannot both stay in it: one has to leave the row and
-come back, two vertical moves. Of all tiles of a row that belong there, those that stay must be in the order of the
-goal, so at least (tiles - longest increasing subsequence) of them leave. Rows need vertical moves, columns horizontal
-ones, so the moves of all lines add up. A move changes the sum with Manhattan distance by 1: a tile that leaves its goal
-line goes one cell further away and removes a cost of 2 or 0, and the reverse. Hansson, Mayer and Yung 1992, Criticizing
-solutions to relaxed models yields powerful admissible heuristics, Information Sciences 63. Of three or more tiles that
-conflict, the fewest that must leave are counted, not the pairs.
+Linear conflicts. Of two tiles in their goal row, in the wrong order, one has to leave the row and come back: two
+vertical moves. The tiles that stay must be in the order of the goal, so at least (tiles - longest increasing
+subsequence) leave. Rows need vertical moves, columns horizontal ones, so the moves of all lines add up. A move changes
+the sum with Manhattan distance by 1. Hansson, Mayer and Yung 1992, Criticizing solutions to relaxed models yields
+powerful admissible heuristics, Information Sciences 63.
 
 Corner tiles. Let a corner hold a tile that does not belong there, and let tile a be on its goal cell beside that
 corner. If a never moved, the blank could enter the corner only from the other cell beside it, moving the corner's tile
-to that cell, and could only move it back. So a makes two moves more. Moves of different tiles add up; a tile between
-two corners counts once. The goal cell of the blank is left out, and a corner that holds the blank, since its own tile
-may come next.
+to that cell, and could only move it back. So a makes two moves more. A tile between two corners counts once. The goal
+cell of the blank is left out, and a corner that holds the blank, since its own tile may come next.
 
-Last moves. The last move takes a tile x, which belongs beside the goal's blank, from the blank's goal cell to its own.
-So x makes at least (distance to there) + 1 moves, two more than its Manhattan distance along the axis of its last move,
-unless x is already on the blank's side of its goal cell. The move before takes a tile y, which belongs beside x, from
-the goal cell of x to its own. Any optimal solution of two moves or more ends in one such pair of moves, an *ending*. x
-and y are different tiles, so their additional moves add up; the ending that adds least is taken. The value is the
-Manhattan distance to the nearest board two moves before the goal, plus two, so the heuristic is consistent.
+Last moves. The last move takes a tile x, which belongs beside the goal's blank, from the blank's goal cell to its own:
+two moves more than its Manhattan distance, unless x is already on the blank's side of its goal cell. The move before
+takes a tile y, which belongs beside x, from the goal cell of x to its own. Any optimal solution of two moves or more
+ends in such a pair of moves, an *ending*. The additional moves of x and y add up; the ending that adds least is taken.
+The value is the Manhattan distance to the nearest board two moves before the goal, plus two, so it is consistent.
 """
 
 import itertools

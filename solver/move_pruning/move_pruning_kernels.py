@@ -39,16 +39,9 @@ def _number(keys: Any, piece: int, cell: int) -> int:
 
 @kernel
 def list_sequences(
-    successors: Any,
-    length: int,
-    longest_side: int,
-    keys: Any,
-    filter_bits: Any,
-    table: Any,
-    hashes: Any,
-    codes: Any,
+    successors: Any, length: int, longest_side: int, keys: Any, filter_bits: Any, table: Any, hashes: Any, codes: Any,
     lengths: Any,
-) -> int:
+) -> int:  # fmt: skip
     """List the sequences that an FSM accepts, of `length` moves and of 2, 4, ... fewer. Returns how many.
 
     successors    int32[n_states, 4]  the FSM; a negative entry prunes the move
@@ -103,16 +96,9 @@ def list_sequences(
 
 @inlined_kernel
 def _list(
-    found: int,
-    code: int,
-    length: int,
-    filter_bits: Any,
-    table: Any,
-    hashes: Any,
-    codes: Any,
-    lengths: Any,
+    found: int, code: int, length: int, filter_bits: Any, table: Any, hashes: Any, codes: Any, lengths: Any,
     n_listed: int,
-) -> int:
+) -> int:  # fmt: skip
     """List a sequence if its hash is wanted. Returns the new number of sequences."""
     if filter_bits.shape[0] > 0:
         bit = (found >> _FILTER_SHIFT) & (N_FILTER_BITS - 1)
