@@ -11,13 +11,13 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import blank_last
 from pdb_query.lookup import Int64s
-from solver import Iteration, Solver, WorkerPool
+from solver import Iteration, Limits, Solver, WorkerPool
 from solver.engine import stack
 from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.work import Work
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
-from tests.solving import S4, database_for, node_counts, solvable_boards
+from tests.solving import S4, database_for, hard_board, node_counts, solvable_boards
 
 
 @pytest.mark.usefixtures("tiny_slices")
