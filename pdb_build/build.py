@@ -120,6 +120,7 @@ class _Patterns:
             progress=report_depth,
             restore=partial(checkpoints.restore, index),
             keep=keep,
+            finishes_level=checkpoints.finishes_level,
             spill=Spill(self._folder.path, entry.spilled_bytes) if entry.spilled_bytes else None,
         )
 

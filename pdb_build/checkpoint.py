@@ -11,6 +11,7 @@ It is written between two levels of a search, as one file that replaces the chec
 import errno
 import hashlib
 import json
+import math
 import os
 import sys
 import time
@@ -230,6 +231,14 @@ class BuildCheckpoints:
     def is_due(self) -> bool:
         """Return whether it is time for a checkpoint."""
         return time.monotonic() >= self._due
+
+    def finishes_level(self, level: int) -> bool:
+        """Return whether an interrupted search should finish its level for a last checkpoint, which is due then."""
+        is_worth_it = time.monotonic() - self._start > max(self._every_s, self._cost)
+        if is_worth_it:
+            self._due = -math.inf
+            self._say(f"interrupted: level {level} is finished for a last checkpoint; Ctrl-C again ends without it")
+        return is_worth_it
 
     def keep(self, tables: Tables, index: int, position: SearchPosition, arrays: Arrays) -> None:
         """Write a checkpoint: the tables in the file, and the search of the pattern at `index`.

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed, wait
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pdb_build.bit_rows import Spill
-from pdb_build.frontier import Arrays, Table, search_frontier, whole_pattern
+from pdb_build.frontier import Arrays, BitsFrontier, BytesFrontier, Table, search_frontier, whole_pattern
 from pdb_core.durable_files import digest_of
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
@@ -81,13 +81,15 @@ def search_pattern(
     progress: Progress | None = None,
     restore: Callable[[Arrays], SearchPosition] | None = None,
     keep: Callable[[SearchPosition, Arrays], None] | None = None,
+    finishes_level: Callable[[int], bool] | None = None,
     spill: Spill | None = None,
 ) -> PatternTable:
     """Return the distances of all placements of a pattern from the goal.
 
     `restore` fills the arrays of the search from a checkpoint and returns its position. `keep` is called after each
-    level, and may write a checkpoint. `spill` keeps some of the bits in a file, which takes less memory. The result
-    does not depend on any of them, nor on `n_threads`.
+    level, and may write a checkpoint. `finishes_level` is called with the level that Ctrl-C interrupts; if it returns
+    True, the level is finished and kept before the search ends. `spill` keeps some of the bits in a file, which takes
+    less memory. The result does not depend on any of them, nor on `n_threads`.
 
     Raises `LimitReachedError` for a distance over 254, which no byte can hold; `DiskFullError` and `OutputError` if the
     file of `spill` cannot be written or read; and what the callbacks raise.
@@ -100,18 +102,19 @@ def search_pattern(
         try:
             while True:
                 level = position.level
-                tasks = [pool.submit(frontier.advance, slab, level) for slab in frontier.slabs(level)]
-                counts = sum((task.result() for task in as_completed(tasks)), np.zeros(2, dtype=np.int64))
-                n_reached, n_written = counts.tolist()
+                n_reached, n_written, interrupt = _search_level(frontier, level, pool, finishes_level)
+                if n_reached:
+                    position = SearchPosition(
+                        (*position.entries_per_depth, n_written),
+                        (*position.states_per_depth, n_reached),
+                        time.perf_counter() - start,
+                    )
+                    if keep is not None:
+                        keep(position, frontier.arrays())
+                if interrupt is not None:
+                    raise interrupt
                 if not n_reached:
                     break
-                position = SearchPosition(
-                    (*position.entries_per_depth, n_written),
-                    (*position.states_per_depth, n_reached),
-                    time.perf_counter() - start,
-                )
-                if keep is not None:
-                    keep(position, frontier.arrays())
                 if progress is not None:
                     progress(level, sum(position.states_per_depth), spec.n_states)
                 if position.level == UNREACHED:
@@ -128,3 +131,24 @@ def search_pattern(
     while entries_per_depth[-1] == 0:  # the last zero-aware levels may reach no new arrangement
         entries_per_depth = entries_per_depth[:-1]
     return PatternTable(spec, table, entries_per_depth, states_per_depth, time.perf_counter() - start)
+
+
+def _search_level(
+    frontier: BytesFrontier | BitsFrontier,
+    level: int,
+    pool: ThreadPoolExecutor,
+    finishes_level: Callable[[int], bool] | None,
+) -> tuple[int, int, KeyboardInterrupt | None]:
+    """Search a level. Return the states reached, the entries written, and the interrupt after which it was finished."""
+    tasks = [pool.submit(frontier.advance, slab, level) for slab in frontier.slabs(level)]
+    interrupt = None
+    try:
+        for task in as_completed(tasks):
+            task.result()
+    except KeyboardInterrupt as error:
+        if finishes_level is None or not finishes_level(level):
+            raise
+        interrupt = error
+        wait(tasks)
+    counts = sum((task.result() for task in tasks), np.zeros(2, dtype=np.int64))
+    return int(counts[0]), int(counts[1]), interrupt

@@ -1,9 +1,11 @@
 """Checkpoints: a build that was stopped continues and makes the same file, or reports why it cannot."""
 
 import errno
+import itertools
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint
+from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, search
 from pdb_build.checkpoint import BuildCheckpoints, refuse_checkpoint
 from pdb_build.frontier import search_frontier, whole_pattern
 from pdb_build.partial_folder import PartialFolder
@@ -138,6 +140,31 @@ def test_whole_tables_count_if_the_rest_is_damaged(
     said: list[str] = []
     build_database(plan, say=said.append)
     assert said[-1].startswith(f"{plan.out} {consequence}")
+    assert plan.out.read_bytes() == expected
+
+
+@pytest.mark.parametrize("age_s", [10, 100])
+def test_interrupted_level_of_a_long_run_is_finished_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: bytes, age_s: int
+) -> None:
+    """A checkpoint is written every 60 s by default, so a run of 10 s is not kept."""
+    plan = small_plan(tmp_path / "a.h5")
+    real, calls, later = search.as_completed, itertools.count(1), time.monotonic() + age_s
+
+    with monkeypatch.context() as patch:
+
+        def interrupted(tasks: Any) -> Any:
+            if next(calls) == 5:
+                patch.setattr(time, "monotonic", lambda: later)
+                raise KeyboardInterrupt
+            return real(tasks)
+
+        patch.setattr(search, "as_completed", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            build_database(plan)
+    said: list[str] = []
+    build_database(plan, say=said.append)
+    assert said == ([f"{plan.out} continues from level 6 of pattern 1 of 3"] if age_s > 60 else [])
     assert plan.out.read_bytes() == expected
 
 
