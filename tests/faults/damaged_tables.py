@@ -33,6 +33,7 @@ import solver.engine.ida_star
 import solver.engine.stack
 import solver.engine.subtrees
 from pdb_build.deep_check import prove_table
+from pdb_cluster import solve_worker
 from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import lower_bounds_by
 from pdb_core.encoding import Cost, Encoding
@@ -176,9 +177,7 @@ def subject_of(partition: str, size: str, encoding: Encoding, cost: Cost, *, at_
     read_only.flags.writeable = False
     starts = [start - first for start in tables.table_start.tolist()]
     header = database.header
-    database._tables = lookup_tables(
-        database.size, database.goal, header.spec.partition, header.spec.encoding, read_only, starts, header.uses
-    )
+    database._tables = lookup_tables(header.spec, header.uses, read_only, starts)
     return Subject(path, database, content, sound, boards, lengths, dict(_engines(database)))
 
 
@@ -372,6 +371,7 @@ def _graph_searched(search: str, trial: Trial) -> str:
 def _opened_by_worker(trial: Trial) -> str:
     """A worker of a cluster verifies the tables."""
     digest = trial.database.header.digest()
+    solve_worker._open.cache_clear()  # every case has a file of this name
     try:
         solver_for(WorkerTables((str(trial.damaged),), (digest,), "map", program_version()))
     except ClusterError:

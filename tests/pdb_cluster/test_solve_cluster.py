@@ -172,7 +172,7 @@ def test_ctrl_c_stops_a_local_cluster() -> None:
     command = [*PROGRAM, "solve", "--db", table, format_board(hard_board()), "--local-cluster", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stderr is not None
-    while "dashboard" not in process.stderr.readline():
+    while "; dashboard http" not in process.stderr.readline():
         pass
     workers = psutil.Process(process.pid).children(recursive=True)
     assert workers

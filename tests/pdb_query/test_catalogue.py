@@ -58,7 +58,7 @@ def test_bad_catalogues_are_refused() -> None:
              for a in range(1, 9) for b in range(a + 1, 9)]  # fmt: skip
     with pytest.raises(PartitionError, match="28 partitions and 56 different patterns"):
         catalogue("many", parts)
-    with pytest.raises(PartitionError, match="belong to no partition"):
+    with pytest.raises(PartitionError, match="tiles 3, 4, 5, 6, 7, 8 are in no pattern"):
         Partition("a", parts[0].patterns, S3, "additive", ((0,),))
     with pytest.raises(InputError, match="built in bits"):
         plan_build(S3, blank_last(S3), parse_partition("8+1,2/3,4,5,6,7,8", S3), Path("a.h5"), encoding="bytes")
