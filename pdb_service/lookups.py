@@ -1,4 +1,4 @@
-"""/v1/lookup: the routes, the answer for one board, and batches of boards in JSON or in bytes.
+"""/v1/lookup: the routes, the answer for one board, and batches of boards in JSON, in lines of JSON or in bytes.
 
 In a batch, an invalid board has a problem at its position in the answer; boards that cannot be solved have no h.
 """
@@ -7,15 +7,19 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
+from io import BytesIO
+from itertools import chain, islice
 from typing import Annotated, Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
+from pdb_core.messages import shorten
 from pdb_core.puzzle import Board, BoardSize, check_board, is_solvable, parse_board, parse_size, why_unsolvable
 from pdb_service.answers import BatchAnswer, LookupAnswer
 from pdb_service.problems import problem, problem_responses
@@ -23,15 +27,17 @@ from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, first_error
 from pdb_service.served_databases import MAX_NUMBERS, Served, ServedDatabases, check_length
 from pdb_service.service import Service
 
-JSON, BINARY = "application/json", "application/octet-stream"
+JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
 _CONCURRENT_BATCHES = 2
 # Boards of one lookup: other requests run between two lookups.
 _SLICE_BOARDS = 4096
 _NO_BOARD = 255
+_WHITESPACE = b" \t\r\n"
 _BATCH_BODY = {
     "required": True,
     "content": {
         JSON: {"schema": BatchBody.model_json_schema()},
+        LINES: {"schema": {"type": "string"}, "example": "[1,2,3,4,5,6,7,8,0]\n[1,2,3,4,5,6,7,0,8]\n"},
         BINARY: {"schema": {"type": "string", "format": "binary"}},
     },
 }
@@ -55,7 +61,7 @@ def lookup_routes(service: Service) -> APIRouter:
         "/lookup",
         response_model=BatchAnswer,
         responses={
-            200: {"content": {BINARY: {"schema": {"type": "string"}}}},
+            200: {"content": {LINES: {"schema": {"type": "string"}}, BINARY: {"schema": {"type": "string"}}}},
             **problem_responses(400, 404, 413, 415, 422, 503),
         },
         openapi_extra={"requestBody": _BATCH_BODY},
@@ -63,10 +69,10 @@ def lookup_routes(service: Service) -> APIRouter:
     async def lookup_batch(request: Request, query: Annotated[BatchQuery, Query()]) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        if media_type not in (JSON, BINARY):
-            raise MediaTypeError(f"a batch is {JSON} or {BINARY}; name one of these in Content-Type")
+        look_up_batch = {JSON: _look_up_json, LINES: _look_up_lines, BINARY: _look_up_bytes}.get(media_type)
+        if look_up_batch is None:
+            raise MediaTypeError(f"a batch is {JSON}, {LINES} or {BINARY}; name one of these in Content-Type")
         body = await request.body()
-        look_up_batch = _look_up_json if media_type == JSON else _look_up_bytes
         answer = partial(look_up_batch, service.databases, service.settings.max_boards, body, query)
         async with slots:
             service.check_memory()
@@ -123,10 +129,7 @@ def _pattern_tiles(served: Served) -> tuple[tuple[Board, ...], ...]:
 
 def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
     """Return the `BatchAnswer` for a `BatchBody`, and the number of boards."""
-    # Before parsing: empty lists take 30 times the memory of their text.
-    _check_number(body.count(b"[") + body.count(b"{") - 2, max_boards)
-    if body.count(b",") > max_boards * (MAX_NUMBERS + 1):
-        raise RequestTooLargeError(f"more numbers than {max_boards} boards have; send several batches")
+    _check_json(body, max_boards)
     try:
         given = BatchBody.model_validate_json(body)
     except ValidationError as error:
@@ -136,25 +139,58 @@ def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, quer
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))
     served = _served(databases, query, boards[:1])
     slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
-    answers = b",".join(_look_up_slice(part, served) for part in slices)
+    answers = b",".join(b",".join(_look_up_slice(part, served)) for part in slices)
     head = orjson.dumps({"db": served.id, "size": str(served.size), "goal": served.goal})
     return head[:-1] + b',"answers":[' + answers + b"]}", len(boards)
 
 
-def _look_up_slice(boards: Sequence[Any], served: Served) -> bytes:
-    """Return the answers for boards as JSON, separated by commas."""
-    rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)
+def _look_up_lines(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
+    """Return a line with the answer for each line with a board in JSON, and the number of boards."""
+    _check_json(body, max_boards)
+    lines = list(islice((line for line in BytesIO(body) if line.strip(_WHITESPACE)), max_boards + 1))
+    _check_number(len(lines), max_boards)
+    served = _served(databases, query, [_read_line(line) for line in lines[:1]])
+    slices = (map(_read_line, lines[start : start + _SLICE_BOARDS]) for start in range(0, len(lines), _SLICE_BOARDS))
+    return b"".join(answer + b"\n" for part in slices for answer in _look_up_slice(list(part), served)), len(lines)
+
+
+def _read_line(line: bytes) -> Any:
+    """Return the value of a line of JSON, or a `RequestError` if it has none."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        return RequestError(f"{shorten(line[:200].decode(errors='replace'), 40)!r} is not JSON: {error}")
+
+
+def _look_up_slice(boards: Sequence[Any], served: Served) -> list[bytes]:
+    """Return the answer for each board as JSON."""
     problems: dict[int, dict[str, Any]] = {}
-    for at, board in enumerate(boards):
-        try:
-            rows[at] = _read_board(board, served.size)
-        except BoardError as error:
-            problems[at] = {"error": problem(error)}
+    rows = _read_lists(boards, served.size)
+    if rows is None:
+        rows = np.full((len(boards), served.size.n_cells), _NO_BOARD, dtype=np.uint8)
+        for at, board in enumerate(boards):
+            try:
+                rows[at] = _read_board(board, served.size)
+            except (BoardError, RequestError) as error:
+                problems[at] = {"error": problem(error)}
     batch = served.database.probe_batch(rows, served.goal, strict=False)
-    return b",".join(
+    return [
         orjson.dumps(problems.get(at) or ({"h": None, "solvable": False} if h < 0 else {"h": h, "sums": sums}))
         for at, (h, sums) in enumerate(zip(batch.maximum.tolist(), batch.sums.tolist(), strict=True))
-    )
+    ]
+
+
+def _read_lists(boards: Sequence[Any], size: BoardSize) -> npt.NDArray[np.uint8] | None:
+    """Return boards as rows if all are valid lists of numbers, else None: reading them one by one takes longer."""
+    if set(map(type, boards)) != {list} or set(map(len, boards)) != {size.n_cells}:
+        return None
+    if set(map(type, chain.from_iterable(boards))) != {int}:  # `True` is none
+        return None
+    try:
+        rows = np.fromiter(chain.from_iterable(boards), np.uint8, len(boards) * size.n_cells).reshape(len(boards), -1)
+    except OverflowError:
+        return None
+    return rows if (np.sort(rows, axis=1) == np.arange(size.n_cells)).all() else None
 
 
 def _look_up_bytes(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
@@ -175,9 +211,16 @@ def _look_up_bytes(databases: ServedDatabases, max_boards: int, body: bytes, que
     return b"".join(piece.astype("<i2").tobytes() for piece in slices), len(rows)
 
 
+def _check_json(body: bytes, max_boards: int) -> None:
+    """Refuse oversized batches before parsing: empty lists take 30 times the memory of their text."""
+    _check_number(body.count(b"[") + body.count(b"{") - 2, max_boards)
+    if body.count(b",") > max_boards * (MAX_NUMBERS + 1):
+        raise RequestTooLargeError(f"more numbers than {max_boards} boards have; send several batches")
+
+
 def _check_number(n_boards: int, max_boards: int) -> None:
     if n_boards > max_boards:
-        raise RequestTooLargeError(f"{n_boards} boards; a batch may have {max_boards}, send several")
+        raise RequestTooLargeError(f"a batch may have {max_boards} boards, this one has more; send several")
 
 
 def _served(databases: ServedDatabases, query: BatchQuery, first: list[Any]) -> Served:
@@ -196,7 +239,9 @@ def _is_numbers(board: Any) -> bool:
 
 
 def _read_board(board: Any, size: BoardSize) -> Board:
-    """Return a board of a batch: a string, or a list of numbers. Raises `BoardError`."""
+    """Return a board of a batch: a string, or a list of numbers. Raises `BoardError`, or the error of its line."""
+    if isinstance(board, RequestError):
+        raise board
     check_length(board)
     if isinstance(board, str):
         return parse_board(board, size)[0]

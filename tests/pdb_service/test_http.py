@@ -106,6 +106,9 @@ def test_batches_are_answered_as_documented(server: Server) -> None:
     ).json
     assert shown_names(heading) == names_in(answer)
     assert answer["answers"][1] == {"h": None, "solvable": False}
+    lines = b"\n".join(json.dumps(board).encode() for board in boards)
+    reply = server.ask("/v1/lookup?size=3x3", lines, Content_Type="application/x-ndjson")
+    assert [json.loads(line) for line in reply.body.splitlines()] == answer["answers"]
     reply = server.ask(
         "/v1/lookup?size=3x3", bytes([1, 2, 3, 4, 5, 6, 8, 7, 0] + [1] * 9), Content_Type="application/octet-stream"
     )
