@@ -5,9 +5,16 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from pdb_service.served_databases import MAX_CHARACTERS
+from pdb_service.served_databases import MAX_CHARACTERS, MAX_NUMBERS
 
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+_BoardText = Annotated[
+    Text,
+    Field(
+        description="Numbers separated by whitespace, commas or /, 0 for the blank.",
+        examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
+    ),
+]
 # Batches check their boards one by one.
 _AnyBoard = Annotated[
     Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]})
@@ -24,23 +31,30 @@ class Names(BaseModel):
 class BoardQuery(Names):
     """The query of a lookup."""
 
-    board: Annotated[
-        Text,
-        Field(
-            description="Numbers separated by whitespace, commas or /, 0 for the blank.",
-            examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
-        ),
-    ]
+    board: _BoardText
 
 
-class SearchQuery(BoardQuery):
-    """The query of a search: also its limits."""
+class SearchLimits(Names):
+    """The goal, the database and the limits of a search."""
 
     seconds: Annotated[
         float | None,
         Field(ge=0, le=1e6, allow_inf_nan=False, description="The time limit of the search in seconds."),
     ] = None
     nodes: Annotated[int | None, Field(ge=1, le=10**15, description="The limit of generated nodes.")] = None
+
+
+class SearchQuery(SearchLimits):
+    """The query of a search."""
+
+    board: _BoardText
+
+
+class SolveBody(SearchLimits):
+    """The body of a solve in JSON."""
+
+    model_config = ConfigDict(strict=True)
+    board: _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS)]
 
 
 class BatchQuery(Names):

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from pdb_core.puzzle import BLANK, Board, BoardSize, is_solvable
@@ -16,7 +18,7 @@ from pdb_service.answers import MovesAnswer, SolveAnswer
 from pdb_service.lookups import board_answer, maxima
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.problems import problem_responses, reported_problem
-from pdb_service.requests import SearchQuery
+from pdb_service.requests import SearchQuery, SolveBody
 from pdb_service.searches import Question, Report, Searches, Solvers
 from pdb_service.service import Service
 from solver import Iteration, Limits, Solution
@@ -28,6 +30,14 @@ _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 _HINT_S = 1.0
 # Seconds between two events, and between two checks whether the client has left.
 _EVENT_S = 0.2
+_SOLVE_BODY = {"required": True, "content": {_JSON: {"schema": SolveBody.model_json_schema()}}}
+_SOLVE_ROUTE: dict[str, Any] = {
+    "response_model": SolveAnswer,
+    "responses": {
+        200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
+        **problem_responses(400, 404, 413, 422, 503),
+    },
+}
 
 
 def solve_routes(service: Service) -> APIRouter:
@@ -42,24 +52,29 @@ def solve_routes(service: Service) -> APIRouter:
         seconds = min(most_s, _HINT_S if query.seconds is None else query.seconds)
         return await _answer(request, service.searches, ListMoves(tiles, served, seconds, query.nodes))
 
-    @router.get(
-        "/solve",
-        response_model=SolveAnswer,
-        responses={
-            200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
-            **problem_responses(404, 413, 422, 503),
-        },
-    )
-    async def solve(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
-        """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
-        tiles, served = service.databases.place(query.board, query.goal, query.db)
-        seconds = most_s if query.seconds is None else min(most_s, query.seconds)
-        question = Solve(tiles, served, seconds, query.nodes)
+    async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
+        tiles, served = service.databases.place(given.board, given.goal, given.db)
+        seconds = most_s if given.seconds is None else min(most_s, given.seconds)
+        question = Solve(tiles, served, seconds, given.nodes)
         if _EVENTS not in request.headers.get("accept", ""):
             return await _answer(request, service.searches, question)
         service.searches.check_open(question)  # a refusal needs the status, which events come after
         stream = _stream(_events(question, service.searches), request.state.request_id)
         return StreamingResponse(stream, media_type=_EVENTS, headers=_EVENT_HEADERS)
+
+    @router.get("/solve", **_SOLVE_ROUTE)
+    async def solve_from_query(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
+        """Find an optimal solution; with `Accept: text/event-stream`, report progress too."""
+        return await solve(request, query)
+
+    @router.post("/solve", openapi_extra={"requestBody": _SOLVE_BODY}, **_SOLVE_ROUTE)
+    async def solve_from_body(request: Request) -> Response:
+        """Find an optimal solution, as GET with the parameters in JSON."""
+        try:
+            given = SolveBody.model_validate_json(await request.body())
+        except ValidationError as error:
+            raise RequestValidationError([{**at, "loc": ("body", *at["loc"])} for at in error.errors()]) from None
+        return await solve(request, given)
 
     return router
 

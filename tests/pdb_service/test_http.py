@@ -115,6 +115,19 @@ def test_batches_are_answered_as_documented(server: Server) -> None:
     assert reply.body == b"\xff\xff\xfe\xff"
 
 
+def test_solve_from_a_body_equals_that_from_the_query(server: Server) -> None:
+    solved = server.ask(f"/v1/solve?board={BOARD}").json
+    for board in (BOARD.replace("+", " "), solved["board"]):
+        answer = server.ask("/v1/solve", json.dumps({"board": board, "seconds": 5}).encode()).json
+        assert answer == solved  # a kept answer
+    text = json.dumps({"board": solved["board"]}).encode()
+    assert server.ask("/v1/solve", text, Accept="text/event-stream").body.startswith(b"event: result\n")
+    for wrong in (b"", b"[]", b"{}", b'{"board": 5}', b'{"board": [true]}', text[:-1] + b', "seconds": "5"}'):
+        reply = server.ask("/v1/solve", wrong)
+        assert (reply.status, reply.json["type"]) == (422, "urn:tile-pdb:RequestError")
+    assert server.ask("/v1/solve", b'{"board": "1 2"}').json["type"] == "urn:tile-pdb:BoardError"
+
+
 def test_events_are_those_documented(server: Server) -> None:
     rows = dict(re.findall(r"^\| (queued|progress|result|problem) \| (.*) \|$", page("docs/http.md"), re.MULTILINE))
     assert set(rows) == {"queued", "progress", "result", "problem"}
