@@ -141,10 +141,12 @@ def _serve(
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
+    def on_ready() -> None:
+        message(f"pdb: ready: {url}")
+        notify_systemd()
+
     app = create_app(databases, settings)
-    app.state.service.load()
-    message(f"pdb: ready: {url}")
-    notify_systemd()
+    app.state.service.on_ready = on_ready
     run(app, listener, access_log=access_log)
     message("pdb: stopped")
 

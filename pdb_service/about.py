@@ -54,9 +54,10 @@ def about_routes(service: Service) -> APIRouter:
         """Answer while the process lives."""
         return PlainTextResponse("ok\n")
 
-    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse)
+    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problem_responses(503))
     async def readyz() -> Response:
-        """Answer when tables and kernels are loaded; before, connections wait."""
+        """Answer with 200 when tables and kernels are loaded, and with 503 before."""
+        service.check_ready()
         return PlainTextResponse("ready\n")
 
     @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problem_responses())

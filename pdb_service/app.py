@@ -5,7 +5,7 @@
 /v1/databases, /metrics, the page about, page/
 parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
-state of the server               service
+state of the server, its start    service
 errors                            problems
 token, sizes, hosts, headers      middleware, settings
 slow, large, idle connections     connection_limits
@@ -38,12 +38,14 @@ from pdb_service.solves import solve_routes
 def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> FastAPI:
     """Return the app that serves `databases`, which must stay open; its `state.service` is a `Service`.
 
-    Call `state.service.load()` before the first request: otherwise requests wait for the compilation of kernels.
+    Its lifespan begins to load tables and kernels. If that fails, the error is logged, and `server.serve` ends; under
+    another server, /readyz stays 503.
     """
     service = Service(databases, settings or ServiceSettings())
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        service.start()
         yield
         service.searches.stop()
         await service.searches.close()

@@ -27,6 +27,8 @@ _METHODS = ("GET", "OPTIONS", "POST")
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Load balancers and container probes name the address of the machine; these answers hold no data.
 _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
+# The event loop would wait for the compilation of their kernels.
+_PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve")
 
 
 class Gate:
@@ -70,6 +72,8 @@ class Gate:
 
         try:
             self._check_head(scope)
+            if scope["path"] in _PATHS_WITH_TABLES:
+                await self._service.wait_until_loaded()
             await self._app(scope, self._limited(receive, hold), send_with_headers)
         except ClientDisconnect:
             status = CLIENT_GONE

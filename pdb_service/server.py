@@ -7,12 +7,13 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
-from pdb_core.errors import InputError
+from pdb_core.errors import InputError, PdbError, ServiceError
 from pdb_core.messages import as_typed
 from pdb_service.connection_limits import Connection
 from pdb_service.service import Service
@@ -44,7 +45,8 @@ def open_socket(host: str, port: int) -> socket.socket:
 def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) -> None:
     """Answer requests until SIGTERM or SIGINT; then answer running requests, within the time of grace, and return.
 
-    Raises `KeyboardInterrupt` if it was SIGINT.
+    Raises `KeyboardInterrupt` if it was SIGINT. Raises `ServiceError`, or the `PdbError` that was the cause, if the
+    service cannot be made ready.
     """
     service: Service = app.state.service
     _raise_file_limit()
@@ -69,9 +71,17 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
         timeout_graceful_shutdown=int(service.settings.grace_s) + 5,
     )
     server = _Server(config, service.searches.stop)
+    service.on_failure = partial(setattr, server, "should_exit", True)
     server.run(sockets=[listener])
     if server.stopped_by == signal.SIGINT:
         raise KeyboardInterrupt
+    failure = service.failure
+    if isinstance(failure, PdbError):
+        raise failure
+    if failure is not None:
+        raise ServiceError(
+            f"the service could not be made ready: {type(failure).__name__}: {failure}; its log has the traceback"
+        ) from failure
 
 
 class _Server(uvicorn.Server):

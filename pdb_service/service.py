@@ -1,6 +1,9 @@
-"""State that the requests of one server share."""
+"""State that the requests of one server share, and the start of the server."""
 
-from collections.abc import Iterable
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,9 @@ from pdb_service.served_databases import ServedDatabases
 from pdb_service.settings import ServiceSettings
 
 _PAGE_BYTES = 4096
+# Seconds between two checks whether tables and kernels are loaded.
+_POLL_S = 0.05
+_log = logging.getLogger("tile_pdb.service")
 
 
 class Service:
@@ -20,6 +26,9 @@ class Service:
 
     n_held_bytes      of bodies and answers in memory, counted by `middleware.Gate` in the event loop
     idle_connections  kept by `connection_limits.Connection`
+    failure           the exception of the start, if it failed
+    on_ready          called in the thread of the start after loading
+    on_failure        called there if loading or `on_ready` fails; `server.serve` ends the process
     """
 
     def __init__(self, databases: Iterable[Database], settings: ServiceSettings) -> None:
@@ -30,6 +39,42 @@ class Service:
         self.searches = Searches(self.solvers, settings, self.metrics)
         self.n_held_bytes = 0
         self.idle_connections: dict[Any, None] = {}
+        self.is_loading = self.is_ready = False
+        self.failure: BaseException | None = None
+        self.on_ready: Callable[[], None] = lambda: None
+        self.on_failure: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Load in a thread, and log a failure."""
+
+        def run() -> None:
+            try:
+                self.load()
+                self.is_ready = True
+                self.on_ready()
+            except BaseException as error:  # a thread that ends by SystemExit reports nothing
+                _log.critical("the service could not be made ready", exc_info=error)
+                self.is_ready, self.failure = False, error
+                self.on_failure()
+            finally:
+                self.is_loading = False
+
+        self.is_loading = True
+        threading.Thread(target=run, name="start", daemon=True).start()
+
+    def check_ready(self) -> None:
+        """Raise `BusyError` if tables and kernels are not loaded."""
+        if self.failure is not None:
+            raise BusyError("the tables could not be loaded; see the log of the server")
+        if not self.is_ready:
+            raise BusyError("the tables are being loaded; try again later")
+
+    async def wait_until_loaded(self) -> None:
+        """Wait for the end of `start` if it runs. Raises `BusyError` if it failed."""
+        while self.is_loading and not self.is_ready:
+            await asyncio.sleep(_POLL_S)
+        if self.failure is not None:
+            self.check_ready()
 
     def load(self) -> None:
         """Compile kernels and read the tables into memory, so that no request waits for them."""

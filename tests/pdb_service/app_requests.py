@@ -170,8 +170,8 @@ async def running_app(database: Database, solvers: Any, **settings: Any) -> Asyn
     with mock.patch("pdb_service.service.Solvers", return_value=solvers):
         app = create_app([database], ServiceSettings(**settings))
     service = app.state.service
-    service.load()
     async with app.router.lifespan_context(app):
+        await until(lambda: service.is_ready)
         yield app
     assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
     left = asyncio.all_tasks() - {asyncio.current_task()}

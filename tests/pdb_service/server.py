@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -85,7 +86,10 @@ def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] 
         # Without a reader, a full pipe would block the server.
         reader.start()
         server = Server(url, process, log)
-        assert server.ask("/readyz", timeout=_START_S).status == 200
+        deadline = time.monotonic() + _START_S
+        while server.ask("/readyz").status != 200:
+            assert time.monotonic() < deadline, "the server is not ready"
+            time.sleep(0.05)
         yield server
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

@@ -1,5 +1,6 @@
 """Errors of the service: problems, faults in the log, request ids, a failed start, invalid settings."""
 
+import asyncio
 import json
 import os
 import re
@@ -8,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import pytest
 
 from pdb_core import errors
-from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, TableFileDamagedError
+from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, ServiceError, TableFileDamagedError
 from pdb_query import Database
+from pdb_service import server
 from pdb_service.app import create_app
 from pdb_service.problems import problem, status_of
 from pdb_service.server import open_socket
@@ -105,6 +107,55 @@ def test_every_error_has_a_status_and_hides_internal_details() -> None:
 
 # The start
 
+
+class LateSolvers(HeldSolvers):
+    """Stand-in for `Solvers`, which are made when `release` is set; then `fail` is raised."""
+
+    def solver(self, _: Database) -> None:
+        self.release.wait(20)
+        if self.fail is not None:
+            raise self.fail
+
+
+@in_event_loop
+@pytest.mark.parametrize("fails", [False, True])
+async def test_only_health_is_answered_while_tables_are_loaded(database: Database, fails: bool) -> None:
+    with patch("pdb_service.service.Solvers", return_value=(solvers := LateSolvers())):
+        app = create_app([database])
+    solvers.fail = RuntimeError("secret") if fails else None
+    async with app.router.lifespan_context(app):
+        assert (await AppRequest(app, "/healthz").reply()).status == 200
+        loading = await AppRequest(app, "/readyz").reply()
+        assert (loading.status, loading.headers["retry-after"]) == (503, "5")
+        lookup = AppRequest(app, "/v1/lookup", board="1 2 3 4 5 6 7 8 0")
+        assert not (await asyncio.wait({lookup.task}, timeout=0.2))[0]
+        solvers.release.set()
+        assert (await lookup.reply()).status == (503 if fails else 200)
+        ready = await AppRequest(app, "/readyz").reply()
+        assert ready.status == (503 if fails else 200)
+        assert (b"could not be loaded" in ready.body, b"secret" in ready.body) == (fails, False)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (TableFileDamagedError("8.h5 is damaged"), TableFileDamagedError),
+        (RuntimeError("no memory for 8.h5"), ServiceError),
+        (SystemExit(0), ServiceError),
+    ],
+)
+def test_failed_start_ends_the_server_with_the_cause(
+    error: BaseException, raised: type[Exception], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_give_back_memory", "_raise_file_limit"):  # they are for the whole process
+        monkeypatch.setattr(server, name, lambda: None)
+    app = create_app([])
+    app.state.service.on_ready = Mock(side_effect=error)
+    with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
+        server.serve(app, listener)
+    assert "Traceback" in caplog.text
+
+
 _FAILING = """
 import solver
 def fail(self, database):
@@ -126,7 +177,7 @@ def test_failed_start_sends_systemd_only_the_exit_code(tmp_path: Path) -> None:
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
         assert ended.returncode == 1
         assert "pdb: ready" not in ended.stderr
-        assert "RuntimeError: no kernels today" in ended.stderr
+        assert "pdb: the service could not be made ready: RuntimeError: no kernels today" in ended.stderr
         with pytest.raises(BlockingIOError):
             notified.recv(100)
 

@@ -20,7 +20,7 @@ from pdb_query import Database
 from pdb_service import answers
 from pdb_service.app import create_app
 from pdb_service.client_connection import Connections
-from pdb_service.lookups import BINARY, JSON
+from pdb_service.lookups import BINARY, JSON, LINES
 from pdb_service.settings import ServiceSettings
 from tests.fuzzing import ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
 from tests.pdb_service.app_requests import AppRequest
@@ -36,6 +36,13 @@ BATCH = {"boards": [*BOARDS, format_board(BOARDS[0], S3), "x"], "goal": "blank-l
 @st.composite
 def json_bodies(draw: st.DrawFn) -> bytes:
     text = json.dumps(draw(changed_json(BATCH)))
+    return draw(mutated(st.just(text))).encode("utf-8", "surrogatepass")
+
+
+@st.composite
+def line_bodies(draw: st.DrawFn) -> bytes:
+    lines = [json.dumps(draw(st.just(board) | changed_json(board))) for board in BOARDS]
+    text = draw(st.sampled_from(["\n", "\r\n", "\n\n"])).join(lines)
     return draw(mutated(st.just(text))).encode("utf-8", "surrogatepass")
 
 
@@ -110,7 +117,7 @@ def test_any_query_is_answered_or_refused(app: FastAPI, path: str, query: bytes,
 
 
 BODIES = {
-    JSON: json_bodies(), BINARY: byte_bodies, "text/plain": st.binary(max_size=100),
+    JSON: json_bodies(), LINES: line_bodies(), BINARY: byte_bodies, "text/plain": st.binary(max_size=100),
     "": st.binary(max_size=100), "application/json; charset=latin-1": json_bodies(),
 }  # fmt: skip
 DEEP = b"[" * 100_000
@@ -133,10 +140,26 @@ def test_any_batch_is_answered_or_refused(app: FastAPI, given_body: tuple[str, b
     check_reply(status, answer)
     if status == 200 and media_type == BINARY and query == b"size=3x3":
         check_heights(body, np.frombuffer(answer, "<i2").tolist())
+    elif status == 200 and media_type == LINES:
+        answers = [json.loads(line) for line in answer.splitlines()]
+        assert len(answers) == sum(bool(line.strip(b" \t\r")) for line in body.split(b"\n"))
+        check_answers(answers)
     elif status == 200 and media_type != BINARY:
         answers = json.loads(answer)["answers"]
         assert len(answers) == len(json.loads(body)["boards"])
         check_answers(answers)
+
+
+SOLVE = {"board": BOARDS[0], "goal": "blank-last", "db": None, "seconds": 0.01, "nodes": 1000}
+
+
+@fuzz
+@given(
+    json_bodies() | changed_json(SOLVE).map(lambda value: json.dumps(value).encode()) | st.binary(max_size=100),
+    queries(),
+)
+def test_any_body_of_a_solve_is_answered_or_refused(app: FastAPI, body: bytes, query: bytes) -> None:
+    check_reply(*asyncio.run(ask(app, "/v1/solve", query, body)))
 
 
 # Answers to the client

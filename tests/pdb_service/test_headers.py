@@ -132,7 +132,7 @@ def test_only_one_host_is_accepted_except_for_health(app: FastAPI) -> None:
     assert is_problem(ask(app, BOARD, ("Host", "evil.example")), 400, "--allowed-host")
     for host in ("10.1.2.3:8015", None):
         assert ask(app, "/healthz", host=host).status == 200
-        assert ask(app, "/readyz", host=host).status == 200
+        assert ask(app, "/readyz", host=host).status == 503
 
 
 @pytest.mark.parametrize(
