@@ -19,7 +19,6 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from pdb_core import __version__
@@ -27,7 +26,7 @@ from pdb_core.errors import PdbError
 from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
-from pdb_service.middleware import Gate
+from pdb_service.middleware import Cors, Gate
 from pdb_service.problems import problem_body, problem_response, reported_problem
 from pdb_service.requests import first_error
 from pdb_service.service import Service
@@ -71,7 +70,7 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     # Added last, so outermost: errors of the gate have the headers of CORS too.
     if service.settings.cors_origins:
         app.add_middleware(
-            CORSMiddleware,
+            Cors,
             allow_origins=list(service.settings.cors_origins),
             allow_methods=["GET", "HEAD", "POST"],
             allow_headers=["Authorization", "Content-Type"],

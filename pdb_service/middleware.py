@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core.errors import BusyError, RequestError, RequestTooLargeError, TokenError
@@ -46,8 +48,7 @@ class Gate:
             return
         started = time.perf_counter()
         status = n_held = 0
-        given_id = Headers(scope=scope).get("x-request-id", "")
-        request_id = given_id if _ACCEPTED_ID.fullmatch(given_id) else secrets.token_hex(16)
+        request_id = _request_id(Headers(scope=scope))
         # A copy: the server reads in its own scope that the method is HEAD.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
@@ -61,10 +62,7 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-Id"] = request_id
-                headers.setdefault("Cache-Control", "no-store")
-                headers.setdefault("X-Content-Type-Options", "nosniff")
+                _add_headers(MutableHeaders(scope=message), request_id)
             await _send_in_pieces(message, send, hold)
 
         async def answer_problem(body: dict[str, object]) -> None:
@@ -143,6 +141,28 @@ class Gate:
             return message
 
         return limited
+
+
+class Cors(CORSMiddleware):
+    """CORS, outside of `Gate`: its answers to preflights have the headers of all answers too."""
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        response = super().preflight_response(request_headers)
+        _add_headers(response.headers, _request_id(request_headers))
+        return response
+
+
+def _request_id(headers: Headers) -> str:
+    """Return the id of a request: an accepted one of a proxy, else a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _ACCEPTED_ID.fullmatch(given) else secrets.token_hex(16)
+
+
+def _add_headers(headers: MutableHeaders, request_id: str) -> None:
+    """Add the headers of every answer."""
+    headers["X-Request-Id"] = request_id
+    headers.setdefault("Cache-Control", "no-store")
+    headers.setdefault("X-Content-Type-Options", "nosniff")
 
 
 async def _send_in_pieces(message: Message, send: Send, hold: Callable[[int], None]) -> None:

@@ -71,6 +71,7 @@ def is_complete(answer: Reply) -> bool:
         answer.headers.get("access-control-allow-origin") == ORIGIN[1]
         and "Origin" in answer.headers["vary"]
         and answer.headers.get("x-content-type-options") == "nosniff"
+        and "x-request-id" in answer.headers
         and answer.headers.get("cache-control") in ("no-store", "no-cache")
     )
 
@@ -110,6 +111,13 @@ def test_allowed_origin_may_read_retry_after_and_others_nothing(app: FastAPI) ->
     assert "Retry-After" in answer.headers["access-control-expose-headers"]
     for origin in ("https://example.com", "http://example.org", "null", ""):
         assert "access-control-allow-origin" not in ask(app, BOARD, ("Origin", origin)).headers
+
+
+def test_preflights_have_the_headers_of_every_answer(app: FastAPI) -> None:
+    for method, status in (("POST", 200), ("DELETE", 400)):
+        answer = ask(app, BOARD, ORIGIN, ("Access-Control-Request-Method", method), method="OPTIONS")
+        assert answer.status == status
+        assert is_complete(answer)
 
 
 # -- Host -------------------------------------------------------------------------------------------------------------
