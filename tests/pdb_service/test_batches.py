@@ -62,7 +62,7 @@ def test_invalid_board_has_a_problem_at_its_position(answer: Answer, bad: str) -
     assert answers[1]["error"]["status"] == 422
 
 
-@pytest.mark.parametrize("bad", [b"[1,2", b"NaN", b"\xff", b"[1,,2]", b"'a'", b"\0", b"1],[2", b"["])
+@pytest.mark.parametrize("bad", [b"[1,2", b"NaN", b"\xff", b"[1,,2]", b"'a'", b"\0", b"1],[2", b"[", b'},{"h":'])
 def test_invalid_line_has_a_problem_at_its_position(answer: Answer, bad: bytes) -> None:
     lines = answer(LINES, GOOD.encode() + b"\r\n\n" + bad + b"\n").body.splitlines()
     answers = [json.loads(line) for line in lines]
