@@ -112,7 +112,7 @@ def test_complete_8_puzzle_is_proved() -> None:
     [
         pytest.param(SIZE_23, LAST_23, (2, 4), marks=pytest.mark.tiny),
         (SIZE_33, MIDDLE_33, (1, 2)),
-        (SIZE_23, LAST_23, (1, 2, 3, 4)),
+        pytest.param(SIZE_23, LAST_23, (1, 2, 3, 4), marks=pytest.mark.slow),
     ],
 )
 def test_every_single_wrong_entry_is_named(size: BoardSize, goal: Board, tiles: Cells) -> None:

@@ -82,7 +82,7 @@ def stop_after_lines(command: list[str], log: Path, n_lines: int, number: int) -
     return process.returncode != 0
 
 
-@pytest.mark.parametrize("n_threads", ["1", "2"])
+@pytest.mark.parametrize("n_threads", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_killed_search_continues_with_the_same_answer(
     table: str, hard_board: Board, tmp_path: Path, n_threads: str
 ) -> None:

@@ -84,7 +84,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
 
 @pytest.mark.usefixtures("small_thresholds")
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("n_nodes", [20, 400, 100_000])
+@pytest.mark.parametrize("n_nodes", [20, pytest.param(400, marks=pytest.mark.slow), 100_000])
 def test_lengths_of_8_puzzle_boards_are_optimal(n_nodes: int, encoding: Encoding) -> None:
     distances = naive_distances(S3, blank_last(S3))
     boards = sorted(distances)[::499]

@@ -277,7 +277,7 @@ def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tu
         ("korf100", "78", "bits"),
         pytest.param("worst-for-78", "78", "bits", marks=pytest.mark.slow),
         ("classic", "78", "bits"),
-        ("hardest80", "78", "bytes"),
+        pytest.param("hardest80", "78", "bytes", marks=pytest.mark.slow),
         ("korf100", "78", "bytes"),
         ("korf100", "663", "bits"),
         ("korf100", "663", "bytes"),
