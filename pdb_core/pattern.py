@@ -120,7 +120,7 @@ class Partition:
 
     @property
     def is_catalogue(self) -> bool:
-        """Whether there are several lower bounds."""
+        """True for a catalogue: a partition with several sums."""
         return len(self.sums) > 1
 
     def draw(self, goal: Board) -> str:

@@ -73,7 +73,7 @@ def run_numba(ida_star: IdaStar, boards: Sequence[Board]) -> Run:
 
 
 def run_c(program: Path, content: Path) -> Run:
-    """Search the boards by a compiled search.c, in a process of its own."""
+    """Run a compiled search.c on the boards."""
     result = subprocess.run([program, content], capture_output=True, text=True, check=False)
     if result.returncode != 0:
         sys.exit(f"the search in C failed: {result.stderr.strip()}")

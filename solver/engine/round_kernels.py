@@ -55,11 +55,11 @@ def list_move(tables: Any, at: Any, n: int, move: int, to: int, n_children: int)
 
 @inlined_kernel
 def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tuple[int, int]:
-    """Copy `n` nodes from `top` on into the batch, and list their children: those of horizontal moves in the first
-    list, those of vertical moves in the list `vertical`, behind them if that is the first, too. Returns the length of
-    both.
+    """Copy `n` nodes from `top` on into the batch, and list their children. Returns the lengths of both lists.
 
-    Children are listed move by move, so that their order does not depend on the lanes of a vector.
+    Children of horizontal moves are in the first list, those of vertical moves in the list `vertical`. If that is the
+    first list too, they are appended. Children are listed move by move, so that their order does not depend on the
+    lanes of a vector.
     """
     take_nodes(tables, at, n, top)
     for i in range(0, n, v.LANES):

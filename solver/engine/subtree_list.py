@@ -194,8 +194,9 @@ def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.fl
 
 
 def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoint) -> SubtreeList | None:
-    """Divide a threshold of `board`, in the terms of the tables, below the upper part of its tree. Returns None if that
-    is not worthwhile: the threshold before was small, or a solution is in the upper part.
+    """Return the subtrees of a threshold of `board`, in the terms of the tables, below the upper part of its tree.
+
+    Returns None if the threshold before was small, or if a solution is in the upper part.
     """
     if not checkpoint.is_long:
         return None
