@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_core.ranking import PatternIndex, lexicographic_arrangements, lexicographic_cell_sets
 
 Bytes = npt.NDArray[np.uint8]
@@ -58,7 +58,7 @@ class StateSpace:
     def n_states(self) -> int:
         return self.n_blocks * self.n_orders
 
-    def state_of(self, board: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
+    def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:
         """Return the state of a board as (block, rank of the arrangement); `tiles` are the pattern's, ascending."""
         cells = np.array([[board.index(tile) for tile in tiles]], dtype=np.uint8)
         cell_set, order = divmod(int(PatternIndex(self.size, self.n_tiles).rank(cells)[0]), self.n_orders)

@@ -14,7 +14,7 @@ from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import count_regions_of, jump_positions
 from pdb_core.messages import format_bytes
 from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
 from pdb_core.shared_tables import TableUse, own_tables, shared_tables
@@ -111,7 +111,7 @@ class BuildPlan:
 
 def plan_build(
     size: BoardSize,
-    goal: Board,
+    goal: Tiles,
     partition: Partition,
     out: Path,
     *,

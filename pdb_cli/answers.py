@@ -15,7 +15,7 @@ from pdb_core.durable_files import written_safely
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Board
+    from pdb_core.puzzle import Tiles
     from pdb_query import Instance
     from solver import Solution
 
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     """Board, its goal, and its solution or the error that took its place."""
 
     instance: "Instance"
-    goal: "Board"
+    goal: "Tiles"
     answer: "Answer"
 
 
@@ -84,7 +84,7 @@ class Answers:
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
 
-    def _report_unsolvable(self, instance: "Instance", goal: "Board") -> None:
+    def _report_unsolvable(self, instance: "Instance", goal: "Tiles") -> None:
         from pdb_core.messages import shorten
         from pdb_core.puzzle import why_unsolvable
 

@@ -109,7 +109,7 @@ class _Row(NamedTuple):
 
 
 def _boards_of(path: Path, size: "BoardSize | None", names: TileNames | None) -> "Iterator[Instance]":
-    from pdb_core.puzzle import parse_board
+    from pdb_core.puzzle import Board
     from pdb_query import Instance
 
     rows = _rows(path)
@@ -125,12 +125,12 @@ def _boards_of(path: Path, size: "BoardSize | None", names: TileNames | None) ->
         text = between.join(" ".join(row.words) for row in board_rows)
         try:
             text = text if names is None else names.numbered(text)
-            board, board_size = parse_board(text, declared or (size if len(board_rows) == 1 else None))
+            board = Board(text, declared or (size if len(board_rows) == 1 else None))
         except BoardError as error:
             raise BoardError(f"{where}: {error}") from None
-        if size is not None and board_size != size:
-            raise BoardError(f"{where}: a {size} board is expected, this one is {board_size}")
-        yield Instance("", board, board_size, None, None)
+        if size is not None and board.size != size:
+            raise BoardError(f"{where}: a {size} board is expected, this one is {board.size}")
+        yield Instance("", board)
 
 
 def _rows(path: Path) -> list[_Row]:

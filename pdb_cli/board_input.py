@@ -94,15 +94,15 @@ def read_boards(
     boards: list[str] | None, instances: str | None, size: "BoardSize | None", *, stdin: TextIO | None = None
 ) -> "Iterator[Instance]":
     """Yield the boards of the command line, then those of the instance set. Raises `BoardError`, `InstanceError`."""
-    from pdb_core.puzzle import parse_board
+    from pdb_core.puzzle import Board
     from pdb_query import Instance, read_instances
 
     texts = boards or []
     if len(texts) > 1 and all(text.isdigit() for text in texts):
         texts = [" ".join(texts)]  # a board typed without quotes
-    parsed = [parse_board(text, size) for text in texts]
-    for number, (board, board_size) in enumerate(parsed, start=1):
-        yield Instance(str(number), board, board_size, None, None)
+    parsed = [Board(text, size) for text in texts]
+    for number, board in enumerate(parsed, start=1):
+        yield Instance(str(number), board)
     if instances is not None:
         yield from read_instances(instances, size, stdin=stdin)
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from pdb_build import BuildPlan, BuildResult
-    from pdb_core.pattern import Partition
 
 _COLUMNS = ("file", "partition", "size", "entries")
 
@@ -159,26 +158,19 @@ def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | Non
 
 def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":
     """Return the plan of one table file. Raises `InputError` if the options describe none."""
-    from pdb_build import plan_build
-    from pdb_core.pattern import parse_partition
-    from pdb_core.puzzle import blank_last, parse_goal
+    from tilepdb.build import named_plan
 
-    size = parse_optional_size(file.size) or parse_partition(partition, None, cost=file.cost).size
-    goal = blank_last(size) if file.goal is None else parse_goal(file.goal, size)
-    parsed = parse_partition(partition, size, goal, file.cost)
-    return plan_build(size, goal, parsed, file.out or _default_file(parsed), encoding=file.encoding, n_threads=threads)
-
-
-def _default_file(partition: "Partition") -> Path:
-    """Return the file of a partition, named after it, and after its cost unless that is the default."""
-    from pdb_core.pattern import default_cost
-
-    name = partition.name.replace("/", "_").replace(",", "-")
-    name = name if len(name) <= 80 else "partition"
-    if partition.cost != default_cost(partition.name):
-        name += f"-{partition.cost}"
     folder = Path("data")
-    return (folder if folder.is_dir() else Path()) / f"{name}.h5"
+    return named_plan(
+        partition,
+        file.out,
+        size=parse_optional_size(file.size),
+        goal=file.goal or "blank-last",
+        encoding=file.encoding,
+        cost=file.cost,
+        folder=folder if folder.is_dir() else Path(),
+        n_threads=threads,
+    )
 
 
 def _plan_record(plan: "BuildPlan") -> dict[str, Any]:

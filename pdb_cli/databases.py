@@ -1,7 +1,6 @@
 """Tables for the boards of a command: those of --db, or the standard table of each board size."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +9,9 @@ from pdb_cli.output import message
 from pdb_cli.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Board, BoardSize
+    from pdb_build import BuildPlan, BuildProgress
+    from pdb_core.puzzle import BoardSize, Tiles
     from pdb_query import Database, Instance
-
-# Seconds between two checks whether another process has built the standard table.
-_POLL_S = 0.2
 
 
 class OpenDatabases:
@@ -40,7 +37,7 @@ class OpenDatabases:
         for database in (*self._given, *self._standard.values()):
             database.close()
 
-    def goal_of(self, instance: "Instance", goal: str | None) -> "Board":
+    def goal_of(self, instance: "Instance", goal: str | None) -> "Tiles":
         """Return the goal of a board: the first of its own, that of --goal, that of the tables of --db, and blank-last.
 
         Raises `GoalError`.
@@ -58,7 +55,7 @@ class OpenDatabases:
         """Return the digests of the headers of --db, or `standard`."""
         return [database.header.digest() for database in self._given] or "standard"
 
-    def databases_for(self, size: "BoardSize", goal: "Board") -> "tuple[Database, ...]":
+    def databases_for(self, size: "BoardSize", goal: "Tiles") -> "tuple[Database, ...]":
         """Return the tables for boards of a size and goal.
 
         Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
@@ -93,50 +90,14 @@ def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None
     return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %")
 
 
-def standard_table(size: "BoardSize", goal: "Board") -> Path:
-    """Return the table file for commands without --db, in the user's cache folder; build it the first time.
+def standard_table(size: "BoardSize", goal: "Tiles") -> Path:
+    """Return the standard table of a size and goal, as `tilepdb.standard` does, with messages for a command."""
+    """Return the standard table of a size and goal, as `tilepdb.standard` does, with messages for a command."""
+    from tilepdb import standard
 
-    It is 663 for 4x4, 6666 for 5x5, the complete table for 3x3, and for other sizes a partition that builds quickly.
-    Raises the errors of a build.
-    """
-    from pdb_build import build_database, plan_build
-    from pdb_core.errors import BuildRunningError, DiskFullError, OutputError, TableFileError
-    from pdb_core.jit import cache_home
-    from pdb_core.pattern import parse_partition
-    from pdb_core.puzzle import BLANK, blank_last
-    from pdb_query import read_table_header
+    def begin(plan: "BuildPlan") -> "Callable[[BuildProgress], None]":
+        message(f"pdb: no --db given: building {plan.spec.partition.name} for {size} once, in {plan.out}")
+        return lambda _: None
 
-    in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
-    # One file serves every goal with the blank in a corner.
-    goal = blank_last(size) if in_corner else goal
-    named = {"3x3": "8", "4x4": "663", "5x5": "6666"}
-    partition = parse_partition(named.get(str(size), "auto") if in_corner else "auto", size, goal)
-    place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
-    path = cache_home() / "tables" / f"{size}-{place}.h5"
-
-    def is_there() -> bool:
-        try:
-            return read_table_header(path).spec.goal == goal or in_corner
-        except TableFileError:
-            return False
-
-    if is_there():
-        return path
-    message(f"pdb: no --db given: building {partition.name} for {size} once, in {path}")
-    instead = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            try:
-                # Discard what an interrupted build left.
-                build_database(plan_build(size, goal, partition, path), fresh=True)
-            except BuildRunningError:
-                time.sleep(_POLL_S)
-                if not is_there():
-                    continue
-            return path
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}; {instead}") from error
-    except (OutputError, DiskFullError) as error:
-        # The advice of `pdb build` names --out, which this command does not have.
-        raise type(error)(f"{str(error).split(';')[0]}; {instead}") from error
+    advice = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
+    return standard.standard_table(size, goal, begin=begin, advice=advice)

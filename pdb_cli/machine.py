@@ -21,7 +21,7 @@ from pdb_cli.process import command
 from pdb_core.errors import WrongAnswerError
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Board
+    from pdb_core.puzzle import Tiles
     from solver import Solution, Solver
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -196,7 +196,7 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
     }
 
 
-def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Board, Board | None]]") -> dict[str, Any]:
+def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
     solutions: list[Solution] = [solver.solve(board, goal) for board, goal in boards]
     seconds = sum(solution.seconds for solution in solutions)
     generated = sum(solution.generated for solution in solutions)

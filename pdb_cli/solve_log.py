@@ -31,7 +31,7 @@ from solver.progress import Iteration
 
 if TYPE_CHECKING:
     from pdb_cli.answers import Answer
-    from pdb_core.puzzle import Board, BoardSize
+    from pdb_core.puzzle import BoardSize, Tiles
     from solver import Solution
 
     _Key = tuple[bytes, bytes]
@@ -87,7 +87,7 @@ class SolveLog:
                 finally:
                     self._close()
 
-    def begin(self, board: "Board", goal: "Board") -> bool:
+    def begin(self, board: "Tiles", goal: "Tiles") -> bool:
         """Return True the first time for a board that has no answer in the log: it is to be searched."""
         key = _key(board, goal)
         with self._lock:
@@ -96,7 +96,7 @@ class SolveLog:
             self._begun.add(key)
             return True
 
-    def answer(self, board: "Board", goal: "Board", size: "BoardSize") -> "Answer | None":
+    def answer(self, board: "Tiles", goal: "Tiles", size: "BoardSize") -> "Answer | None":
         """Return the answer of a board in this run, or its solution in the log, replayed; None if there is none.
 
         Raises `InputError` if it is wrong.
@@ -119,7 +119,7 @@ class SolveLog:
             raise InputError(f"the log {self._path} was changed while it is in use; start again") from None
         return solution
 
-    def checkpoint(self, board: "Board", goal: "Board") -> "_LoggedCheckpoint":
+    def checkpoint(self, board: "Tiles", goal: "Tiles") -> "_LoggedCheckpoint":
         """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
         with self._lock:
             return self._checkpoint(_key(board, goal))
@@ -133,7 +133,7 @@ class SolveLog:
             self._checkpoints[key] = _LoggedCheckpoint(write)
         return self._checkpoints[key]
 
-    def add(self, board: "Board", goal: "Board", answer: "Answer") -> None:
+    def add(self, board: "Tiles", goal: "Tiles", answer: "Answer") -> None:
         """Append a solved board. Of a board that was given up, only the checkpoint is kept.
 
         Raises `DiskFullError`, `OutputError`.

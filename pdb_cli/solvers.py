@@ -12,7 +12,7 @@ from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Board, BoardSize
+    from pdb_core.puzzle import BoardSize, Tiles
 
 APPROXIMATE = "approximate"
 DATABASES = "db"
@@ -111,14 +111,14 @@ class Solvers:
         self._lock = threading.Lock()
         self._made: dict[Hashable, Any] = {}
 
-    def solver(self, size: "BoardSize", goal: "Board") -> Any:
+    def solver(self, size: "BoardSize", goal: "Tiles") -> Any:
         """Return the `Solver`, `HeuristicSolver` or `GraphSolver`. Raises `TableMismatchError`, `InputError`."""
         with self._lock:
             if (size, goal) not in self._made:
                 self._made[size, goal] = self._make(size, goal)
             return self._made[size, goal]
 
-    def _make(self, size: "BoardSize", goal: "Board") -> Any:
+    def _make(self, size: "BoardSize", goal: "Tiles") -> Any:
         from pdb_core.resources import available_memory
         from solver import GraphSolver, HeuristicSolver, Solver
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pdb_cli.answers import Answer
     from pdb_cluster.solve_boards import Request
-    from pdb_core.puzzle import Board
+    from pdb_core.puzzle import Tiles
     from pdb_query import Instance
     from solver import Checkpoint, Iteration, Limits, Solution, WorkerPool
     from solver.progress import Report
@@ -43,7 +43,7 @@ class _Job(NamedTuple):
     """Board, its goal, and whether it is searched."""
 
     instance: "Instance"
-    goal: "Board"
+    goal: "Tiles"
     is_searched: bool
 
 
@@ -55,7 +55,7 @@ class Batch:
     """
 
     solvers: Solvers
-    goal_of: "Callable[[Instance], Board]"
+    goal_of: "Callable[[Instance], Tiles]"
     limits: "Limits"
     log: SolveLog | None = None
     finds_all: bool = False
@@ -115,7 +115,7 @@ def _search(
     batch: Batch,
     display: SearchDisplay,
     instances: "list[Instance]",
-    goal: "Board",
+    goal: "Tiles",
     report: "Report",
     pool: "WorkerPool | None",
 ) -> "Iterator[Answer]":
@@ -151,7 +151,7 @@ def _search(
 def _search_one(
     batch: Batch,
     instance: "Instance",
-    goal: "Board",
+    goal: "Tiles",
     report: "Report",
     pool: "WorkerPool | None",
     checkpoint: "Checkpoint",
@@ -180,7 +180,7 @@ def cluster_outcomes(
     from pdb_cluster.solve_boards import ClusterBatch, Request
 
     log = batch.log
-    taken: deque[tuple[Instance, Board]] = deque()
+    taken: deque[tuple[Instance, Tiles]] = deque()
     ids: list[str] = []
 
     def requests() -> "Iterator[Request | Solution | None]":

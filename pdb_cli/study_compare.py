@@ -179,7 +179,7 @@ def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
     """Return the boards that every method solves."""
     if sample.instances is not None:
         return list(islice(read_boards(None, sample.instances, size_hint(db, sample.size)), sample.boards))
-    from pdb_core.puzzle import check_table_size, parse_goal, parse_size, random_boards
+    from pdb_core.puzzle import Board, check_table_size, parse_goal, parse_size, random_boards
     from pdb_query import Instance
 
     size = parse_size(sample.size or "3x3")
@@ -187,7 +187,7 @@ def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
     rows = random_boards(
         size, parse_goal(sample.goal or "blank-last", size), sample.boards or _DEFAULT_BOARDS, sample.seed
     )
-    return [Instance(str(i), tuple(row.tolist()), size, sample.goal, None) for i, row in enumerate(rows, start=1)]
+    return [Instance(str(i), Board(row, size), sample.goal) for i, row in enumerate(rows, start=1)]
 
 
 def _row(method: Method, answers: Sequence[Record]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from pdb_core.puzzle import Board, Boards, BoardSize
+    from pdb_core.puzzle import Boards, BoardSize, Tiles
     from pdb_query import Database
     from pdb_study.heuristics import HeuristicStudy
 
@@ -88,7 +88,7 @@ def heuristics(
         _draw(study, board_size, plot)
 
 
-def _fitting(size: "BoardSize", goal: "Board") -> tuple[str, ...]:
+def _fitting(size: "BoardSize", goal: "Tiles") -> tuple[str, ...]:
     """Return the heuristics that exist for this size and goal."""
     from pdb_core.errors import InputError
     from solver.heuristics import HEURISTICS, heuristic_tables
@@ -105,7 +105,7 @@ def _fitting(size: "BoardSize", goal: "Board") -> tuple[str, ...]:
 
 
 def _boards(
-    size: "BoardSize", goal: "Board", n_boards: int, seed: int, databases: OpenDatabases, threads: int | None
+    size: "BoardSize", goal: "Tiles", n_boards: int, seed: int, databases: OpenDatabases, threads: int | None
 ) -> "tuple[Boards, npt.NDArray[np.int64] | None]":
     """Return boards and their distances: all boards of a small size, else random ones."""
     import numpy as np
@@ -123,7 +123,7 @@ def _boards(
 
 
 def _optimal_lengths(
-    boards: "Boards", goal: "Board", databases: "tuple[Database, ...]", threads: int | None
+    boards: "Boards", goal: "Tiles", databases: "tuple[Database, ...]", threads: int | None
 ) -> "npt.NDArray[np.int64]":
     """Return the optimal length of each board."""
     import numpy as np

@@ -21,7 +21,7 @@ from pdb_cluster.solve_worker import WorkerTables, search_boards
 from pdb_cluster.split_board import PartSizes, SplitBoard
 from pdb_core.errors import PdbError, UnsolvableError
 from pdb_core.jit import program_version
-from pdb_core.puzzle import Board, check_board
+from pdb_core.puzzle import Board, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.engine.search_result import SearchResult
@@ -47,8 +47,8 @@ Answer = Solution | UnsolvableError
 class Request:
     """A board to be solved with the largest of the sums of some databases, as `Solver` takes them."""
 
-    board: Board
-    goal: Board
+    board: Tiles
+    goal: Tiles
     databases: tuple[Database, ...]
 
 
@@ -70,7 +70,7 @@ class _Job:
 
     request: Request
     mapping: BoardMapping
-    searched: Board
+    searched: Tiles
 
 
 class ClusterBatch:
@@ -164,7 +164,7 @@ class ClusterBatch:
             self._answers[number] = request
         else:
             database = request.databases[0]
-            board, goal = check_board(request.board, database.size), check_board(request.goal, database.size)
+            board, goal = Board(request.board, database.size), Board(request.goal, database.size)
             mapping = database.mappings(goal)[0]
             try:
                 check_solvable(board, goal, database.size)
@@ -227,7 +227,8 @@ class ClusterBatch:
     def _answer(self, job: _Job, result: SearchResult) -> None:
         tiles = None if result.tiles is None else job.mapping.original_tiles(result.tiles)
         request = job.request
-        solution = result.solution(request.board, request.goal, request.databases[0].size, tiles)
+        size = request.databases[0].size
+        solution = result.solution(Board(request.board, size), Board(request.goal, size), size, tiles)
         self._generated += solution.generated
         for number in self._numbers.pop(request):
             self._answers[number] = solution

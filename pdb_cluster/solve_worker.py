@@ -14,7 +14,7 @@ from typing import Literal
 
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query import open_database
 from solver.engine.search_result import SearchResult
 from solver.engine.subtrees import search_subtrees
@@ -70,7 +70,7 @@ def _open(tables: WorkerTables) -> Solver:
 
 
 def search_boards(
-    boards: Sequence[Board], tables: WorkerTables, *, limits: Limits, seconds: float
+    boards: Sequence[Tiles], tables: WorkerTables, *, limits: Limits, seconds: float
 ) -> list[SearchResult | None]:
     """Search boards, in the terms of the tables, each up to `limits`. Boards not started within `seconds` give None."""
     ida_star = solver_for(tables).ida_star
@@ -83,7 +83,7 @@ def search_boards(
 
 
 def search_part(
-    paths: Sequence[bytes], tables: WorkerTables, board: Board, threshold: int, *, max_nodes: int, max_seconds: float
+    paths: Sequence[bytes], tables: WorkerTables, board: Tiles, threshold: int, *, max_nodes: int, max_seconds: float
 ) -> SearchResult:
     """Search subtrees of a threshold of `board`."""
     stacks = solver_for(tables).ida_star.stacks

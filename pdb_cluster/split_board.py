@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from pdb_cluster.solve_tasks import Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_part
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query import Database
 from pdb_query.lookup import Int64s
 from solver.engine.search_result import SearchResult
@@ -67,7 +67,7 @@ class SplitBoard:
 
     def __init__(
         self,
-        tasks: Tasks, databases: Sequence[Database], tables: WorkerTables, board: Board, paused: SearchResult,
+        tasks: Tasks, databases: Sequence[Database], tables: WorkerTables, board: Tiles, paused: SearchResult,
         limits: Limits, sizes: PartSizes,
     ) -> None:  # fmt: skip
         self._tasks, self._databases, self._tables = tasks, databases, tables

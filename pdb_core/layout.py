@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from pdb_core.encoding import DEFAULT_COST, Cost
 from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions
-from pdb_core.puzzle import BLANK, Board, BoardSize, check_table_size
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, check_table_size
 from pdb_core.ranking import (
     PatternIndex,
     arrangement_ranks,
@@ -68,7 +68,7 @@ class Blocks:
         parities: npt.NDArray[np.uint8] = np.bitwise_count(moved & dark) & np.uint8(1)
         return parities
 
-    def state_of(self, board: Board, tiles: tuple[int, ...]) -> tuple[int, int]:
+    def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:
         """Return the block and the arrangement rank of the pattern `tiles` (ascending) on a board."""
         entry = PatternIndex(self.size, self.n_tiles).rank([[board.index(tile) for tile in tiles]])[0]
         cell_set, rank = divmod(int(entry), self.n_orders)

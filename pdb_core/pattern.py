@@ -19,8 +19,8 @@ from pdb_core.puzzle import (
     BLANK,
     MAX_TABLE_SIDE,
     MIN_SIDE,
-    Board,
     BoardSize,
+    Tiles,
     blank_first,
     blank_last,
     check_table_size,
@@ -123,7 +123,7 @@ class Partition:
         """True for a catalogue: a partition with several sums."""
         return len(self.sums) > 1
 
-    def draw(self, goal: Board) -> str:
+    def draw(self, goal: Tiles) -> str:
         """Return the goal board with a letter for each pattern, `.` for the blank and for tiles that are in no pattern.
 
         Of a catalogue the first partition is drawn.
@@ -150,7 +150,7 @@ class _Published(NamedTuple):
     """Partition or catalogue as its source states it, for the goal `goal_of(size)`."""
 
     size: BoardSize
-    goal_of: Callable[[BoardSize], Board]
+    goal_of: Callable[[BoardSize], Tiles]
     patterns: str
     source: str
     cost: Cost = DEFAULT_COST
@@ -222,7 +222,7 @@ def default_cost(name: str) -> Cost:
 
 
 def parse_partition(
-    text: str, size: BoardSize | None, goal: Board | None = None, cost: Cost | None = None
+    text: str, size: BoardSize | None, goal: Tiles | None = None, cost: Cost | None = None
 ) -> Partition:
     """Read a partition or catalogue: a name (`663`), `auto` for any size, or patterns (`1,2,5/3,4,6/7,8`).
 
@@ -267,7 +267,7 @@ def _square_size(patterns: Sequence[Pattern], cost: Cost) -> BoardSize:
     return BoardSize(side, side)
 
 
-def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost: Cost) -> Partition:
+def _named_partition(name: str, size: BoardSize | None, goal: Tiles | None, cost: Cost) -> Partition:
     published = _NAMED[name]
     if size is not None and size != published.size:
         raise PartitionError(
@@ -289,7 +289,7 @@ def _named_partition(name: str, size: BoardSize | None, goal: Board | None, cost
     return replace(as_published, name=name, patterns=patterns)
 
 
-def _automatic_partition(size: BoardSize, goal: Board) -> Partition:
+def _automatic_partition(size: BoardSize, goal: Tiles) -> Partition:
     """Return a partition for any size: the tiles in the goal's order, in patterns as large as can be built quickly.
 
     Up to 8 tiles are one pattern, whose table is the exact distance.
@@ -307,7 +307,7 @@ def _automatic_partition(size: BoardSize, goal: Board) -> Partition:
     return Partition("/".join(map(str, patterns)), patterns, size)
 
 
-def _along_columns(goal: Board, size: BoardSize) -> list[int]:
+def _along_columns(goal: Tiles, size: BoardSize) -> list[int]:
     """Return the tiles of the goal along pairs of rows, so that consecutive tiles form compact shapes."""
     order = []
     for top in range(0, size.height, 2):

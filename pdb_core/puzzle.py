@@ -1,16 +1,17 @@
-"""Boards of a sliding-tile puzzle: size, parsing, drawing, solvability, random boards.
+"""Boards of a sliding-tile puzzle: size, conversion, drawing, solvability, random boards.
 
 A board is a tuple of `n_cells` integers, the tile on each cell row by row, 0 for the blank. Cells are numbered the same
-way, 0 in the upper left corner.
+way, 0 in the upper left corner. `Board` is such a tuple that was checked, with its size.
 """
 
 import math
 import operator
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,13 @@ import numpy.typing as npt
 from pdb_core.errors import BoardError, GoalError, InputError
 from pdb_core.messages import listed, shorten
 
-Board = tuple[int, ...]
+if TYPE_CHECKING:
+    from pdb_core.drawing import Drawing, HasPartition
+
+# The tile on each cell of a board.
+Tiles = tuple[int, ...]
+# What users may give for a board: see `Board`.
+BoardLike = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
 Boards = npt.NDArray[np.uint8]
 
 MIN_SIDE, MAX_SIDE = 2, 32
@@ -95,14 +102,96 @@ def square_size(n_cells: int) -> BoardSize | None:
     return BoardSize(side, side) if side * side == n_cells and MIN_SIDE <= side <= MAX_SIDE else None
 
 
-def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardSize]:
-    """Read a board: numbers separated by whitespace or commas, rows optionally by `/`, 0 for the blank.
+class Board(tuple[int, ...]):
+    """A board: the tile on each cell row by row, 0 for the blank, and its `size`. It is equal to the plain tuple.
 
-    Without `size`, marked rows give the size; without these the board is square. Raises `BoardError`.
+    `Board(board, size)` converts and checks whatever a user may give: a string of numbers separated by whitespace or
+    commas, rows optionally by `/`; a sequence of numbers, or of rows; an array of one dimension or two. Without `size`
+    the rows give the size; without these the board is square. Raises `BoardError`.
 
-    >>> parse_board("1 2 3/4 5 6/7 8 0")
-    ((1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(width=3, height=3))
+    >>> Board("1 2 3/4 5 6/7 0 8")
+    Board('1 2 3/4 5 6/7 0 8')
+    >>> Board([[1, 2], [3, 0]]) == (1, 2, 3, 0)
+    True
     """
+
+    size: BoardSize
+
+    def __new__(cls, board: BoardLike, size: BoardSize | str | None = None) -> Self:
+        expected = as_size(size) if isinstance(size, str) else size
+        if isinstance(board, cls) and expected in (None, board.size):
+            return board
+        read = _read_text(board, expected) if isinstance(board, str) else _read_sequence(board, expected)
+        return cls._checked(*read)
+
+    def __getnewargs__(self) -> tuple[Tiles, BoardSize]:
+        return tuple(self), self.size
+
+    @classmethod
+    def _checked(cls, tiles: Tiles, size: BoardSize) -> Self:
+        if len(tiles) != size.n_cells:
+            raise BoardError(
+                f"board {_quoted(format_board(tiles))} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
+            )
+        missing = set(range(size.n_cells)).difference(tiles)
+        if missing:
+            times = Counter(tiles)
+            wrong = sorted(tile for tile in times if times[tile] > 1 or not 0 <= tile < size.n_cells)
+            raise BoardError(
+                f"board {_quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
+                f"missing {listed(sorted(missing))}, twice or out of range {listed(wrong)}"
+            )
+        self = super().__new__(cls, tiles)
+        self.size = size
+        return self
+
+    def __repr__(self) -> str:
+        return f"Board({format_board(self, self.size)!r})"
+
+    def __str__(self) -> str:
+        return draw_board(self, self.size)
+
+    def moves(self) -> tuple[int, ...]:
+        """Return the tiles next to the blank, in the order above, left, right, below."""
+        return tuple(self[cell] for cell in self.size.neighbours[self.index(BLANK)])
+
+    def move(self, tile: int) -> "Board":
+        """Return the board after `tile` has moved to the blank. Raises `BoardError` if it is not next to the blank."""
+        if tile not in self.moves():
+            raise BoardError(f"tile {tile} is not next to the blank; tiles that can move: {listed(self.moves())}")
+        swapped = {tile: BLANK, BLANK: tile}
+        return Board([swapped.get(other, other) for other in self], self.size)
+
+    def is_solvable(self, goal: BoardLike = "blank-last") -> bool:
+        """Return whether the board can be solved for `goal`, a board or a name. Raises `GoalError`."""
+        return is_solvable(self, as_goal(goal, self.size), self.size)
+
+    def draw(self, database: "HasPartition | None" = None) -> "Drawing":
+        """Return a picture of the board, with a colour for each pattern of a `Database` if one is given."""
+        from pdb_core.drawing import board_drawing
+
+        return board_drawing(self, database)
+
+    def _repr_svg_(self) -> str:
+        return self.draw().svg
+
+
+def as_size(size: BoardSize | str) -> BoardSize:
+    """Return a size, given as such or written `WIDTHxHEIGHT`. Raises `InputError`."""
+    return parse_size(size) if isinstance(size, str) else size
+
+
+def as_goal(goal: BoardLike, size: BoardSize) -> Board:
+    """Return a goal, given as a board in any form or as a name (see `parse_goal`). Raises `GoalError`."""
+    if isinstance(goal, str):
+        return parse_goal(goal, size)
+    try:
+        return Board(goal, size)
+    except BoardError as error:
+        raise GoalError(f"goal is not a {size} board: {error}") from None
+
+
+def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
     shown = _quoted(text)
     rows = [re.split(r"[\s,]+", row.strip(" \t\r\n,")) for row in text.split("/")]
     words = [word for row in rows for word in row]
@@ -110,16 +199,38 @@ def parse_board(text: str, size: BoardSize | None = None) -> tuple[Board, BoardS
         if not (word.isascii() and word.isdigit() and len(word) <= 4):
             what = f"{shorten(word, 40)!r} is not a number" if word else "a number is missing"
             raise BoardError(f"board {shown}: {what}; a board is written like 1 2 3/4 5 6/7 8 0, with 0 for the blank")
-    lengths = [len(row) for row in rows]
-    if size is None:
-        size = _size_of_rows(lengths, shown)
-    elif len(rows) > 1 and lengths != [size.width] * size.height:
-        raise BoardError(f"board {shown} has rows of [{listed(lengths)}] numbers where a {size} board is expected")
-    return check_board([int(word) for word in words], size), size
+    return tuple(map(int, words)), _size_of_rows([len(row) for row in rows], size, shown)
 
 
-def _size_of_rows(lengths: list[int], shown: str) -> BoardSize:
+def _read_sequence(
+    board: Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer], size: BoardSize | None
+) -> tuple[Tiles, BoardSize]:
+    what = "a board" if size is None else f"a {size} board"
+    given = board.tolist() if isinstance(board, np.ndarray) else board
+    try:
+        cells = list(given)
+        nested = bool(cells) and all(
+            isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) for row in cells
+        )
+        rows = [list(row) for row in cells] if nested else [cells]
+        tiles = tuple(operator.index(tile) for row in rows for tile in row)
+    except TypeError:
+        count = "integers" if size is None else f"{size.n_cells} integers"
+        raise BoardError(f"{what} is {count}, 0 for the blank; this holds something else") from None
+    if size is not None and not nested:
+        return tiles, size
+    return tiles, _size_of_rows([len(row) for row in rows], size, _quoted(format_board(tiles)))
+
+
+def _size_of_rows(lengths: list[int], expected: BoardSize | None, shown: str) -> BoardSize:
+    """Return the size of a board with rows of these lengths; one row may stand for all."""
     width, height = lengths[0], len(lengths)
+    if expected is not None:
+        if height > 1 and lengths != [expected.width] * expected.height:
+            raise BoardError(
+                f"board {shown} has rows of [{listed(lengths)}] numbers where a {expected} board is expected"
+            )
+        return expected
     if height == 1:
         size = square_size(width)
         if size is None:
@@ -140,31 +251,8 @@ def _quoted(text: str) -> str:
     return repr(shorten(" ".join(text.split())))
 
 
-def check_board(board: Iterable[int], size: BoardSize) -> Board:
-    """Return `board` as a tuple if it is a permutation of 0 .. cells-1. Raises `BoardError` otherwise."""
-    try:
-        tiles = tuple(map(operator.index, board))
-    except TypeError:
-        raise BoardError(
-            f"a {size} board is {size.n_cells} integers, 0 for the blank; this holds something else"
-        ) from None
-    if len(tiles) != size.n_cells:
-        raise BoardError(
-            f"board {_quoted(format_board(tiles))} has {len(tiles)} numbers where a {size} board has {size.n_cells}"
-        )
-    missing = sorted(set(range(size.n_cells)) - set(tiles))
-    if missing:
-        times = Counter(tiles)
-        wrong = sorted(tile for tile in times if times[tile] > 1 or not 0 <= tile < size.n_cells)
-        raise BoardError(
-            f"board {_quoted(format_board(tiles))} must hold each number from 0 to {size.n_cells - 1} once: "
-            f"missing {listed(missing)}, twice or out of range {listed(wrong)}"
-        )
-    return tiles
-
-
 def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:
-    """Return the board on one line, rows separated by `/` if `size` is given. `parse_board` reads it back."""
+    """Return the board on one line, rows separated by `/` if `size` is given. `Board` reads it back."""
     if size is None:
         return " ".join(map(str, board))
     return "/".join(" ".join(map(str, board[start : start + size.width])) for start in range(0, len(board), size.width))
@@ -182,17 +270,17 @@ def draw_board(board: Sequence[int], size: BoardSize) -> str:
     return draw_grid(["." if tile == BLANK else str(tile) for tile in board], size)
 
 
-def blank_last(size: BoardSize) -> Board:
+def blank_last(size: BoardSize) -> Tiles:
     """Return the default goal: 1 2 ... n 0."""
     return (*range(1, size.n_cells), BLANK)
 
 
-def blank_first(size: BoardSize) -> Board:
+def blank_first(size: BoardSize) -> Tiles:
     """Return Korf's goal: 0 1 2 ... n."""
     return tuple(range(size.n_cells))
 
 
-def snail(size: BoardSize) -> Board:
+def snail(size: BoardSize) -> Tiles:
     """Return the goal whose tiles spiral clockwise from the upper left corner, with the blank at the end."""
     board, cells = [BLANK] * size.n_cells, np.arange(size.n_cells).reshape(size.height, size.width)
     tile = 1
@@ -211,14 +299,14 @@ def parse_goal(text: str, size: BoardSize) -> Board:
     """Read a named goal (`blank-last`, `blank-first`, `snail`) or a board of that size. Raises `GoalError`."""
     named = NAMED_GOALS.get(text.strip())
     if named is not None:
-        return named(size)
+        return Board(named(size), size)
     try:
-        return parse_board(text, size)[0]
+        return Board(text, size)
     except BoardError as error:
         raise GoalError(f"goal is neither one of {', '.join(NAMED_GOALS)} nor a {size} board: {error}") from None
 
 
-def goal_name(goal: Board, size: BoardSize) -> str:
+def goal_name(goal: Tiles, size: BoardSize) -> str:
     """Return the name of a goal, or the board on one line if it has none."""
     for name, make in NAMED_GOALS.items():
         if make(size) == goal:
@@ -239,7 +327,7 @@ def permutation_is_odd(permutation: Sequence[int]) -> bool:
     return (len(permutation) - n_cycles) % 2 == 1
 
 
-def is_solvable(board: Board, goal: Board, size: BoardSize) -> bool:
+def is_solvable(board: Tiles, goal: Tiles, size: BoardSize) -> bool:
     """Return whether `board` can be solved for `goal`.
 
     Each move swaps the blank with a tile, and takes it to a cell of the other colour. So the permutation from board to
@@ -250,7 +338,7 @@ def is_solvable(board: Board, goal: Board, size: BoardSize) -> bool:
     return is_odd == changes_colour
 
 
-def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
+def why_unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> str:
     """Return a sentence with the reason why `board` cannot be solved for `goal`."""
     permutation, moves = ("odd" if parity else "even" for parity in _parities(board, goal, size))
     return (
@@ -259,7 +347,7 @@ def why_unsolvable(board: Board, goal: Board, size: BoardSize) -> str:
     )
 
 
-def _parities(board: Board, goal: Board, size: BoardSize) -> tuple[bool, bool]:
+def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
     """Return whether the permutation from board to goal is odd, and whether the blank changes its colour."""
     cell_of = {tile: cell for cell, tile in enumerate(goal)}
     changes_colour = size.is_dark(board.index(BLANK)) != size.is_dark(cell_of[BLANK])
@@ -267,7 +355,7 @@ def _parities(board: Board, goal: Board, size: BoardSize) -> tuple[bool, bool]:
 
 
 def random_boards(
-    size: BoardSize, goal: Board, n_boards: int, seed: int
+    size: BoardSize, goal: Tiles, n_boards: int, seed: int
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """Return `n_boards` solvable boards, uniformly distributed, the same for the same seed.
 

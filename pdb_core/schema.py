@@ -16,7 +16,7 @@ from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
-from pdb_core.puzzle import BoardSize, check_board, check_table_size
+from pdb_core.puzzle import Board, BoardSize, check_table_size
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
 from pdb_core.shared_tables import TableUse, may_share, own_tables
@@ -222,7 +222,7 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
 def _parse_header(content: dict[str, Any]) -> Header:
     size = BoardSize(_natural(content["width"]), _natural(content["height"]))
     check_table_size(size)
-    goal = check_board(_naturals(content["goal"]), size)
+    goal = Board(_naturals(content["goal"]), size)
     for field, known in (("encoding", ENCODINGS), ("cost", COSTS)):
         if content[field] not in known:
             raise ValueError(f"{shorten(repr(content[field]), 60)} is none of {', '.join(known)}")

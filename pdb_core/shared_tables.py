@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pdb_core.encoding import Cost
 from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_core.symmetry import symmetries
 
 
@@ -31,7 +31,7 @@ def own_tables(size: BoardSize, n_patterns: int) -> tuple[TableUse, ...]:
     return tuple(TableUse(index, tuple(range(size.n_cells))) for index in range(n_patterns))
 
 
-def shared_tables(size: BoardSize, goal: Board, partition: Partition) -> tuple[TableUse, ...]:
+def shared_tables(size: BoardSize, goal: Tiles, partition: Partition) -> tuple[TableUse, ...]:
     """Return the table that each pattern of a partition uses.
 
     That is the table of the first pattern that it fits, by the first symmetry in the order of `symmetries`, or its own.
@@ -50,7 +50,7 @@ def shared_tables(size: BoardSize, goal: Board, partition: Partition) -> tuple[T
 
 
 def may_share(
-    size: BoardSize, goal: Board, pattern: Pattern, first: Pattern, cell_map: tuple[int, ...], cost: Cost
+    size: BoardSize, goal: Tiles, pattern: Pattern, first: Pattern, cell_map: tuple[int, ...], cost: Cost
 ) -> bool:
     """Return whether `pattern` may use the table of `first` through `cell_map`."""
     if cell_map not in symmetries(size).values():
@@ -61,12 +61,12 @@ def may_share(
     } == _goal_region(size, goal, first, cost)
 
 
-def tiles_stood_for(goal: Board, pattern: Pattern, cell_map: tuple[int, ...]) -> tuple[int, ...]:
+def tiles_stood_for(goal: Tiles, pattern: Pattern, cell_map: tuple[int, ...]) -> tuple[int, ...]:
     """Return the tile of the table's pattern that each tile of `pattern` corresponds to."""
     return tuple(goal[cell_map[goal.index(tile)]] for tile in pattern.tiles)
 
 
-def _goal_region(size: BoardSize, goal: Board, pattern: Pattern, cost: Cost) -> set[int]:
+def _goal_region(size: BoardSize, goal: Tiles, pattern: Pattern, cost: Cost) -> set[int]:
     """Return the cells that the goal's blank can reach at no cost while the tiles of the pattern stay."""
     region, waiting = set(), [goal.index(BLANK)]
     while waiting:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from pdb_core.errors import GoalError
-from pdb_core.puzzle import BLANK, Board, BoardSize, goal_name
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, goal_name
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class BoardMapping:
     cell_map: tuple[int, ...]
     tile_map: tuple[int, ...]
 
-    def apply(self, board: Sequence[int]) -> Board:
+    def apply(self, board: Sequence[int]) -> Tiles:
         result = [BLANK] * len(self.cell_map)
         for cell, tile in enumerate(board):
             result[self.cell_map[cell]] = self.tile_map[tile]
@@ -56,7 +56,7 @@ def symmetries(size: BoardSize) -> dict[str, tuple[int, ...]]:
 
 
 @lru_cache(maxsize=256)
-def mappings_between(goal: Board, table_goal: Board, size: BoardSize) -> tuple[BoardMapping, ...]:
+def mappings_between(goal: Tiles, table_goal: Tiles, size: BoardSize) -> tuple[BoardMapping, ...]:
     """Return all mappings of boards with `goal` to boards with `table_goal`. The identity is first if the goals agree.
 
     Raises `GoalError` if no symmetry takes the blank of one goal to the blank of the other.

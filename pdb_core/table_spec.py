@@ -7,7 +7,7 @@ from pdb_core.encoding import DEFAULT_COST, Cost, Encoding, block_bytes
 from pdb_core.errors import InputError, PartitionError
 from pdb_core.layout import count_blocks
 from pdb_core.pattern import Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+from pdb_core.puzzle import Board, BoardSize, Tiles, check_table_size
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class TableSpec:
     """
 
     size: BoardSize
-    goal: Board
+    goal: Tiles
     pattern: Pattern
     encoding: Encoding
     cost: Cost = DEFAULT_COST
 
     def __post_init__(self) -> None:
         check_table_size(self.size)
-        check_board(self.goal, self.size)
+        Board(self.goal, self.size)
         tiles = self.pattern.tiles
         if not 1 <= tiles[0] <= tiles[-1] < self.size.n_cells:
             raise PartitionError(
@@ -92,7 +92,7 @@ class TableSpec:
 class DatabaseSpec:
     """Description of a database: the distances of each pattern of a partition from one goal."""
 
-    goal: Board
+    goal: Tiles
     partition: Partition
     encoding: Encoding
 

@@ -13,7 +13,18 @@ import numpy.typing as npt
 
 from pdb_core.encoding import UNREACHED, Cost, Encoding
 from pdb_core.errors import BoardError, TableFileDamagedError, TableMismatchError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, check_board, format_board, random_boards, why_unsolvable
+from pdb_core.pattern import Partition
+from pdb_core.puzzle import (
+    Board,
+    BoardLike,
+    BoardSize,
+    Tiles,
+    as_goal,
+    format_board,
+    goal_name,
+    random_boards,
+    why_unsolvable,
+)
 from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
@@ -81,6 +92,10 @@ class Database:
         )
         self._views_of = lru_cache(maxsize=64)(self._make_views)
 
+    def __repr__(self) -> str:
+        what = f"{self.size}, {self.partition.name} in {self.encoding}, goal {goal_name(self.goal, self.size)}"
+        return f"Database({str(self.path)!r}: {what})"
+
     def __enter__(self) -> "Database":
         return self
 
@@ -98,20 +113,28 @@ class Database:
             raise ValueError(f"the database {self.path} is closed")
         return self._tables
 
-    def mappings(self, goal: Board | None = None) -> tuple[BoardMapping, ...]:
+    def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
         """Return all symmetries that map boards with `goal` (by default the database's own) to boards of this database.
 
         Raises `GoalError` if there is none.
         """
-        return mappings_between(goal or self.goal, self.goal, self.size)
+        return mappings_between(self._checked_goal(goal), self.goal, self.size)
 
-    def views(self, goal: Board | None = None, *, reflects: bool = True) -> SumViews:
+    def views(self, goal: BoardLike | None = None, *, reflects: bool = True) -> SumViews:
         """Return `mappings` in the form for kernels; if `reflects` is False, only the first. Raises `GoalError`."""
-        return self._views_of(goal or self.goal, reflects)
+        return self._views_of(self._checked_goal(goal), reflects)
 
-    def _make_views(self, goal: Board, reflects: bool) -> SumViews:
+    def _make_views(self, goal: Tiles, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
         return sum_views(self.header.spec, self.header.uses, mappings)
+
+    def _checked_goal(self, goal: BoardLike | None) -> Tiles:
+        return self.goal if goal is None else as_goal(goal, self.size)
+
+    @property
+    def partition(self) -> Partition:
+        """The patterns of the tables."""
+        return self.header.spec.partition
 
     def check_size(self, size: BoardSize) -> None:
         """Raise `TableMismatchError` if the tables are for boards of another size."""
@@ -148,27 +171,27 @@ class Database:
         labels = tiles_stood_for(self.goal, entry.pattern, entry.use.cell_map)
         return tuple(entry.use.cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
-    def probe(self, board: Sequence[int], goal: Board | None = None) -> Probe:
+    def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
         """Look up one board.
 
         Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError` if
         the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
         """
-        checked = check_board(board, self.size)
+        checked = Board(board, self.size)
         batch = self.probe_batch(np.array([checked], dtype=np.uint8), goal)
         if batch.maximum[0] < 0:
-            why = why_unsolvable(checked, goal or self.goal, self.size)
+            why = why_unsolvable(checked, self._checked_goal(goal), self.size)
             raise UnsolvableError(f"board {format_board(checked)} cannot be solved: {why}")
         return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.maximum[0]))
 
-    def get(self, board: Sequence[int], default: Default, goal: Board | None = None) -> Probe | Default:
+    def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
         """Look up one board, or return `default` instead of raising `BoardError` or `UnsolvableError`."""
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
             return default
 
-    def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True) -> BatchProbe:
+    def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchProbe:
         """Look up many boards, an array of shape (m, n_cells) of integers.
 
         Raises `BoardError` for the first row that is not a board, unless `strict` is False: then the `maximum` of such
@@ -194,7 +217,7 @@ class Database:
         return BatchProbe(values, sums, maximum)
 
     def check_boards(
-        self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True
+        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
         """Return boards, an array of shape (m, n_cells) of integers, as uint8, and a verdict on each as int8[m].
 
@@ -202,13 +225,13 @@ class Database:
         row that is not a board, unless `strict` is False.
         """
         rows = board_rows(boards, self.size)
-        goal_cells = np.argsort(np.array(goal or self.goal, dtype=np.int64))
+        goal_cells = np.argsort(np.array(self._checked_goal(goal), dtype=np.int64))
         verdicts = np.empty(len(rows), dtype=np.int8)
         check_boards(rows, goal_cells, self.lookup_tables.dark_cells, verdicts)
         if strict and (verdicts < 0).any():
             row = int(np.flatnonzero(verdicts < 0)[0])
             try:
-                check_board(rows[row].tolist(), self.size)
+                Board(rows[row].tolist(), self.size)
             except BoardError as error:
                 raise BoardError(f"row {row}: {error}") from None
         return rows, verdicts

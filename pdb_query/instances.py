@@ -11,7 +11,7 @@ from typing import TextIO
 
 from pdb_core.errors import BoardError, GoalError, InstanceError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardSize, parse_board, parse_goal
+from pdb_core.puzzle import Board, BoardSize, parse_goal
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
@@ -26,9 +26,12 @@ class Instance:
 
     id: str
     board: Board
-    size: BoardSize
-    goal: str | None
-    optimal_length: int | None
+    goal: str | None = None
+    optimal_length: int | None = None
+
+    @property
+    def size(self) -> BoardSize:
+        return self.board.size
 
 
 @lru_cache(maxsize=1)
@@ -45,7 +48,7 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
 
     The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`; others are ignored),
     or plain lines of one board each. Empty lines and lines that start with `#` are skipped. `size` is the size of
-    boards that are written as one row, as in `parse_board`.
+    boards that are written as one row, as in `Board`.
 
     Raises `InstanceError` if there is no such set or file, or it cannot be read, `BoardError` for a line without a
     board, `GoalError` for an invalid goal. All name the file and the line.
@@ -87,7 +90,7 @@ def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instanc
             if columns is not None:
                 continue
         if columns is None:
-            yield Instance(str(number), *_parse_board(line, where, size), None, None)
+            yield Instance(str(number), _parse_board(line, where, size))
         else:
             yield _parse_row(line, columns, number, where, size)
 
@@ -150,7 +153,7 @@ def _parse_row(line: str, columns: list[str], number: int, where: str, size: Boa
             f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
         )
     row = dict(zip(columns, fields, strict=True))
-    board, board_size = _parse_board(row["board"], where, size)
+    board = _parse_board(row["board"], where, size)
     length = row.get("optimal_length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) <= 6):
         raise InstanceError(
@@ -159,14 +162,14 @@ def _parse_row(line: str, columns: list[str], number: int, where: str, size: Boa
     goal = row.get("goal") or None
     if goal is not None:
         try:
-            parse_goal(goal, board_size)
+            parse_goal(goal, board.size)
         except GoalError as error:
             raise GoalError(f"{where}: {error}") from None
-    return Instance(row.get("id") or str(number), board, board_size, goal, int(length) if length else None)
+    return Instance(row.get("id") or str(number), board, goal, int(length) if length else None)
 
 
-def _parse_board(text: str, where: str, size: BoardSize | None) -> tuple[Board, BoardSize]:
+def _parse_board(text: str, where: str, size: BoardSize | None) -> Board:
     try:
-        return parse_board(text, size)
+        return Board(text, size)
     except BoardError as error:
         raise BoardError(f"{where}: {error}") from None

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from pdb_core.encoding import block_bytes
 from pdb_core.layout import OCCUPIED, cell_masks, pattern_blocks
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_core.ranking import arrangement_ranks, cell_set_ranks
 from pdb_core.shared_tables import TableUse, tiles_stood_for
 from pdb_core.symmetry import BoardMapping
@@ -156,7 +156,7 @@ def lookup_tables(
 
 def _descent_numbers(
     size: BoardSize,
-    goal: Board,
+    goal: Tiles,
     patterns: Sequence[Pattern],
     tables: LookupTables,
     goal_states: Sequence[tuple[int, int]],

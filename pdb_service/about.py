@@ -4,7 +4,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import orjson
 from fastapi import APIRouter, Request
 from prometheus_client import generate_latest
 from starlette.responses import PlainTextResponse, Response
@@ -12,9 +11,10 @@ from starlette.staticfiles import StaticFiles
 
 from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, blank_last, parse_goal
+from pdb_core.puzzle import Tiles, blank_last, parse_goal
 from pdb_query.instances import instance_sets, read_instances
 from pdb_service.answers import DatabasesAnswer, Instances, InstanceSets
+from pdb_service.json_text import json_text
 from pdb_service.problems import problem_responses
 from pdb_service.service import Service
 
@@ -79,13 +79,13 @@ def about_routes(service: Service) -> APIRouter:
 
 
 def _json(body: dict[str, Any]) -> Response:
-    return Response(orjson.dumps(body), media_type="application/json")
+    return Response(json_text(body), media_type="application/json")
 
 
 def _databases(service: Service) -> dict[str, Any]:
     """Return the body of a `DatabasesAnswer`."""
     described: list[dict[str, object]] = []
-    goals: dict[str, Board] = {}
+    goals: dict[str, Tiles] = {}
     for name, database in service.databases:
         header = database.header
         goals.setdefault(str(database.size), service.databases.default_goal(database))

@@ -6,7 +6,7 @@ Names are those of the Python library; an alias is the name in JSON if that diff
 from pydantic import BaseModel, ConfigDict, Field
 
 from pdb_core.encoding import Cost, Encoding
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 
 
 class Answer(BaseModel):
@@ -18,7 +18,7 @@ class Answer(BaseModel):
 class PatternInfo(Answer):
     """A pattern: its tiles, the number of entries of its table, the largest distance."""
 
-    tiles: Board
+    tiles: Tiles
     n_entries: int
     max: int
 
@@ -29,7 +29,7 @@ class DatabaseInfo(Answer):
     id: str
     partition: str
     size: str
-    goal: Board
+    goal: Tiles
     encoding: Encoding
     cost: Cost
     patterns: tuple[PatternInfo, ...]
@@ -50,7 +50,7 @@ class DatabasesAnswer(Answer):
     """All databases, the goal of each size for requests without a goal, and the limits of the server."""
 
     databases: tuple[DatabaseInfo, ...]
-    default_goals: dict[str, Board]
+    default_goals: dict[str, Tiles]
     limits: LimitsInfo
 
 
@@ -59,7 +59,7 @@ class SumAnswer(Answer):
 
     h: int
     values: tuple[int, ...]
-    patterns: tuple[Board, ...]
+    patterns: tuple[Tiles, ...]
 
 
 class BoardAnswer(Answer):
@@ -67,8 +67,8 @@ class BoardAnswer(Answer):
 
     db: str
     size: str
-    board: Board
-    goal: Board
+    board: Tiles
+    goal: Tiles
     solvable: bool
     why: str | None = None
     h: int | None
@@ -107,7 +107,7 @@ class BatchAnswer(Answer):
 
     db: str
     size: str
-    goal: Board
+    goal: Tiles
     answers: tuple[BatchItem, ...]
 
 
@@ -120,7 +120,7 @@ class MoveAnswer(Answer):
     tile: int
     cell: int
     blank: int
-    board: Board
+    board: Tiles
     h: int | None
     distance: int | None
 
@@ -187,8 +187,8 @@ class InstanceInfo(Answer):
 
     id: str
     size: str
-    board: Board
-    goal: Board
+    board: Tiles
+    goal: Tiles
     optimal_length: int | None
 
 

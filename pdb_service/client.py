@@ -1,6 +1,6 @@
 """Python client of `pdb serve`, with the names of `Database` and `Solver`. It needs the extra `client`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from types import TracebackType
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import BoardError, ServiceError, UnknownDatabaseError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardSize, check_board, format_board, parse_size
+from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, format_board, parse_size
 from pdb_query.database import Probe, board_rows
 from pdb_service.answers import (
     BoardAnswer,
@@ -79,7 +79,7 @@ class Client:
         try:
             self.database = self._choose(db, size)
             self.size = parse_size(self.database.size)
-            self.goal = check_board(self.database.goal, self.size)
+            self.goal = Board(self.database.goal, self.size)
         except BaseException:
             self.close()
             raise
@@ -103,7 +103,7 @@ class Client:
         """Return all databases of the service, in the order in which it looks for one that serves a board."""
         return self._service.get("/v1/databases", {}, DatabasesAnswer).databases
 
-    def probe(self, board: Sequence[int], goal: Board | None = None) -> Probe:
+    def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
         """Return the lower bound of one board and its parts.
 
         Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError`
@@ -113,14 +113,14 @@ class Client:
         assert answer.h is not None
         return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
-    def get(self, board: Sequence[int], default: Default, goal: Board | None = None) -> Probe | Default:
+    def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
         """Return as `probe`, or `default` if that would raise `BoardError` or `UnsolvableError`."""
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
             return default
 
-    def probe_batch(self, boards: npt.ArrayLike, goal: Board | None = None, *, strict: bool = True) -> BatchMaximum:
+    def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchMaximum:
         """Return the lower bounds of many boards, an array of integers of shape (m, n_cells).
 
         Boards are sent as bytes, in requests of 100,000 boards, and only `maximum` is returned. For values and sums
@@ -141,13 +141,13 @@ class Client:
         bad = np.flatnonzero(maximum == -2)
         if strict and len(bad):
             try:
-                check_board(rows[bad[0]].tolist(), self.size)
+                Board(rows[bad[0]].tolist(), self.size)
             except BoardError as error:
                 raise BoardError(f"row {bad[0]}: {error}") from None
         return BatchMaximum(maximum)
 
     def moves(
-        self, board: Sequence[int], goal: Board | None = None, *, seconds: float | None = None, nodes: int | None = None
+        self, board: BoardLike, goal: BoardLike | None = None, *, seconds: float | None = None, nodes: int | None = None
     ) -> MovesAnswer:
         """Return every legal move, best first, each with the exact distance after it if found within the limits.
 
@@ -158,8 +158,8 @@ class Client:
 
     def solve(
         self,
-        board: Sequence[int],
-        goal: Board | None = None,
+        board: BoardLike,
+        goal: BoardLike | None = None,
         *,
         seconds: float | None = None,
         nodes: int | None = None,
@@ -172,7 +172,7 @@ class Client:
 
         Raises as `probe`.
         """
-        checked = check_board(board, self.size)
+        checked = Board(board, self.size)
         query = self._query(checked, goal, seconds=seconds, nodes=nodes)
         result: SolveAnswer | None = None
         # Events also without `report`: between them, a long search and a dead server can be told apart.
@@ -198,30 +198,30 @@ class Client:
         listed = ", ".join(f"{database.id} ({database.size})" for database in present)
         raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
 
-    def _names(self, goal: Board | None) -> dict[str, str]:
+    def _names(self, goal: BoardLike | None) -> dict[str, str]:
         """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
-        return {"db": self.database.id, "goal": " ".join(map(str, self.goal if goal is None else goal))}
+        return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
 
-    def _query(self, board: Board, goal: Board | None, **limits: float | None) -> dict[str, str]:
+    def _query(self, board: Tiles, goal: BoardLike | None, **limits: float | None) -> dict[str, str]:
         given = {name: str(value) for name, value in limits.items() if value is not None}
         return {"board": format_board(board), **self._names(goal), **given}
 
     def _get(
         self,
         path: str,
-        board: Sequence[int],
-        goal: Board | None,
+        board: BoardLike,
+        goal: BoardLike | None,
         answer: type[SomeAnswer],
         *,
         patience_s: float = 0.0,
         **limits: float | None,
     ) -> SomeAnswer:
         """Return the answer about a board. Raises `BoardError`, `UnsolvableError`."""
-        checked = check_board(board, self.size)
+        checked = Board(board, self.size)
         query = self._query(checked, goal, **limits)
         return self._solvable(self._service.get(path, query, answer, patience_s=patience_s), checked)
 
-    def _solvable(self, answer: SomeAnswer, board: Board) -> SomeAnswer:
+    def _solvable(self, answer: SomeAnswer, board: Tiles) -> SomeAnswer:
         """Return an answer about a solvable board, with an h. Raises `UnsolvableError`."""
         if not answer.solvable:
             raise UnsolvableError(f"board {format_board(board)} cannot be solved: {as_typed(answer.why or '', 400)}")

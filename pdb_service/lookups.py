@@ -21,8 +21,9 @@ from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, check_board, is_solvable, parse_board, parse_size, why_unsolvable
+from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_size, why_unsolvable
 from pdb_service.answers import BatchAnswer, LookupAnswer
+from pdb_service.json_text import json_text
 from pdb_service.problems import problem, problem_responses
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, first_error
 from pdb_service.served_databases import MAX_NUMBERS, Served, ServedDatabases, check_length
@@ -58,7 +59,7 @@ def lookup_routes(service: Service) -> APIRouter:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         tiles, served = service.databases.place(query.board, query.goal, query.db)
         service.metrics.boards.inc()
-        return Response(orjson.dumps(look_up(tiles, served)), media_type=JSON)
+        return Response(json_text(look_up(tiles, served)), media_type=JSON)
 
     @router.post(
         "/lookup",
@@ -86,7 +87,7 @@ def lookup_routes(service: Service) -> APIRouter:
     return router
 
 
-def look_up(board: Board, served: Served) -> dict[str, Any]:
+def look_up(board: Tiles, served: Served) -> dict[str, Any]:
     """Return the body of a `LookupAnswer`."""
     answer = board_answer(board, served)
     if not answer["solvable"]:
@@ -102,7 +103,7 @@ def look_up(board: Board, served: Served) -> dict[str, Any]:
     return {**answer, "h": int(batch.maximum[0]), "sums": sums}
 
 
-def board_answer(board: Board, served: Served) -> dict[str, Any]:
+def board_answer(board: Tiles, served: Served) -> dict[str, Any]:
     """Return the fields of a `BoardAnswer` except for h."""
     solvable = is_solvable(board, served.goal, served.size)
     answer: dict[str, Any] = {
@@ -117,14 +118,14 @@ def board_answer(board: Board, served: Served) -> dict[str, Any]:
     return answer
 
 
-def maxima(boards: Sequence[Board], served: Served) -> list[int]:
+def maxima(boards: Sequence[Tiles], served: Served) -> list[int]:
     """Return the h of each of some solvable boards."""
     batch = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
     return [int(h) for h in batch.maximum]
 
 
 @lru_cache(maxsize=256)
-def _pattern_tiles(served: Served) -> tuple[tuple[Board, ...], ...]:
+def _pattern_tiles(served: Served) -> tuple[tuple[Tiles, ...], ...]:
     """Return the tiles of a given board that each pattern of each sum represents."""
     labels = served.database.views(served.goal).labels_of_tiles()
     return tuple(tuple(tuple(np.flatnonzero(unit >= 0).tolist()) for unit in units) for units in labels)
@@ -143,7 +144,7 @@ def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, quer
     served = _served(databases, query, boards[:1])
     slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
     answers = b",".join(_look_up_slice(part, served) for part in slices)
-    head = orjson.dumps({"db": served.id, "size": str(served.size), "goal": served.goal})
+    head = json_text({"db": served.id, "size": str(served.size), "goal": served.goal})
     return head[:-1] + b',"answers":[' + answers + b"]}", len(boards)
 
 
@@ -184,7 +185,7 @@ def _look_up_slice(boards: Sequence[Any], served: Served) -> bytes:
     ]
     for at, refused in problems.items():
         answers[at] = refused
-    return orjson.dumps(answers)[1:-1]  # one call: a call for each board takes nine times as long
+    return json_text(answers)[1:-1]  # one call: a call for each board takes nine times as long
 
 
 def _read_lists(boards: Sequence[Any], size: BoardSize) -> npt.NDArray[np.uint8] | None:
@@ -245,13 +246,11 @@ def _is_numbers(board: Any) -> bool:
     return isinstance(board, list) and all(type(tile) is int for tile in board)
 
 
-def _read_board(board: Any, size: BoardSize) -> Board:
+def _read_board(board: Any, size: BoardSize) -> Tiles:
     """Return a board of a batch: a string, or a list of numbers. Raises `BoardError`, or the error of its line."""
     if isinstance(board, RequestError):
         raise board
     check_length(board)
-    if isinstance(board, str):
-        return parse_board(board, size)[0]
-    if not _is_numbers(board):
+    if not isinstance(board, str) and not _is_numbers(board):
         raise BoardError(f"a {size} board is a list of {size.n_cells} numbers or a string")
-    return check_board(board, size)
+    return Board(board, size)

@@ -4,7 +4,6 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-import orjson
 from starlette.responses import Response
 
 from pdb_core.errors import (
@@ -22,6 +21,7 @@ from pdb_core.errors import (
     UnknownDatabaseError,
 )
 from pdb_service.answers import Problem
+from pdb_service.json_text import json_text
 
 _MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("tile_pdb.service")
@@ -81,7 +81,7 @@ def problem_response(body: dict[str, Any]) -> Response:
         headers["Retry-After"] = "5"
     if body["status"] == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(orjson.dumps(body), body["status"], headers, _MEDIA_TYPE)
+    return Response(json_text(body), body["status"], headers, _MEDIA_TYPE)
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

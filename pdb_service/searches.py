@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-import orjson
 from cachetools import LRUCache
 
 from pdb_core.errors import BusyError
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query.database import Database
+from pdb_service.json_text import json_text
 from pdb_service.metrics import Metrics
 from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
@@ -58,7 +58,7 @@ class Solvers:
         # The first call for a database loads or compiles its kernels.
         self.solver = lru_cache(maxsize=None)(Solver)
 
-    def solve(self, database: Database, board: Board, goal: Board, limits: Limits, report: Report) -> Solution:
+    def solve(self, database: Database, board: Tiles, goal: Tiles, limits: Limits, report: Report) -> Solution:
         """Return the solution of a solvable board, as `solver.Solver.solve`."""
         solution = self.solver(database).solve(board, goal, limits=limits, report=report)
         self._count_nodes(solution.generated)
@@ -73,7 +73,7 @@ class Question(ABC):
     nodes    the most nodes that it may generate; None for no limit
     """
 
-    board: Board
+    board: Tiles
     served: Served
     seconds: float
     nodes: int | None
@@ -185,7 +185,7 @@ class Searches:
     def known(self, question: Question) -> bytes | None:
         """Return the body of the answer if it was kept or needs no search, else None."""
         if not question.needs_search:
-            return orjson.dumps(question.find(self._solvers, lambda _: None)[0])
+            return json_text(question.find(self._solvers, lambda _: None)[0])
         kept = self._answers.get(question.without_limits())
         if kept is not None:
             self._metrics.answers.labels("cache").inc()
@@ -288,7 +288,7 @@ class Searches:
             search.report(progress)
 
         answer, is_complete = question.find(self._solvers, report)
-        return orjson.dumps(answer), is_complete
+        return json_text(answer), is_complete
 
     def _note(self, question: Question, search: Search, found: "asyncio.Task[Found]") -> None:
         """Keep the answer of a search that has ended, or log its error."""

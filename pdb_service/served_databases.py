@@ -11,9 +11,8 @@ from pdb_core.puzzle import (
     MAX_TABLE_SIDE,
     Board,
     BoardSize,
+    Tiles,
     blank_last,
-    check_board,
-    parse_board,
     parse_goal,
     square_size,
 )
@@ -38,7 +37,7 @@ class Served:
 
     id: str
     database: Database
-    goal: Board
+    goal: Tiles
 
     @property
     def size(self) -> BoardSize:
@@ -62,7 +61,7 @@ class ServedDatabases:
     def __iter__(self) -> Iterator[tuple[str, Database]]:
         return iter(self._databases.items())
 
-    def default_goal(self, database: Database) -> Board:
+    def default_goal(self, database: Database) -> Tiles:
         """Return the goal of a request that names none: blank-last if the tables serve it, else their own."""
         goal = blank_last(database.size)
         return goal if self._serves(database, goal) else database.goal
@@ -81,13 +80,13 @@ class ServedDatabases:
         named = None if name is None else self._named(name).size
         if isinstance(board, str):
             # The size of a named database is needed to read boards that are not square.
-            tiles, size = parse_board(board, named)
-            return tiles, self.choose(size, goal, name)
+            given = Board(board, named)
+            return given, self.choose(given.size, goal, name)
         sizes = (database.size for database in self._databases.values() if database.size.n_cells == len(board))
         known = named or square_size(len(board)) or next(sizes, None)
         if known is None:
             raise BoardError(f"a board of {len(board)} numbers is not square; name the database with db")
-        return check_board(board, known), self.choose(known, goal, name)
+        return Board(board, known), self.choose(known, goal, name)
 
     def _chosen(self, size: BoardSize | None, goal_text: str | None, name: str | None) -> Served:
         if name is not None:
@@ -116,7 +115,7 @@ class ServedDatabases:
         return database
 
     @staticmethod
-    def _serves(database: Database, goal: Board) -> bool:
+    def _serves(database: Database, goal: Tiles) -> bool:
         try:
             database.views(goal)
         except GoalError:

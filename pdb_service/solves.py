@@ -7,14 +7,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
-from pdb_core.puzzle import BLANK, Board, BoardSize, is_solvable
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, is_solvable
 from pdb_service.answers import MovesAnswer, SolveAnswer
+from pdb_service.json_text import json_text
 from pdb_service.lookups import board_answer, maxima
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.problems import problem_responses, reported_problem
@@ -99,7 +99,7 @@ async def _stream(events: AsyncGenerator[tuple[str, bytes], None], request_id: s
                 yield _event(name, data)
     except Exception as error:
         # The status was sent before: only an event can describe the error.
-        yield _event("problem", orjson.dumps(reported_problem(error, request_id)))
+        yield _event("problem", json_text(reported_problem(error, request_id)))
 
 
 def _event(name: str, data: bytes) -> bytes:
@@ -117,9 +117,9 @@ async def _events(question: Question, searches: Searches) -> AsyncGenerator[tupl
         while not (await asyncio.wait({search.found}, timeout=_EVENT_S))[0]:
             progress = search.progress()
             if progress is None:
-                yield "queued", orjson.dumps({"ahead": search.n_ahead})
+                yield "queued", json_text({"ahead": search.n_ahead})
             else:
-                yield "progress", orjson.dumps(progress)
+                yield "progress", json_text(progress)
         yield "result", search.found.result()[0]
 
 
@@ -173,7 +173,7 @@ class ListMoves(Question):
         answer = board_answer(self.board, self.served)
         children = _children(self.board, self.served.size)
         h: int | None = None
-        h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
+        h_of, distance, distances = dict[Tiles, int](), None, dict[Tiles, int]()
         if answer["solvable"]:
             h, *child_h = maxima([self.board, *children], self.served)
             h_of = dict(zip(children, child_h, strict=True))
@@ -190,8 +190,8 @@ class ListMoves(Question):
         return {**answer, "h": h, "distance": distance, "moves": moves}, is_complete
 
     def _distances(
-        self, children: Sequence[Board], solvers: Solvers, report: Report
-    ) -> tuple[int | None, dict[Board, int]]:
+        self, children: Sequence[Tiles], solvers: Solvers, report: Report
+    ) -> tuple[int | None, dict[Tiles, int]]:
         """Return the distance of the board and those of its children, as far as they are found within the limits.
 
         A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
@@ -199,7 +199,7 @@ class ListMoves(Question):
         deadline = time.monotonic() + self.seconds
         nodes_left = self.nodes
 
-        def solve(board: Board, longest: int | None) -> Solution | None:
+        def solve(board: Tiles, longest: int | None) -> Solution | None:
             """Return the solution, without a length if a limit was reached; None if it is longer than `longest`."""
             nonlocal nodes_left
 
@@ -220,7 +220,7 @@ class ListMoves(Question):
         root = solve(self.board, None)
         if root is None or root.length is None or not root.tiles:
             return None, {}
-        distances: dict[Board, int] = {}
+        distances: dict[Tiles, int] = {}
         for child in children:
             if self.board[child.index(BLANK)] == root.tiles[0]:
                 distances[child] = root.length - 1
@@ -233,7 +233,7 @@ class ListMoves(Question):
         return root.length, distances
 
 
-def _children(board: Board, size: BoardSize) -> list[Board]:
+def _children(board: Tiles, size: BoardSize) -> list[Tiles]:
     """Return the board after each legal move."""
     blank = board.index(BLANK)
     boards = []
@@ -244,6 +244,6 @@ def _children(board: Board, size: BoardSize) -> list[Board]:
     return boards
 
 
-def _move(board: Board, child: Board, h: int | None, distance: int | None) -> dict[str, Any]:
+def _move(board: Tiles, child: Tiles, h: int | None, distance: int | None) -> dict[str, Any]:
     cell, blank = child.index(BLANK), board.index(BLANK)
     return {"tile": board[cell], "cell": cell, "blank": blank, "board": child, "h": h, "distance": distance}

@@ -24,7 +24,7 @@ from threading import local
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize, permutation_is_odd
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, permutation_is_odd
 from pdb_study.complete_search_kernels import advance_words, class_word, link_words
 
 # Called from the main thread after each level: (depth, boards reached).
@@ -43,8 +43,8 @@ def complete_search_bytes(size: BoardSize) -> int:
 
 
 def search_completely(
-    size: BoardSize, goal: Board, *, n_threads: int, max_antipodes: int, progress: Progress | None = None
-) -> tuple[tuple[int, ...], tuple[Board, ...]]:
+    size: BoardSize, goal: Tiles, *, n_threads: int, max_antipodes: int, progress: Progress | None = None
+) -> tuple[tuple[int, ...], tuple[Tiles, ...]]:
     """Return the number of boards at each distance, and the first `max_antipodes` boards at the largest one.
 
     For boards of at most `MAX_CELLS` cells. The result does not depend on `n_threads`.
@@ -117,7 +117,7 @@ def _number_words(n_tiles: int) -> _Words:
 class _Rows:
     """Bits of all boards, a row for each cell of the blank."""
 
-    def __init__(self, size: BoardSize, goal: Board, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, size: BoardSize, goal: Tiles, pool: ThreadPoolExecutor) -> None:
         self._size = size
         self._goal = goal
         self._words = _number_words(size.n_cells - 1)
@@ -149,9 +149,9 @@ class _Rows:
         is_dark = size.is_dark(self._goal.index(BLANK)) != (level % 2 == 1)
         return [cell for cell in range(size.n_cells) if size.is_dark(cell) == is_dark]
 
-    def boards_at(self, level: int, n_boards: int) -> tuple[Board, ...]:
+    def boards_at(self, level: int, n_boards: int) -> tuple[Tiles, ...]:
         """Return the first boards of one of the last two levels."""
-        boards: list[Board] = []
+        boards: list[Tiles] = []
         for cell in self._cells_of(level):
             if self._n_active[cell] == 0:
                 continue
@@ -201,7 +201,7 @@ class _Rows:
             received.view(np.uint16), received,
         )  # fmt: skip
 
-    def _board(self, cell: int, word: int, bit: int) -> Board:
+    def _board(self, cell: int, word: int, bit: int) -> Tiles:
         size, n_pairs = self._size, self._words.n_pairs
         first_met: set[int] = set()
         order = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import Board, Boards, BoardSize
+from pdb_core.puzzle import Boards, BoardSize, Tiles
 from pdb_query import Database
 from solver.heuristics import heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
@@ -60,7 +60,7 @@ class HeuristicStudy:
 
 
 def heuristic_values(
-    boards: Boards, size: BoardSize, goal: Board, names: Sequence[str], databases: Sequence[Database] = ()
+    boards: Boards, size: BoardSize, goal: Tiles, names: Sequence[str], databases: Sequence[Database] = ()
 ) -> Values:
     """Return h of each board by each heuristic, then the largest sum of each database: int64[m, heuristics].
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BLANK, Board, Boards, BoardSize
+from pdb_core.puzzle import BLANK, Boards, BoardSize, Tiles
 from pdb_study.layer_search_kernels import N_LISTS, N_WRITTEN, merge_lists, move_rows
 
 Rows = npt.NDArray[np.uint64]
@@ -30,7 +30,7 @@ class MemoryLimitError(Exception):
     """The layers need more memory than the limit; raised and caught in this package only."""
 
 
-def all_boards(size: BoardSize, goal: Board) -> tuple[Boards, npt.NDArray[np.uint8]]:
+def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, npt.NDArray[np.uint8]]:
     """Return the solvable boards, nearest first, uint8[m, n_cells], and their distances, uint8[m]; m is n_cells! / 2.
 
     Raises `InputError` for boards of more than 10 cells.
@@ -42,7 +42,7 @@ def all_boards(size: BoardSize, goal: Board) -> tuple[Boards, npt.NDArray[np.uin
     return np.concatenate(found), np.repeat(np.arange(len(found), dtype=np.uint8), [len(boards) for boards in found])
 
 
-def layers(size: BoardSize, goal: Board, *, n_threads: int = 1, memory_limit_bytes: int = 1 << 62) -> Iterator[Layer]:
+def layers(size: BoardSize, goal: Tiles, *, n_threads: int = 1, memory_limit_bytes: int = 1 << 62) -> Iterator[Layer]:
     """Yield the boards at distance 0, 1, 2, ... as long as there are any, for boards of any size.
 
     Raises `MemoryLimitError` if the arrays of two layers do not fit.
@@ -78,7 +78,7 @@ class PackedOrders:
         )
         self.none = np.empty((0, self.n_words), dtype=np.uint64)
 
-    def pack(self, board: Board) -> Rows:
+    def pack(self, board: Tiles) -> Rows:
         """Return a board as one row."""
         row = [0] * self.n_words
         for (word, shift), tile in zip(self.place.tolist(), (tile for tile in board if tile != BLANK), strict=True):
@@ -90,9 +90,9 @@ class PackedOrders:
         labels = rows[:, self.place[:, 0]] >> self.place[:, 1].astype(np.uint64) & np.uint64(self.mask)
         return np.insert(labels.astype(np.uint8) + np.uint8(1), cell, BLANK, axis=1)
 
-    def first_boards(self, layer: Layer, n_boards: int) -> tuple[Board, ...]:
+    def first_boards(self, layer: Layer, n_boards: int) -> tuple[Tiles, ...]:
         """Return the first boards of a layer, by the cell of the blank."""
-        boards: list[Board] = []
+        boards: list[Tiles] = []
         for cell in sorted(layer):
             boards += map(tuple, self.boards(cell, layer[cell][: n_boards - len(boards)]).tolist())
         return tuple(boards)

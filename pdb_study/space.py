@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size
+from pdb_core.puzzle import Board, BoardSize, Tiles, check_table_size
 from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
 from pdb_study.layer_search import Layer, MemoryLimitError, PackedOrders, layers
 
@@ -28,11 +28,11 @@ class StateSpace:
     """
 
     size: BoardSize
-    goal: Board
+    goal: Tiles
     counts: tuple[int, ...]
     is_complete: bool
     out_of_memory: bool
-    antipodes: tuple[Board, ...]
+    antipodes: tuple[Tiles, ...]
     seconds: float
 
     @property
@@ -57,7 +57,7 @@ class StateSpace:
 
 def explore_space(
     size: BoardSize,
-    goal: Board,
+    goal: Tiles,
     *,
     max_depth: int | None = None,
     n_threads: int = 1,
@@ -81,7 +81,7 @@ def explore_space(
         instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those at most --depth "
         "moves from the goal",
     )
-    check_board(goal, size)
+    Board(goal, size)
 
     if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= memory_limit_bytes:
         counts, antipodes = search_completely(

@@ -24,13 +24,12 @@ import numpy.typing as npt
 from pdb_build import build_database, plan_build
 from pdb_build.search import search_pattern
 from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.symmetry import mappings_between
 from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database, read_instances
 
 Boards = npt.NDArray[np.uint8]
-Tiles = tuple[int, ...]
 Parts = tuple[Tiles, ...]
 # The time of a node was measured as proportional to the number of tables looked up plus this.
 _OTHER_WORK = 3.0
@@ -39,7 +38,7 @@ _ANNEALINGS = 20
 
 
 def sample_nodes(
-    database: Database, board: Board, threshold: int, n_kept: int, n_sampled: int, rng: np.random.Generator
+    database: Database, board: Tiles, threshold: int, n_kept: int, n_sampled: int, rng: np.random.Generator
 ) -> tuple[Boards, npt.NDArray[np.int64], float]:
     """Return nodes that IDA* expands at a threshold, moves back left out, uniformly: boards, moves left; and an
     estimate of how many there are. Of each level `n_kept` are searched on.
@@ -72,7 +71,7 @@ def sample_nodes(
 class Patterns:
     """The distances of patterns and of their reflections on sampled nodes, and the lifts of tiles."""
 
-    def __init__(self, size: BoardSize, goal: Board, boards: Boards) -> None:
+    def __init__(self, size: BoardSize, goal: Tiles, boards: Boards) -> None:
         self.size, self.goal, self.boards = size, goal, boards
         cells = mappings_between(goal, goal, size)[1].cell_map
         self._image = {goal[cell]: goal[cells[cell]] for cell in range(size.n_cells)}

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 
 Int64s = npt.NDArray[np.int64]
 
@@ -36,7 +36,7 @@ def cell_distances(size: BoardSize) -> Int64s:
     return distances
 
 
-def manhattan_distances(size: BoardSize, goal: Board) -> npt.NDArray[np.uint8]:
+def manhattan_distances(size: BoardSize, goal: Tiles) -> npt.NDArray[np.uint8]:
     """Return the Manhattan distance of tile t on cell c at t * n_cells + c, uint8[n_cells ** 2]; 0 for the blank."""
     distances = cell_distances(size)[np.argsort(goal)].astype(np.uint8)
     distances[BLANK] = 0

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.drawing import HasPartition, pattern_colours
 from pdb_core.errors import UnsolvableError, WrongAnswerError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import BLANK, Board, BoardSize, format_board, is_solvable, why_unsolvable
+from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles, format_board, is_solvable, why_unsolvable
 from pdb_query.lookup import Int64s
+from solver.player import Player, player_html
 from solver.progress import Iteration
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Solution:
     """Solution of a board by any search, or what is known of it at a limit.
 
@@ -53,6 +55,35 @@ class Solution:
     n_solutions: int = 1
     is_complete: bool = False
 
+    def __repr__(self) -> str:
+        """Return the result in a few words: `tiles`, `iterations` and the rest are attributes."""
+        if self.length is None:
+            found = f"no solution within the limits, at least {self.lower_bound} moves"
+        elif self.is_optimal:
+            found = f"{self.length} moves, optimal"
+        else:
+            found = f"{self.length} moves, at least {self.lower_bound}"
+        return f"Solution({found}; h {self.h}, {self.generated:,} nodes in {self.seconds:.3g} s, {self.search})"
+
+    @property
+    def gap(self) -> int | None:
+        """How many moves the solution is longer than the proved lower bound; None without a solution."""
+        return None if self.length is None else self.length - self.lower_bound
+
+    def boards(self) -> tuple[Board, ...]:
+        """Return every board of the solution, the first and the last included; () if there is none."""
+        if self.tiles is None:
+            return ()
+        size = self.board.size
+        return tuple(Board(board, size) for board in replay(self.board, self.tiles, self.goal, size))
+
+    def player(self, database: HasPartition | None = None) -> "Player":
+        """Return a player for a notebook, with a colour for each pattern of a `Database` if one is given."""
+        return Player(player_html(self.board, self.tiles or (), pattern_colours(self.board, database), repr(self)))
+
+    def _repr_html_(self) -> str:
+        return self.player().html
+
     def contradicts(self, shortest: int) -> bool:
         """Return True if this cannot be right for a board whose optimal length is `shortest`."""
         if self.lower_bound > shortest:
@@ -81,20 +112,20 @@ class SolvedBoards:
     tiles: npt.NDArray[np.uint8] | None
 
 
-def check_solvable(board: Board, goal: Board, size: BoardSize) -> None:
+def check_solvable(board: Tiles, goal: Tiles, size: BoardSize) -> None:
     """Raise `UnsolvableError`, with the reason, if no sequence of moves leads from `board` to `goal`."""
     if not is_solvable(board, goal, size):
         raise unsolvable(board, goal, size)
 
 
-def unsolvable(board: Board, goal: Board, size: BoardSize) -> UnsolvableError:
+def unsolvable(board: Tiles, goal: Tiles, size: BoardSize) -> UnsolvableError:
     """Return the error for an unsolvable board."""
     return UnsolvableError(
         f"board {shorten(format_board(board))} cannot be solved: {why_unsolvable(board, goal, size)}"
     )
 
 
-def one_move_away(goal: Board, size: BoardSize) -> Board:
+def one_move_away(goal: Tiles, size: BoardSize) -> Tiles:
     """Return a neighbour of a goal. Solvers search it first, so that all kernels are compiled."""
     cells = list(goal)
     blank = cells.index(BLANK)
@@ -103,7 +134,7 @@ def one_move_away(goal: Board, size: BoardSize) -> Board:
     return tuple(cells)
 
 
-def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> tuple[Board, ...]:
+def replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> tuple[Tiles, ...]:
     """Return every board of a solution, the first and the last included.
 
     Raises `WrongAnswerError` if a tile is not next to the blank when it moves, or the last board is not `goal`.
@@ -111,13 +142,13 @@ def replay(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> 
     return tuple(tuple(cells) for cells in _played(board, tiles, goal, size))
 
 
-def check_solution(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> None:
+def check_solution(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> None:
     """Replay a solution without keeping the boards, which can be large and many. Raises `WrongAnswerError`."""
     for _cells in _played(board, tiles, goal, size):
         pass
 
 
-def _played(board: Board, tiles: Sequence[int], goal: Board, size: BoardSize) -> Iterator[list[int]]:
+def _played(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> Iterator[list[int]]:
     """Yield the board after each move, the first and the last included: one list that changes."""
     cells = list(board)
     places = [0] * len(cells)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import GoalError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, check_board, check_table_size, format_board
+from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size, format_board
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from pdb_query.lookup import Int64s
@@ -43,7 +43,7 @@ class IdaStarSolver(ABC):
     def __init__(
         self,
         size: BoardSize,
-        goal: Board,
+        goal: Tiles,
         engine: Callable[[PruningFsm], Engine],
         *,
         plain: bool,
@@ -69,8 +69,8 @@ class IdaStarSolver(ABC):
 
     def solve(
         self,
-        board: Board,
-        goal: Board | None = None,
+        board: BoardLike,
+        goal: BoardLike | None = None,
         *,
         limits: Limits | None = None,
         report: Report | None = None,
@@ -88,14 +88,14 @@ class IdaStarSolver(ABC):
 
         Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` if the answer fails its replay.
         """
-        board, goal, mapping = self._checked(board, goal)
-        result = self._ida_star.search(mapping.apply(board), limits, report, pool, checkpoint=checkpoint)
-        return self._solution(board, goal, mapping, result)
+        checked, checked_goal, mapping = self._checked(board, goal)
+        result = self._ida_star.search(mapping.apply(checked), limits, report, pool, checkpoint=checkpoint)
+        return self._solution(checked, checked_goal, mapping, result)
 
     def solve_all(
         self,
-        board: Board,
-        goal: Board | None = None,
+        board: BoardLike,
+        goal: BoardLike | None = None,
         *,
         listed: Callable[[tuple[int, ...]], None] | None = None,
         limits: Limits | None = None,
@@ -108,7 +108,7 @@ class IdaStarSolver(ABC):
         `listed` is called with the tiles of each solution, replayed, one at a time, in no particular order. A
         `checkpoint` records finished thresholds only. Other parameters are those of `solve`.
         """
-        board, goal, mapping = self._checked(board, goal)
+        checked, checked_goal, mapping = self._checked(board, goal)
         with self._lock:
             if self._all_star is None:
                 # An FSM that prunes one of two equally long sequences would lose solutions.
@@ -116,12 +116,12 @@ class IdaStarSolver(ABC):
 
         def list_one(tiles: tuple[int, ...]) -> None:
             original = mapping.original_tiles(tiles)
-            replay(board, original, goal, self._size)
+            replay(checked, original, checked_goal, self._size)
             if listed is not None:
                 listed(original)
 
         result = self._all_star.search(
-            mapping.apply(board),
+            mapping.apply(checked),
             limits,
             report,
             pool,
@@ -129,10 +129,10 @@ class IdaStarSolver(ABC):
             listed=None if listed is None else list_one,
             checkpoint=checkpoint,
         )
-        return self._solution(board, goal, mapping, result)
+        return self._solution(checked, checked_goal, mapping, result)
 
     @abstractmethod
-    def _mapping(self, goal: Board) -> BoardMapping:
+    def _mapping(self, goal: Tiles) -> BoardMapping:
         """Return the mapping of boards with `goal` to boards of the engine's goal. Raises `GoalError`."""
 
     def _make_ida_star(self, *, keeps_equals: bool = False) -> IdaStar:
@@ -140,13 +140,13 @@ class IdaStarSolver(ABC):
         limits = None if keeps_equals else self._frontier_limits
         return IdaStar(self._make_engine(fsm), operator_order=self._operator_order, frontier_limits=limits)
 
-    def _checked(self, board: Board, goal: Board | None) -> tuple[Board, Board, BoardMapping]:
+    def _checked(self, board: BoardLike, goal: BoardLike | None) -> tuple[Board, Board, BoardMapping]:
         """Return the board, the goal, and the mapping to the engine's goal. Raises what `solve` raises."""
-        board = check_board(board, self._size)
-        goal = self._goal if goal is None else check_board(goal, self._size)
-        mapping = self._mapping(goal)
-        check_solvable(board, goal, self._size)
-        return board, goal, mapping
+        checked = Board(board, self._size)
+        checked_goal = as_goal(self._goal if goal is None else goal, self._size)
+        mapping = self._mapping(checked_goal)
+        check_solvable(checked, checked_goal, self._size)
+        return checked, checked_goal, mapping
 
     def _solution(self, board: Board, goal: Board, mapping: BoardMapping, result: SearchResult) -> Solution:
         """Return the solution in the terms of the board, replayed."""
@@ -182,7 +182,8 @@ class Solver(IdaStarSolver):
         """Raises `TableMismatchError` if the databases are of different sizes, `GoalError` if one cannot serve the goal
         of the first.
         """
-        self._database = database = databases[0]
+        self._databases, self._database = databases, databases[0]
+        database = self._database
         for other in databases[1:]:
             other.check_size(database.size)
         heuristics = [
@@ -198,13 +199,13 @@ class Solver(IdaStarSolver):
             frontier_bytes=frontier_bytes,
         )
 
-    def _mapping(self, goal: Board) -> BoardMapping:
+    def _mapping(self, goal: Tiles) -> BoardMapping:
         return self._database.mappings(goal)[0]
 
     def solve_batch(
         self,
-        boards: Sequence[Board],
-        goal: Board | None = None,
+        boards: Sequence[Tiles],
+        goal: BoardLike | None = None,
         *,
         report: Callable[[int, Iteration], None] | None = None,
         pool: WorkerPool | None = None,
@@ -218,13 +219,15 @@ class Solver(IdaStarSolver):
         """
         if not boards:
             return
-        goal, mapping, mapped, solvable = self._prepared(boards, goal)
+        checked_goal, mapping, mapped, solvable = self._prepared(boards, goal)
         rows = {index: row for row, index in enumerate(solvable.tolist())}
 
         def answer(index: int) -> Solution | UnsolvableError:
             if index not in rows:
-                return unsolvable(boards[index], goal, self._database.size)
-            return self._solution(boards[index], goal, mapping, found.result(rows[index]))
+                return unsolvable(boards[index], checked_goal, self._database.size)
+            return self._solution(
+                Board(boards[index], self._database.size), checked_goal, mapping, found.result(rows[index])
+            )
 
         def indexed_report(row: int, iteration: Iteration) -> None:
             if report is not None:
@@ -238,7 +241,7 @@ class Solver(IdaStarSolver):
             first = end
 
     def solve_many(
-        self, boards: npt.ArrayLike, goal: Board | None = None, *, n_threads: int = 1, moves: bool = False
+        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int = 1, moves: bool = False
     ) -> SolvedBoards:
         """Optimal solutions of many boards, an array of integers of shape (m, n_cells).
 
@@ -274,18 +277,18 @@ class Solver(IdaStarSolver):
         return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
     def _prepared(
-        self, boards: npt.ArrayLike, goal: Board | None
+        self, boards: npt.ArrayLike, goal: BoardLike | None
     ) -> tuple[Board, BoardMapping, npt.NDArray[np.uint8], Int64s]:
         """Return the goal, the mapping to boards of the tables, the mapped boards, and the rows of the solvable ones.
         Raises what `solve_many` raises.
         """
         database = self._database
-        goal = database.goal if goal is None else check_board(goal, database.size)
-        mapping = self._mapping(goal)
-        rows, verdicts = database.check_boards(boards, goal)
+        checked_goal = as_goal(database.goal if goal is None else goal, database.size)
+        mapping = self._mapping(checked_goal)
+        rows, verdicts = database.check_boards(boards, checked_goal)
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
-        return goal, mapping, mapped, np.flatnonzero(verdicts == 1)
+        return checked_goal, mapping, mapped, np.flatnonzero(verdicts == 1)
 
 
 class HeuristicSolver(IdaStarSolver):
@@ -301,26 +304,27 @@ class HeuristicSolver(IdaStarSolver):
 
     def __init__(
         self,
-        size: BoardSize,
-        goal: Board,
+        size: BoardSize | str,
+        goal: BoardLike,
         heuristics: Sequence[str],
         *,
         plain: bool = False,
         frontier_bytes: int | None = None,
     ) -> None:
         """Raises `BoardError` if the goal is no board, `InputError` if the size has no such heuristic."""
-        check_table_size(size)
-        goal = check_board(goal, size)
+        board_size = as_size(size)
+        check_table_size(board_size)
+        checked_goal = as_goal(goal, board_size)
         super().__init__(
-            size,
-            goal,
-            lambda fsm: heuristic_engine(size, goal, heuristics, fsm),
+            board_size,
+            checked_goal,
+            lambda fsm: heuristic_engine(board_size, checked_goal, heuristics, fsm),
             plain=plain,
             operator_order=plain,
             frontier_bytes=frontier_bytes,
         )
 
-    def _mapping(self, goal: Board) -> BoardMapping:
+    def _mapping(self, goal: Tiles) -> BoardMapping:
         if goal != self._goal:
             raise GoalError(f"the solver's goal is {format_board(self._goal, self._size)}; make one for another goal")
         same = tuple(range(self._size.n_cells))

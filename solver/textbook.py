@@ -9,16 +9,16 @@ import itertools
 import time
 from collections.abc import Callable, Collection, Iterator
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles
 from solver.progress import Iteration
 from solver.solution import Solution, replay
 
-Heuristic = Callable[[Board], int]
+Heuristic = Callable[[Tiles], int]
 # Pairs of the blank's moves (up, left, right, down) of which the second undoes the first.
 UNDOING = ("UD", "DU", "LR", "RL")
 
 
-def children(board: Board, size: BoardSize) -> Iterator[tuple[str, int, Board]]:
+def children(board: Tiles, size: BoardSize) -> Iterator[tuple[str, int, Tiles]]:
     """Yield for each move of the blank, in the order up, left, right, down: its letter, the tile, the next board."""
     blank = board.index(BLANK)
     letters = {-size.width: "U", -1: "L", 1: "R", size.width: "D"}
@@ -28,7 +28,7 @@ def children(board: Board, size: BoardSize) -> Iterator[tuple[str, int, Board]]:
         yield letters[cell - blank], board[cell], tuple(cells)
 
 
-def a_star(board: Board, goal: Board, size: BoardSize, heuristic: Heuristic) -> Solution:
+def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> Solution:
     """Find an optimal solution by A* (Hart, Nilsson and Raphael 1968).
 
     The open node with the least f is expanded next, of equals the one with the least h. A board that is reached by a
@@ -37,7 +37,7 @@ def a_star(board: Board, goal: Board, size: BoardSize, heuristic: Heuristic) -> 
     start = time.perf_counter()
     least_g = {board: 0}
     # The board before, and the tile moved.
-    parents: dict[Board, tuple[Board, int]] = {}
+    parents: dict[Tiles, tuple[Tiles, int]] = {}
     h = heuristic(board)
     open_nodes = [(h, h, board)]
     generated = expanded = 0
@@ -65,8 +65,8 @@ def a_star(board: Board, goal: Board, size: BoardSize, heuristic: Heuristic) -> 
 
 
 def ida_star(
-    board: Board,
-    goal: Board,
+    board: Tiles,
+    goal: Tiles,
     size: BoardSize,
     heuristic: Heuristic,
     *,
@@ -82,7 +82,7 @@ def ida_star(
     counts = {"generated": 0, "expanded": 0}
     iterations: list[Iteration] = []
 
-    def search(here: Board, path: str, tiles: list[int], threshold: int) -> bool:
+    def search(here: Tiles, path: str, tiles: list[int], threshold: int) -> bool:
         """Search below a node. Returns whether the goal was found; `tiles` then lead there."""
         counts["expanded"] += 1
         for letter, tile, child in children(here, size):
@@ -115,12 +115,12 @@ def ida_star(
 
 
 def _solution(
-    board: Board, goal: Board, size: BoardSize, search: str, h: int, tiles: list[int], iterations: list[Iteration]
+    board: Tiles, goal: Tiles, size: BoardSize, search: str, h: int, tiles: list[int], iterations: list[Iteration]
 ) -> Solution:
     replay(board, tiles, goal, size)
     return Solution(
-        board=board,
-        goal=goal,
+        board=Board(board, size),
+        goal=Board(goal, size),
         length=len(tiles),
         tiles=tuple(tiles),
         is_optimal=True,

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from pdb_core.errors import PdbError
-from pdb_core.puzzle import Board, BoardSize, format_board
+from pdb_core.puzzle import BoardSize, Tiles, format_board
 
 Parsed = TypeVar("Parsed")
 
@@ -57,7 +57,7 @@ def outcome(parse: Callable[[], Parsed], patience_s: float = 10.0) -> Parsed | N
 
 
 @st.composite
-def boards(draw: st.DrawFn, size: BoardSize | None = None) -> tuple[Board, BoardSize]:
+def boards(draw: st.DrawFn, size: BoardSize | None = None) -> tuple[Tiles, BoardSize]:
     """Draw boards, solvable or not; without a size, of up to 6x6."""
     size = size or draw(SIZES)
     return tuple(draw(st.permutations(range(size.n_cells)))), size

@@ -6,7 +6,7 @@ from typing import TypeVar
 from numba import config
 
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding
-from pdb_core.puzzle import Board, BoardSize, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Iteration, replay
 from solver.engine.database_engine import database_engine
@@ -25,7 +25,7 @@ def database_for(
     return open_database(table_file(partition, size, goal, encoding, cost))
 
 
-def solvable_boards(size: BoardSize, goal: Board, n: int, seed: int) -> list[Board]:
+def solvable_boards(size: BoardSize, goal: Tiles, n: int, seed: int) -> list[Tiles]:
     return [tuple(row.tolist()) for row in random_boards(size, goal, n, seed)]
 
 
@@ -34,7 +34,7 @@ def share(items: Iterable[Item], one_in: int) -> list[Item]:
     return list(items)[:: one_in if config.DISABLE_JIT else 1]
 
 
-def hard_board() -> Board:
+def hard_board() -> Tiles:
     """Return a board of the 15-puzzle with an optimal length of 80 moves."""
     return next(read_instances("hardest80", None)).board
 
@@ -59,7 +59,7 @@ def duplicates_up_to(max_length: int) -> list[str]:
     ]
 
 
-def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Board) -> None:
+def assert_same_search(ida_star: IdaStar, other: IdaStar, board: Tiles) -> None:
     """Check that two searches have the same length, and the same nodes in complete thresholds."""
     one, two = ida_star.search(board), other.search(board)
     assert one.tiles is not None

@@ -15,7 +15,7 @@ from distributed import Client
 
 from pdb_cluster.connect import connected
 from pdb_cluster.solve_boards import ClusterBatch, Request
-from pdb_core.puzzle import Board, parse_goal, random_boards
+from pdb_core.puzzle import Tiles, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Limits, Solution, Solver
 from solver.engine.worker_pool import in_parallel
@@ -43,7 +43,7 @@ def on_cluster(client: Client, requests: Sequence[Request], max_nodes: int | Non
 
 def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: int) -> dict[str, Any]:
     """Measure random boards on the cluster and on as many threads, after a first round of each."""
-    boards: list[Board] = [tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)]
+    boards: list[Tiles] = [tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)]
     requests = [Request(board, database.goal, (database,)) for board in boards]
     solver = Solver(database)
 
@@ -68,7 +68,7 @@ def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: i
 
 
 def measure_split(
-    database: Database, board: Board, goal: Board, counts: Sequence[int], n_rounds: int, max_nodes: int
+    database: Database, board: Tiles, goal: Tiles, counts: Sequence[int], n_rounds: int, max_nodes: int
 ) -> dict[str, Any]:
     """Measure the first `max_nodes` nodes of one board on warm clusters of several sizes.
 

@@ -16,7 +16,7 @@ from pdb_cli.main import app
 PACKAGES = ("pdb_query", "solver", "pdb_build", "pdb_core")
 _CORE = {
     "pdb_core.puzzle": (
-        "BoardSize", "parse_size", "parse_board", "parse_goal", "format_board", "check_board", "blank_last",
+        "Board", "BoardSize", "parse_size", "parse_goal", "format_board", "blank_last",
         "blank_first", "is_solvable", "random_boards",
     ),
     "pdb_core.pattern": ("Pattern", "Partition", "parse_partition", "named_partitions"),

@@ -27,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from pdb_core.puzzle import Board, parse_goal, random_boards
+from pdb_core.puzzle import Tiles, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Solver
 from solver.engine import layout
@@ -57,7 +57,7 @@ class Run(NamedTuple):
     seconds: float
 
 
-def run_numba(ida_star: IdaStar, boards: Sequence[Board]) -> Run:
+def run_numba(ida_star: IdaStar, boards: Sequence[Tiles]) -> Run:
     """Search the boards by the engine of this version."""
     start = time.thread_time()
     *_, found = ida_star.search_many(boards)
@@ -109,7 +109,7 @@ def compile_c(compiler: Sequence[str], ida_star: IdaStar, program: Path) -> None
     subprocess.run([*compiler, "-Wno-psabi", *defines, "-o", str(program), str(SOURCE)], check=True)
 
 
-def write_input(path: Path, ida_star: IdaStar, boards: Sequence[Board], table: Path) -> None:
+def write_input(path: Path, ida_star: IdaStar, boards: Sequence[Tiles], table: Path) -> None:
     """Write the arrays that `main` of search.c reads: the size in bytes of each, int64, and its content."""
     engine = ida_star.engine
     tables, stages, roots = engine.tables, engine.stages, engine.roots(boards)
@@ -147,7 +147,7 @@ def _write_array(file: BinaryIO, array: Any, dtype: type[np.generic]) -> None:
 
 
 def compare(
-    label: str, ida_star: IdaStar, boards: Sequence[Board], table: Path, compiler: Sequence[str], n_rounds: int
+    label: str, ida_star: IdaStar, boards: Sequence[Tiles], table: Path, compiler: Sequence[str], n_rounds: int
 ) -> dict[str, Any]:
     """Let the two search the boards in turns, print and return the figures. Exit if their nodes differ."""
     runs: dict[str, list[Run]] = {"numba": [], "C": []}
@@ -180,7 +180,7 @@ def check_same(label: str, numba: Run, c: Run) -> None:
             sys.exit(f"{label}: the nodes of numba and C differ on board {board}: {ours} and {theirs}")
 
 
-def sets_of_boards(database: Database, n_random: int | None) -> Iterator[tuple[str, list[Board]]]:
+def sets_of_boards(database: Database, n_random: int | None) -> Iterator[tuple[str, list[Tiles]]]:
     """Yield the boards of each of `SETS`, mapped to the goal of the tables, or `n_random` random boards."""
     if n_random:
         sample = random_boards(database.size, database.goal, n_random, seed=1)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.board_arrays import blank_moves
@@ -93,7 +93,7 @@ class Engine(ABC):
     _arrays: KeptArrays = field(repr=False)
 
     @property
-    def goal(self) -> Board:
+    def goal(self) -> Tiles:
         return tuple(self.tables.goal.tolist())
 
     def roots(self, boards: npt.ArrayLike, states: Sequence[int] | None = None) -> Roots:

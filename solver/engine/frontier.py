@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.checkpoint import Checkpoint, Subtrees
@@ -129,7 +129,7 @@ class Frontier:
         return moves[::-1]
 
     def subtrees(
-        self, stacks: StackPool, root: Board, threshold: int, growth: float, checkpoint: Checkpoint
+        self, stacks: StackPool, root: Tiles, threshold: int, growth: float, checkpoint: Checkpoint
     ) -> SubtreeList:
         """Return the subtrees below the complete frontier, in groups that are put on a stack at once; `growth` are the
         nodes of a threshold to those of the one before.
@@ -139,7 +139,7 @@ class Frontier:
         digest.update(indices.tobytes())
         moves_left = (self.nodes[:, lay.LEFT][indices] >> lay.MOVES_LEFT_SHIFT).astype(np.int64)
 
-        def path_to(node: int) -> tuple[Board, tuple[int, ...]]:
+        def path_to(node: int) -> tuple[Tiles, tuple[int, ...]]:
             tiles, board = tiles_moved(root, self.moves_to(node), self._engine.size)
             return board, tiles
 

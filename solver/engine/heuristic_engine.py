@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import Board, BoardSize, check_table_size, permutation_is_odd
+from pdb_core.puzzle import BoardSize, Tiles, check_table_size, permutation_is_odd
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import packed_round_kernels as packed
@@ -59,7 +59,7 @@ def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:
     return values.astype(np.int64)
 
 
-def heuristic_engine(size: BoardSize, goal: Board, names: Sequence[str], fsm: PruningFsm) -> HeuristicEngine:
+def heuristic_engine(size: BoardSize, goal: Tiles, names: Sequence[str], fsm: PruningFsm) -> HeuristicEngine:
     """Arrange the largest of some heuristics of `HEURISTICS` for the kernels.
 
     Manhattan distance prunes along with all of them but `misplaced`, linear conflicts along with `korf-taylor`, which

@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy.typing as npt
 
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from solver.checkpoint import Checkpoint
 from solver.engine import layout as lay
 from solver.engine.boards_search import BoardsSearch
@@ -44,7 +44,7 @@ class IdaStar:
 
     def search(
         self,
-        board: Board,
+        board: Tiles,
         limits: Limits | None = None,
         report: Report | None = None,
         pool: WorkerPool | None = None,
@@ -125,7 +125,7 @@ class IdaStar:
                 stack.counters[:] = 0
         yield many
 
-    def load_kernels(self, board: Board) -> None:
+    def load_kernels(self, board: Tiles) -> None:
         """Load or compile all kernels of searches, also those of threads, on a board one move from the goal.
 
         The searches are limited. Raises `Engine.wrong_end` if they do not find that move: the tables are damaged then.
@@ -171,7 +171,7 @@ class _LongSearch:
     listed: Listed | None = None
 
     def __post_init__(self) -> None:
-        self.board: Board = tuple(self.roots.boards[self.row].tolist())
+        self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
 
     def run(self, threshold: int, finished: tuple[Iteration, ...]) -> SearchResult:
         """Search from `threshold` on, which was begun on the stack; `finished` are the thresholds before."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pdb_core.puzzle import BLANK, Board
+from pdb_core.puzzle import BLANK, Tiles
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import layout as lay
@@ -99,7 +99,7 @@ class OperatorOrderWork(Work):
         self._counters -= self._searched
         if not (yield from self._search(self._one_by_one, roots, row, moves_left)):
             return False
-        board: Board = tuple(roots.boards[row].tolist())
+        board: Tiles = tuple(roots.boards[row].tolist())
         moves = self._one_by_one.moves_to_goal()
         self._counters[lay.GENERATED] -= self._n_after(board, state, moves)
         self._tiles = path + tiles_to_goal(self._engine, board, moves)
@@ -120,7 +120,7 @@ class OperatorOrderWork(Work):
                 return status == lay.FOUND
             yield
 
-    def _n_after(self, board: Board, state: int, moves: list[int]) -> int:
+    def _n_after(self, board: Tiles, state: int, moves: list[int]) -> int:
         """Return the number of siblings after the nodes on a path. A round counts all children of a node at once, the
         textbook counts each when its turn comes.
         """

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
 from solver.engine import layout as lay
@@ -181,7 +181,7 @@ class Stack:
         return [self.moves_by(link) for link in self.columns[lay.LINK, : self.n_nodes].tolist()]
 
 
-def tiles_moved(board: Board, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Board]:
+def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
     """Return the tiles that move when the blank moves so (0 up, 1 left, 2 right, 3 down), and the board after that."""
     cells, blank = list(board), board.index(BLANK)
     steps = (-size.width, -1, 1, size.width)
@@ -194,7 +194,7 @@ def tiles_moved(board: Board, moves: Sequence[int], size: BoardSize) -> tuple[tu
     return tuple(tiles), tuple(cells)
 
 
-def tiles_to_goal(engine: Engine, board: Board, moves: Sequence[int]) -> tuple[int, ...]:
+def tiles_to_goal(engine: Engine, board: Tiles, moves: Sequence[int]) -> tuple[int, ...]:
     """Return the tiles moved when the blank moves so. Raises `Engine.wrong_end` if that does not end at the goal."""
     tiles, end = tiles_moved(board, moves, engine.size)
     if end != engine.goal:

@@ -14,7 +14,7 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees
@@ -49,7 +49,7 @@ class SubtreeList:
         roots: Int64s,
         group_size: int,
         shares: npt.NDArray[np.float64],
-        path_to: Callable[[int], tuple[Board, tuple[int, ...]]],
+        path_to: Callable[[int], tuple[Tiles, tuple[int, ...]]],
         digest: str,
         generated: int = 0,
         expanded: int = 0,
@@ -193,7 +193,7 @@ def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.fl
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def divide(stacks: StackPool, board: Board, threshold: int, checkpoint: Checkpoint) -> SubtreeList | None:
+def divide(stacks: StackPool, board: Tiles, threshold: int, checkpoint: Checkpoint) -> SubtreeList | None:
     """Return the subtrees of a threshold of `board`, in the terms of the tables, below the upper part of its tree.
 
     Returns None if the threshold before was small, or if a solution is in the upper part.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import layout as lay
@@ -27,7 +27,7 @@ IsUpper = Callable[[int, Int64s], npt.NDArray[np.bool_]]
 _SLICE_NODES = 1_000_000
 
 
-def board_after(fsm: PruningFsm, board: Board, path: bytes, width: int) -> tuple[Board, int]:
+def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int]:
     """Return the board after the moves of a path, and the state of the operator pruning FSM."""
     cells = list(board)
     blank, state = cells.index(BLANK), START
@@ -40,14 +40,14 @@ def board_after(fsm: PruningFsm, board: Board, path: bytes, width: int) -> tuple
     return tuple(cells), state
 
 
-def paths_left(board: Board, stack: Stack, size: BoardSize) -> tuple[bytes, ...]:
+def paths_left(board: Tiles, stack: Stack, size: BoardSize) -> tuple[bytes, ...]:
     """Return the paths of the subtrees that a paused search has not expanded, those nearest to the root first."""
     paths = (bytes(tiles_moved(board, moves, size)[0]) for moves in stack.moves_to_nodes())
     return tuple(sorted(paths, key=len))
 
 
 def search_subtrees(
-    stacks: StackPool, board: Board, paths: Sequence[bytes], threshold: int, *, max_nodes: int, max_seconds: float
+    stacks: StackPool, board: Tiles, paths: Sequence[bytes], threshold: int, *, max_nodes: int, max_seconds: float
 ) -> SearchResult:
     """Search subtrees of `board`, in the terms of the tables, one after another, up to a solution or a limit.
 
@@ -93,8 +93,8 @@ def search_subtrees(
 
 
 def upper_tree(
-    board: Board,
-    goal: Board,
+    board: Tiles,
+    goal: Tiles,
     size: BoardSize,
     threshold: int,
     fsm: PruningFsm,

@@ -1,6 +1,6 @@
 """Work that one thread does in a threshold. Threads without work split that of others."""
 
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
 from solver.engine.stack import Stack, StackPool, tiles_to_goal
 
@@ -11,7 +11,7 @@ class Work:
     slice_nodes  nodes between two returns to the caller: some 10 to 30 ms
     """
 
-    def __init__(self, stacks: StackPool, stack: Stack, root: Board, *, is_lent: bool = False) -> None:
+    def __init__(self, stacks: StackPool, stack: Stack, root: Tiles, *, is_lent: bool = False) -> None:
         """`is_lent`: the stack goes back to `stacks` when the work is finished."""
         self._stacks, self._stack, self._root, self._is_lent = stacks, stack, root, is_lent
         self.slice_nodes = stacks.slice_nodes

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError, LimitReachedError, MemoryLimitError
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import Board, BoardSize, Tiles
 from pdb_query import Database
 from pdb_query.lookup import Int64s
 from solver.engine.unit_tables import DatabaseSums, UnitTables, sums_of, unit_tables
@@ -203,7 +203,7 @@ class BestFirst:
             seconds=clock.seconds,
         )
 
-    def _push_root(self, board: Board, table: NodeTable, open_list: OpenList, counters: Int64s) -> int:
+    def _push_root(self, board: Tiles, table: NodeTable, open_list: OpenList, counters: Int64s) -> int:
         """Make the board node 0, and open it. Returns its h."""
         cells = np.array([board], dtype=np.uint8)
         h = int(evaluate(self._heuristic, cells[0]))

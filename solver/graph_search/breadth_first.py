@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pdb_core.errors import MemoryLimitError
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from solver.graph_search.breadth_first_kernels import (
     END_SHIFT,
@@ -93,7 +93,7 @@ def search_breadth_first(
     )
 
 
-def _add_ends(table: NodeTable, board: Board, goal: Board, *, from_both_ends: bool) -> Int64s:
+def _add_ends(table: NodeTable, board: Tiles, goal: Tiles, *, from_both_ends: bool) -> Int64s:
     """Add the nodes 0 and 1, the two ends, or one node if they are equal. Returns the counters of the search."""
     packing = table.packing
     table.add(pack(packing, board), 0)
@@ -144,7 +144,7 @@ def _move_of(row: Int64s) -> int:
     return int(row[0]) >> MOVE_SHIFT & MOVE_MASK
 
 
-def _board_of(table: NodeTable, node: int) -> Board:
+def _board_of(table: NodeTable, node: int) -> Tiles:
     board = np.zeros(table.packing.n_cells, dtype=np.uint8)
     unpack(table.packing, table.row(node), 0, board)
     return tuple(board.tolist())

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pdb_core.errors import InputError, MemoryLimitError, PdbError, TableFileDamagedError, WrongAnswerError
-from pdb_core.puzzle import BLANK, Board, BoardSize, check_board, check_table_size
+from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, as_goal, as_size, check_table_size
 from pdb_query import Database
 from solver.algorithms import A_STAR, ALGORITHMS, BIDIRECTIONAL, GREEDY, WEIGHTED_A_STAR
 from solver.engine.worker_pool import WorkerPool
@@ -36,8 +36,8 @@ class GraphSolver:
 
     def __init__(
         self,
-        size: BoardSize,
-        goal: Board,
+        size: BoardSize | str,
+        goal: BoardLike,
         *,
         search: str = A_STAR,
         heuristics: Sequence[str] = (),
@@ -55,8 +55,9 @@ class GraphSolver:
         """
         if search not in GRAPH_SEARCHES:
             raise InputError(f"search {search!r} is not known; there are {', '.join(GRAPH_SEARCHES)}")
+        size = as_size(size)
         check_table_size(size)
-        self._size, self._goal, self._search = size, check_board(goal, size), search
+        self._size, self._goal, self._search = size, as_goal(goal, size), search
         self._memory_limit_bytes = memory_limit_bytes
         self._order = GREEDY_ORDER if search == GREEDY else order_of(weight if search == WEIGHTED_A_STAR else 1.0)
         self._best_first: BestFirst | None = None
@@ -69,7 +70,7 @@ class GraphSolver:
 
     def solve(
         self,
-        board: Board,
+        board: BoardLike,
         *,
         limits: Limits | None = None,
         report: Report | None = None,
@@ -84,7 +85,7 @@ class GraphSolver:
         was known by then), `TableFileDamagedError` if the tables contradict the solution, and `WrongAnswerError` if the
         solution fails its replay.
         """
-        board = check_board(board, self._size)
+        board = Board(board, self._size)
         check_solvable(board, self._goal, self._size)
         limits = limits or Limits()
         try:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.messages import format_bytes
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles
 from pdb_core.resources import available_memory
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
@@ -56,7 +56,7 @@ class Packing(NamedTuple):
     cell_moves: Int64s
 
 
-def packing_of(size: BoardSize, goal: Board) -> Packing:
+def packing_of(size: BoardSize, goal: Tiles) -> Packing:
     """Return the packing of boards of a size."""
     tile_bits = (size.n_cells - 1).bit_length()
     cells_per_word = KEY_BITS // tile_bits
@@ -161,7 +161,7 @@ class NodeTable:
         self.row(node)[: len(board)] = board
         rehash(self.packing, self.nodes, node, node + 1)
 
-    def path_to(self, board: Board, root_node: int, move_of: Callable[[Int64s], int]) -> tuple[int, ...]:
+    def path_to(self, board: Tiles, root_node: int, move_of: Callable[[Int64s], int]) -> tuple[int, ...]:
         """Return the tiles moved from a root to a board; `move_of(row)` is the move that led to a node."""
         cells, tiles = list(board), []
         root = self.row(root_node)[: self.packing.n_words] & KEY_MASK

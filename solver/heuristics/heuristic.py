@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, check_table_size
+from pdb_core.puzzle import BoardSize, Tiles, check_table_size
 from solver.board_arrays import manhattan_distances
 from solver.heuristics.korf_taylor import (
     LastMoveTables,
@@ -78,7 +78,7 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
     return names
 
 
-def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Board) -> HeuristicTables:
+def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Tiles) -> HeuristicTables:
     """Return the tables of heuristics, by the names that `parse_heuristic` returns.
 
     Raises `InputError` if one of them does not exist for boards of that size.

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.board_arrays import cell_distances
 
 ROWS, COLUMNS = range(2)
@@ -72,7 +72,7 @@ class LastMoveTables(NamedTuple):
     all_endings: int
 
 
-def linear_conflict_tables(size: BoardSize, goal: Board) -> LinearConflictTables:
+def linear_conflict_tables(size: BoardSize, goal: Tiles) -> LinearConflictTables:
     """Return the tables of a goal."""
     n_cells = size.n_cells
     goal_places = [size.row_and_column(goal.index(tile)) for tile in range(n_cells)]
@@ -132,7 +132,7 @@ def line_conflicts(length: int) -> npt.NDArray[np.uint8]:
     return cells
 
 
-def corner_pairs(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
+def corner_pairs(size: BoardSize, goal: Tiles) -> npt.NDArray[np.int64]:
     """Return the pairs of a corner and a cell beside it, at most 8, without the blank's goal cell, int64[m, 4].
 
     The columns are the corner, the tile whose goal cell it is, the cell beside it, and the tile of that cell.
@@ -147,7 +147,7 @@ def corner_pairs(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 4)
 
 
-def endings(size: BoardSize, goal: Board) -> list[tuple[int, int]]:
+def endings(size: BoardSize, goal: Tiles) -> list[tuple[int, int]]:
     """Return the pairs x, y of tiles whose moves, y's first, can end a solution."""
     blank = goal.index(BLANK)
     return [
@@ -158,7 +158,7 @@ def endings(size: BoardSize, goal: Board) -> list[tuple[int, int]]:
     ]
 
 
-def last_move_tables(size: BoardSize, goal: Board) -> LastMoveTables:
+def last_move_tables(size: BoardSize, goal: Tiles) -> LastMoveTables:
     """Return the tables of a goal."""
     n_cells = size.n_cells
     detours = np.zeros((2, n_cells, n_cells), dtype=np.uint16)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.board_arrays import manhattan_distances, neighbours_by_move
 from solver.heuristics.mutual_cost_kernels import WORD_BITS, fill_excesses, fill_regions, fill_thirds, search_group
 
@@ -38,7 +38,7 @@ class GroupTables(NamedTuple):
     thirds: npt.NDArray[np.int64]
 
 
-def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples: bool) -> GroupTables:
+def group_tables(size: BoardSize, goal: Tiles, *, with_pairs: bool, with_triples: bool) -> GroupTables:
     """Return the tables of a goal. Those of heuristics that are not chosen are empty; triples include pairs.
 
     Raises `InputError` for triples of boards of more than 25 cells.
@@ -57,7 +57,7 @@ def group_tables(size: BoardSize, goal: Board, *, with_pairs: bool, with_triples
 
 
 @lru_cache(maxsize=8)
-def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
+def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
     """Return half the excesses of all groups of `n_tiles` tiles, 2 or 3, group by group."""
     n_cells = size.n_cells
     pairs = group_excesses(size, goal, 2) if n_tiles == 3 else np.zeros(0, dtype=np.uint8)
@@ -78,7 +78,7 @@ def group_excesses(size: BoardSize, goal: Board, n_tiles: int) -> Excesses:
 
 
 @lru_cache(maxsize=8)
-def third_tiles(size: BoardSize, goal: Board) -> npt.NDArray[np.int64]:
+def third_tiles(size: BoardSize, goal: Tiles) -> npt.NDArray[np.int64]:
     """Return `GroupTables.thirds`: the tiles and cells that make a pair a triple with an excess."""
     n_cells = size.n_cells
     n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.cache_file import cache_path, load_cached, save_cached
 from solver.heuristics.walking_distance_kernels import UNREACHED, rank_of_keys, spread_level
 
@@ -78,7 +78,7 @@ def no_walking_tables() -> WalkingTables:
     return WalkingTables(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), table, table)
 
 
-def walking_tables(size: BoardSize, goal: Board) -> WalkingTables:
+def walking_tables(size: BoardSize, goal: Tiles) -> WalkingTables:
     """Return the tables of a goal. They are kept in memory and in the cache folder.
 
     Raises `InputError` for a size whose counts are too many: 4x6, 5x6, 6x6 and 6x4, 6x5 have hundreds of millions and

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pdb_core.errors import WrongAnswerError
-from pdb_core.puzzle import BLANK, Board, BoardSize
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.board_arrays import neighbours_by_move
 from solver.large_boards.line_by_line_kernels import (
     CORNER_CELLS,
@@ -71,7 +71,7 @@ class Pieces:
         return Pieces(cells, self.blank)
 
 
-def in_pieces(board: Board, goal: Board) -> Pieces:
+def in_pieces(board: Tiles, goal: Tiles) -> Pieces:
     """Return the board with each tile replaced by its goal cell."""
     place = np.argsort(np.array(goal))
     return Pieces(place[np.array(board)].astype(np.int32), goal.index(BLANK))

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, check_board
+from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, Tiles, as_goal, blank_last
 from solver.large_boards.beam_search import Aim, BeamSearch
 from solver.large_boards.line_by_line import (
     Geometry,
@@ -71,7 +71,11 @@ def default_time_limit(size: BoardSize) -> float:
 
 
 def find_suboptimal_solution(
-    board: Board, goal: Board, size: BoardSize, *, time_limit: float | None = None
+    board: BoardLike,
+    goal: BoardLike = "blank-last",
+    size: BoardSize | str | None = None,
+    *,
+    time_limit: float | None = None,
 ) -> Solution:
     """Return a solution of a board from 2x2 to 32x32, the best one found within `time_limit` seconds.
 
@@ -81,12 +85,14 @@ def find_suboptimal_solution(
     >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)
     """
-    board, goal = check_board(board, size), check_board(goal, size)
-    check_solvable(board, goal, size)
+    checked = Board(board, size)
+    size = checked.size
+    checked_goal = as_goal(goal, size)
+    check_solvable(checked, checked_goal, size)
     _compile_kernels()
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
-    pieces = in_pieces(board, goal)
+    pieces = in_pieces(checked, checked_goal)
     h = bound = manhattan_distance(pieces, geometry(size))
     path = without_loops(pieces, solve_by_lines(pieces, size))
     if not plan_lines(size, pieces.blank).parts:
@@ -95,12 +101,12 @@ def find_suboptimal_solution(
     else:
         path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds)
         path = _shorten_windows(pieces, size, path, bound, start + seconds)
-    tiles = tiles_on_path(board, path)
-    check_solution(board, tiles, goal, size)
+    tiles = tiles_on_path(checked, path)
+    check_solution(checked, tiles, checked_goal, size)
     is_optimal = len(tiles) == bound
     return Solution(
-        board=board,
-        goal=goal,
+        board=checked,
+        goal=checked_goal,
         length=len(tiles),
         tiles=tiles,
         is_optimal=is_optimal,
@@ -287,7 +293,7 @@ def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
     return kept
 
 
-def tiles_on_path(board: Board, path: Sequence[int]) -> tuple[int, ...]:
+def tiles_on_path(board: Tiles, path: Sequence[int]) -> tuple[int, ...]:
     """Return the tiles that move when the blank follows a path."""
     cells, blank = list(board), board.index(BLANK)
     tiles = []

@@ -39,7 +39,7 @@ from pdb_cluster.split_board import lower_bounds_by
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError
 from pdb_core.jit import program_version
-from pdb_core.puzzle import Board, random_boards
+from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
 from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.lookup import lookup_tables
@@ -107,8 +107,8 @@ class Subject:
     database: Database
     content: npt.NDArray[np.uint8]
     sound: npt.NDArray[np.uint8]
-    boards: tuple[Board, ...]
-    lengths: dict[Board, int]
+    boards: tuple[Tiles, ...]
+    lengths: dict[Tiles, int]
     engines: dict[str, DatabaseEngine]
 
 
@@ -118,7 +118,7 @@ class Trial(NamedTuple):
     subject: Subject
     damaged: Path
     is_changed: bool
-    board: Board
+    board: Tiles
     rng: random.Random
 
     @property
@@ -130,7 +130,7 @@ class Trial(NamedTuple):
         """Engine of a random kind of rounds."""
         return self.subject.engines[self.rng.choice(list(self.subject.engines))]
 
-    def checked(self, board: Board, tiles: tuple[int, ...] | None) -> str:
+    def checked(self, board: Tiles, tiles: tuple[int, ...] | None) -> str:
         """Replay a solution, if there is one, and return the outcome."""
         if tiles is None:
             return LIMIT
@@ -186,7 +186,7 @@ def _extents(database: Database) -> list[tuple[int, int]]:
     return sorted((entry.offset, entry.offset + entry.n_bytes) for entry in database.header.tables.values())
 
 
-def _near_boards(database: Database, rng: random.Random) -> Iterator[Board]:
+def _near_boards(database: Database, rng: random.Random) -> Iterator[Tiles]:
     """Yield random walks of 1 to 60 moves from the goal."""
     for length in (1, 2, 5, 8, 11, 14, 17, 20, 23, 25, 40, 60):
         board = before = database.goal

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 
 UNREACHED = 255
 Placement = tuple[int, ...]
@@ -20,7 +20,7 @@ def naive_neighbours(cell: int, size: BoardSize) -> list[int]:
     return [r * size.width + c for r, c in near if 0 <= r < size.height and 0 <= c < size.width]
 
 
-def naive_moves(board: Board, size: BoardSize) -> list[tuple[int, Board]]:
+def naive_moves(board: Tiles, size: BoardSize) -> list[tuple[int, Tiles]]:
     """Return every legal move: the tile that moves, and the board after it."""
     blank = board.index(0)
     result = []
@@ -32,7 +32,7 @@ def naive_moves(board: Board, size: BoardSize) -> list[tuple[int, Board]]:
 
 
 @lru_cache(maxsize=8)
-def naive_distances(size: BoardSize, goal: Board) -> Mapping[Board, int]:
+def naive_distances(size: BoardSize, goal: Tiles) -> Mapping[Tiles, int]:
     """Return the distance of every solvable board, by breadth-first search from the goal."""
     distances = {goal: 0}
     queue = deque([goal])
@@ -45,7 +45,7 @@ def naive_distances(size: BoardSize, goal: Board) -> Mapping[Board, int]:
     return MappingProxyType(distances)
 
 
-def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_solution_length(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Return the distance of two boards, by breadth-first search from both."""
     if board == goal:
         return 0
@@ -67,7 +67,7 @@ def naive_solution_length(board: Board, goal: Board, size: BoardSize) -> int:
     raise AssertionError
 
 
-def naive_shortest_solutions(size: BoardSize, goal: Board) -> dict[Board, int]:
+def naive_shortest_solutions(size: BoardSize, goal: Tiles) -> dict[Tiles, int]:
     """Return the number of optimal solutions of each board: the sum over its neighbours that are one move nearer."""
     distances = naive_distances(size, goal)
     counts = {goal: 1}
@@ -78,7 +78,7 @@ def naive_shortest_solutions(size: BoardSize, goal: Board) -> dict[Board, int]:
     return counts
 
 
-def naive_manhattan(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_manhattan(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Return the sum of the rows and columns between each tile and its goal cell."""
     total = 0
     for tile in board:
@@ -89,7 +89,7 @@ def naive_manhattan(board: Board, goal: Board, size: BoardSize) -> int:
     return total
 
 
-def naive_turned_and_flipped(board: Board, size: BoardSize) -> list[Board]:
+def naive_turned_and_flipped(board: Tiles, size: BoardSize) -> list[Tiles]:
     """Return the board turned by 0, 90, 180, 270 degrees, each as it is and mirrored, if it keeps its shape."""
     grid = [board[row * size.width : (row + 1) * size.width] for row in range(size.height)]
     result = []
@@ -101,14 +101,14 @@ def naive_turned_and_flipped(board: Board, size: BoardSize) -> list[Board]:
     return result
 
 
-def naive_reflect(board: Board, goal: Board, side: int) -> Board:
+def naive_reflect(board: Tiles, goal: Tiles, side: int) -> Tiles:
     """Return a square board mirrored at the diagonal, its tiles renamed so that the goal stays the goal."""
     mirrored_goal = [goal[column * side + row] for row in range(side) for column in range(side)]
     names = dict(zip(mirrored_goal, goal, strict=True))
     return tuple(names[board[column * side + row]] for row in range(side) for column in range(side))
 
 
-def naive_images(board: Board, goal: Board, other_goal: Board, size: BoardSize) -> list[Board]:
+def naive_images(board: Tiles, goal: Tiles, other_goal: Tiles, size: BoardSize) -> list[Tiles]:
     """Return the images of the board by the symmetries that take the goal's blank to the other goal's, renamed."""
     result = []
     turned = zip(naive_turned_and_flipped(board, size), naive_turned_and_flipped(goal, size), strict=True)
@@ -179,7 +179,7 @@ def naive_pattern_moves(state: PatternState, size: BoardSize) -> list[PatternSta
     return result
 
 
-def naive_pattern_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> dict[PatternState, int]:
+def naive_pattern_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> dict[PatternState, int]:
     """Return the zero-aware distances of each placement and blank region: only moves of the pattern's tiles count."""
     cells = tuple(goal.index(tile) for tile in tiles)
     start = (cells, naive_region(goal.index(0), cells, size))
@@ -194,7 +194,7 @@ def naive_pattern_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]
     return distances
 
 
-def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> list[int]:
+def naive_additive_min(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> list[int]:
     """Return the table of a pattern: the least distance over the blank regions, `UNREACHED` if there is none."""
     least: dict[Placement, int] = {}
     for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
@@ -202,7 +202,7 @@ def naive_additive_min(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> 
     return [least.get(cells, UNREACHED) for cells in naive_placements(size.n_cells, len(tiles))]
 
 
-def naive_bits(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> bytes:
+def naive_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
     """Return the table of a pattern in bits: by block, bit 1 of the distance of each arrangement, lowest bit first.
 
     The blocks of a set of cells are its blank regions, by their lowest cells. A block starts with a new byte.
@@ -266,14 +266,14 @@ def naive_duplicates(max_length: int, *, keeps_equals: bool = False) -> list[str
     return duplicates
 
 
-def naive_letter(before: Board, after: Board) -> str:
+def naive_letter(before: Tiles, after: Tiles) -> str:
     """Return the move of the blank between two boards."""
     change = after.index(0) - before.index(0)
     return {-1: "L", 1: "R"}[change] if abs(change) == 1 else "U" if change < 0 else "D"
 
 
 def naive_frontier(
-    board: Board, size: BoardSize, h: Callable[[Board], int], duplicates: Iterable[str], f: int, threshold: int
+    board: Tiles, size: BoardSize, h: Callable[[Tiles], int], duplicates: Iterable[str], f: int, threshold: int
 ) -> tuple[list[str], list[str], int]:
     """Expand boards whose f is at most `f` breadth first, each once, and keep those within the threshold.
 
@@ -298,12 +298,12 @@ def naive_frontier(
     return [paths[at] for at in boards], [path for _h, _i, path in sorted(unexpanded)], generated
 
 
-def naive_misplaced(board: Board, goal: Board, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
+def naive_misplaced(board: Tiles, goal: Tiles, size: BoardSize) -> int:  # noqa: ARG001 (as all heuristics)
     """Return the number of tiles that are not on their goal cell."""
     return sum(tile not in (0, place) for tile, place in zip(board, goal, strict=True))
 
 
-def naive_linear_conflict(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_linear_conflict(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Return Manhattan distance plus two moves for each tile that must leave its line, so that the others of the line
     are in the goal's order; by trying all sets.
     """
@@ -321,7 +321,7 @@ def naive_linear_conflict(board: Board, goal: Board, size: BoardSize) -> int:
     return total
 
 
-def naive_layer_counts(size: BoardSize, goal: Board, depth: int) -> list[int]:
+def naive_layer_counts(size: BoardSize, goal: Tiles, depth: int) -> list[int]:
     """Return the number of boards at each distance from 0 to `depth`."""
     seen, layer, counts = {goal}, {goal}, [1]
     for _ in range(depth):

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import (
     Placement,
     naive_linear_conflict,
@@ -18,20 +18,20 @@ from tests.naive.boards_and_tables import (
 # Last moves, corner tiles, and both with linear conflicts (Korf and Taylor 1996)
 
 
-def naive_boards_two_moves_off(goal: Board, size: BoardSize) -> list[Board]:
+def naive_boards_two_moves_off(goal: Tiles, size: BoardSize) -> list[Tiles]:
     """The boards whose solution takes two moves: one of them is passed by every solution that takes two or more."""
     one_off = [near for _tile, near in naive_moves(goal, size)]
     return [near for board in one_off for _tile, near in naive_moves(board, size) if near != goal]
 
 
-def naive_last_move(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_last_move(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Manhattan to the board two moves before the goal that is nearest, and the two moves."""
     if board == goal or goal in [near for _tile, near in naive_moves(board, size)]:
         return naive_manhattan(board, goal, size)
     return min(naive_manhattan(board, end, size) + 2 for end in naive_boards_two_moves_off(goal, size))
 
 
-def naive_tiles_beside_corners(board: Board, goal: Board, size: BoardSize) -> set[int]:
+def naive_tiles_beside_corners(board: Tiles, goal: Tiles, size: BoardSize) -> set[int]:
     """The tiles in their place beside a corner that holds a tile, though not its own, and will hold one in the goal."""
     return {
         board[beside]
@@ -42,12 +42,12 @@ def naive_tiles_beside_corners(board: Board, goal: Board, size: BoardSize) -> se
     }
 
 
-def naive_corner_tiles(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_corner_tiles(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Manhattan, and two moves for each tile that has to make way for a corner."""
     return naive_manhattan(board, goal, size) + 2 * len(naive_tiles_beside_corners(board, goal, size))
 
 
-def naive_conflicts(board: Board, goal: Board, size: BoardSize) -> set[tuple[int, str]]:
+def naive_conflicts(board: Tiles, goal: Tiles, size: BoardSize) -> set[tuple[int, str]]:
     """The tiles that are in a linear conflict, each with the way in which it would leave the line."""
     found = set()
     for one, other in itertools.permutations([tile for tile in board if tile != 0], 2):
@@ -61,7 +61,7 @@ def naive_conflicts(board: Board, goal: Board, size: BoardSize) -> set[tuple[int
     return found
 
 
-def naive_korf_taylor(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_korf_taylor(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Linear conflicts; tiles beside corners, if in none; the last two moves of tiles for which nothing else counts."""
     if board == goal or goal in [near for _tile, near in naive_moves(board, size)]:
         return naive_manhattan(board, goal, size)
@@ -89,7 +89,7 @@ def _cell_distance(cell: int, other: int, size: BoardSize) -> int:
 
 
 @cache
-def naive_group_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> dict[Placement, int]:
+def naive_group_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> dict[Placement, int]:
     """The moves of these tiles alone from each of their placements, the least over the blank's regions."""
     least: dict[Placement, int] = {}
     for (cells, _region), distance in naive_pattern_distances(size, goal, tiles).items():
@@ -109,7 +109,7 @@ def naive_groupings(tiles: Sequence[int], n_in_group: int) -> Iterator[list[tupl
                 yield [(first, *chosen), *groups]
 
 
-def naive_grouped(board: Board, goal: Board, size: BoardSize, n_in_group: int) -> int:
+def naive_grouped(board: Tiles, goal: Tiles, size: BoardSize, n_in_group: int) -> int:
     """The most that the tiles need in groups of up to that many."""
     needs = {
         tiles: naive_group_distances(size, goal, tiles)[tuple(board.index(tile) for tile in tiles)]
@@ -119,11 +119,11 @@ def naive_grouped(board: Board, goal: Board, size: BoardSize, n_in_group: int) -
     return max(sum(needs[group] for group in groups) for groups in naive_groupings(range(1, size.n_cells), n_in_group))
 
 
-def naive_pairs(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_pairs(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     return naive_grouped(board, goal, size, 2)
 
 
-def naive_triples(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_triples(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     return naive_grouped(board, goal, size, 3)
 
 
@@ -175,7 +175,7 @@ def naive_walking_moves(counts: Counts, n_in_line: int) -> dict[tuple[int, int],
     return result
 
 
-def naive_row_counts(board: Board, goal: Board, size: BoardSize) -> Counts:
+def naive_row_counts(board: Tiles, goal: Tiles, size: BoardSize) -> Counts:
     counts = [[0] * size.height for _ in range(size.height)]
     for cell, tile in enumerate(board):
         if tile != 0:
@@ -183,7 +183,7 @@ def naive_row_counts(board: Board, goal: Board, size: BoardSize) -> Counts:
     return tuple(map(tuple, counts))
 
 
-def naive_walking_distance(board: Board, goal: Board, size: BoardSize) -> int:
+def naive_walking_distance(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """The moves that the rows need, and those that the rows of the transposed board need."""
     total = 0
     for width, height, turned, turned_goal in (
@@ -195,5 +195,5 @@ def naive_walking_distance(board: Board, goal: Board, size: BoardSize) -> int:
     return total
 
 
-def _transposed(board: Board, size: BoardSize) -> Board:
+def _transposed(board: Tiles, size: BoardSize) -> Tiles:
     return tuple(board[row * size.width + column] for column in range(size.width) for row in range(size.height))

@@ -1,7 +1,7 @@
 """Naive twin of the test that patterns may share a table: it compares all their distances."""
 
 from pdb_core.encoding import Cost
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import naive_pattern_distances, naive_turned_and_flipped
 from tests.naive.standard_tables import naive_every_move_distances
 
@@ -14,7 +14,7 @@ def naive_cell_maps(size: BoardSize) -> list[tuple[int, ...]]:
 
 def naive_may_share(
     size: BoardSize,
-    goal: Board,
+    goal: Tiles,
     tiles: tuple[int, ...],
     first_tiles: tuple[int, ...],
     cell_map: tuple[int, ...],

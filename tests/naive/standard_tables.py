@@ -2,13 +2,13 @@
 
 from collections import deque
 
-from pdb_core.puzzle import Board, BoardSize
+from pdb_core.puzzle import BoardSize, Tiles
 from tests.naive.boards_and_tables import Placement, naive_neighbours, naive_placements
 
 PlacementAndBlank = tuple[Placement, int]
 
 
-def naive_every_move_distances(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> dict[PlacementAndBlank, int]:
+def naive_every_move_distances(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> dict[PlacementAndBlank, int]:
     """Moves to the goal of each placement of the tiles and cell of the blank; the other tiles all look the same."""
     start = tuple(goal.index(tile) for tile in tiles), goal.index(0)
     distances = {start: 0}
@@ -23,7 +23,7 @@ def naive_every_move_distances(size: BoardSize, goal: Board, tiles: tuple[int, .
     return distances
 
 
-def naive_every_move_bits(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> bytes:
+def naive_every_move_bits(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> bytes:
     """The table: for each set of cells and free cell, bit 1 of the distance of each arrangement, lowest bit first."""
     distances = naive_every_move_distances(size, goal, tiles)
     by_cell_set: dict[tuple[int, ...], list[Placement]] = {}

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query import Database
 from solver.move_pruning.move_pruning import START, PruningFsm
 
 
 def naive_upper_tree(
-    board: Board,
+    board: Tiles,
     threshold: int,
     is_upper: Callable[[int, int], bool],
     database: Database,
@@ -18,7 +18,7 @@ def naive_upper_tree(
     paths: list[bytes] = []
     counts = [0, 0]
 
-    def visit(board: Board, path: bytes, state: int) -> None:
+    def visit(board: Tiles, path: bytes, state: int) -> None:
         h = database.probe(board).maximum
         if len(path) + h > threshold:
             return

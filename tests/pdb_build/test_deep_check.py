@@ -16,7 +16,7 @@ from pdb_build.deep_check_space import Bytes, state_space
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.pattern import Pattern
-from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_core.table_spec import TableSpec
 from tests.naive import boards_and_tables as naive
 
@@ -47,7 +47,7 @@ CASES = [
 
 
 def prove(
-    size: BoardSize, goal: Board, tiles: Cells, table: Bytes, encoding: Encoding = "bytes", cost: Cost = "additive",
+    size: BoardSize, goal: Tiles, tiles: Cells, table: Bytes, encoding: Encoding = "bytes", cost: Cost = "additive",
     **options: Any,
 ) -> Proof:  # fmt: skip
     return prove_table(TableSpec(size, goal, Pattern(tiles), encoding, cost), table, **options)
@@ -58,11 +58,11 @@ def changed_values(value: int) -> set[int]:
     return ({(value + change) % 256 for change in (1, 2, -1, -2)} | {0, UNREACHED}) - {value}
 
 
-def naive_table(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
+def naive_table(size: BoardSize, goal: Tiles, tiles: Cells) -> Bytes:
     return np.array(naive.naive_additive_min(size, goal, tiles), dtype=np.uint8)
 
 
-def naive_bits(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
+def naive_bits(size: BoardSize, goal: Tiles, tiles: Cells) -> Bytes:
     return np.frombuffer(naive.naive_bits(size, goal, tiles), dtype=np.uint8)
 
 
@@ -71,7 +71,7 @@ def naive_bits(size: BoardSize, goal: Board, tiles: Cells) -> Bytes:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(("size", "goal", "tiles"), CASES)
-def test_right_table_is_proved(size: BoardSize, goal: Board, tiles: Cells) -> None:
+def test_right_table_is_proved(size: BoardSize, goal: Tiles, tiles: Cells) -> None:
     distances = naive.naive_pattern_distances(size, goal, tiles)
     proof = prove(size, goal, tiles, naive_table(size, goal, tiles), n_threads=2)
     assert proof.n_reached == len(distances)
@@ -83,7 +83,7 @@ def test_right_table_is_proved(size: BoardSize, goal: Board, tiles: Cells) -> No
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(("size", "goal", "tiles"), CASES)
-def test_right_bits_are_proved_and_every_wrong_one_is_refused(size: BoardSize, goal: Board, tiles: Cells) -> None:
+def test_right_bits_are_proved_and_every_wrong_one_is_refused(size: BoardSize, goal: Tiles, tiles: Cells) -> None:
     table = naive_bits(size, goal, tiles)
     proof = prove(size, goal, tiles, table, "bits", n_threads=2)
     assert proof.n_entries == proof.n_states
@@ -115,7 +115,7 @@ def test_complete_8_puzzle_is_proved() -> None:
         pytest.param(SIZE_23, LAST_23, (1, 2, 3, 4), marks=pytest.mark.slow),
     ],
 )
-def test_every_single_wrong_entry_is_named(size: BoardSize, goal: Board, tiles: Cells) -> None:
+def test_every_single_wrong_entry_is_named(size: BoardSize, goal: Tiles, tiles: Cells) -> None:
     table = naive_table(size, goal, tiles)
     for entry, cells in enumerate(naive.naive_placements(size.n_cells, len(tiles))):
         right = int(table[entry])
@@ -197,7 +197,7 @@ def test_interrupt_passes_through_promptly(stage: str) -> None:
 class Steps:
     """The insides of the check for one pattern, with distances that may be spoiled before they are proved."""
 
-    def __init__(self, size: BoardSize, goal: Board, tiles: Cells) -> None:
+    def __init__(self, size: BoardSize, goal: Tiles, tiles: Cells) -> None:
         self.space = state_space(size, len(tiles))
         self.goal_state = self.space.state_of(goal, tiles)
         self.distances = self.with_pool(lambda pool: deep_check._derive_distances(self.space, self.goal_state, pool))
@@ -227,7 +227,7 @@ class Steps:
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(("size", "goal", "tiles"), [case for case in CASES if case[0].n_cells < 9 or len(case[2]) < 3])
-def test_moves_and_distances_agree_with_the_naive_ones(size: BoardSize, goal: Board, tiles: Cells) -> None:
+def test_moves_and_distances_agree_with_the_naive_ones(size: BoardSize, goal: Tiles, tiles: Cells) -> None:
     steps = Steps(size, goal, tiles)
     space = steps.space
     states = {state: steps.naive_state(*state) for state in steps.states()}

@@ -12,7 +12,7 @@ from pdb_build import plan_build, search_pattern
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_size, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_size, random_boards
 from pdb_core.table_spec import TableSpec
 from pdb_query import open_database, random_board_statistics, read_table_header
 from tests.command_line import pdb, refused
@@ -35,7 +35,7 @@ def file_of(partition: str, size: str, goal: str = "blank-last") -> Path:
     return table_file(partition, size, goal, "bits", "every-move")
 
 
-def assert_found_and_proved(size: BoardSize, goal: Board, tiles: tuple[int, ...]) -> None:
+def assert_found_and_proved(size: BoardSize, goal: Tiles, tiles: tuple[int, ...]) -> None:
     found = search_pattern(TableSpec(size, goal, Pattern(tiles), "bits", "every-move"), n_threads=2)
     distances = list(naive_every_move_distances(size, goal, tiles).values())
     assert found.table.tobytes() == naive_every_move_bits(size, goal, tiles)
@@ -66,7 +66,7 @@ def test_every_pattern_of_a_small_board_is_as_naive(size: str) -> None:
         (MIDDLE, (1, 3, 5, 7)),
     ],
 )
-def test_patterns_of_3x3_are_as_naive(goal: Board, tiles: tuple[int, ...]) -> None:
+def test_patterns_of_3x3_are_as_naive(goal: Tiles, tiles: tuple[int, ...]) -> None:
     assert_found_and_proved(SIZE, goal, tiles)
 
 

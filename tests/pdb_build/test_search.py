@@ -10,7 +10,7 @@ from pdb_build.search import search_pattern
 from pdb_core.encoding import ENCODINGS, UNREACHED, Encoding
 from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
-from pdb_core.puzzle import Board, BoardSize, blank_last, parse_goal, parse_size
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size
 from pdb_core.table_spec import TableSpec
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
@@ -41,7 +41,7 @@ def histogram_rows() -> Iterator[dict[str, str]]:
         yield from csv.DictReader(file)
 
 
-def naive_table(size: BoardSize, goal: Board, tiles: tuple[int, ...], encoding: Encoding) -> tuple[bytes, list[int]]:
+def naive_table(size: BoardSize, goal: Tiles, tiles: tuple[int, ...], encoding: Encoding) -> tuple[bytes, list[int]]:
     """The table, and the distances that its histogram counts: of the entries reached, or of the states."""
     if encoding == "bits":
         distances = naive.naive_pattern_distances(size, goal, tiles)

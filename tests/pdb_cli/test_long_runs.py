@@ -16,7 +16,7 @@ import pytest
 from pdb_cli.progress import SearchDisplay
 from pdb_cli.solve_log import SolveLog
 from pdb_core.errors import InputError
-from pdb_core.puzzle import Board, blank_last, format_board
+from pdb_core.puzzle import Board, Tiles, blank_last, format_board
 from pdb_query import Instance
 from solver import Checkpoint, Iteration, Solver, Subtrees
 from solver import checkpoint as checkpoint_module
@@ -55,7 +55,7 @@ def table() -> str:
 
 
 @pytest.fixture(scope="module")
-def hard_board() -> Board:
+def hard_board() -> Tiles:
     """A board of some seconds."""
     with database_for("555", "4x4", encoding="bits") as database:
         solver = Solver(database)
@@ -84,7 +84,7 @@ def stop_after_lines(command: list[str], log: Path, n_lines: int, number: int) -
 
 @pytest.mark.parametrize("n_threads", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_killed_search_continues_with_the_same_answer(
-    table: str, hard_board: Board, tmp_path: Path, n_threads: str
+    table: str, hard_board: Tiles, tmp_path: Path, n_threads: str
 ) -> None:
     log = tmp_path / "log"
     command = ["solve", "--db", table, format_board(hard_board), "--format", "ndjson"]
@@ -195,7 +195,7 @@ def test_progress_has_estimates_of_the_time_left(
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
     checkpoint, display = Checkpoint(), SearchDisplay()
     checkpoint.finish_threshold(FINISHED)
-    instance = Instance("a", BOARD, S4, None, None)
+    instance = Instance("a", Board(BOARD, S4))
     for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
         checkpoint.share = share
         display.show_search(instance, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)

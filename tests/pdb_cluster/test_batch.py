@@ -12,7 +12,7 @@ from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import PartSizes
 from pdb_core.encoding import Encoding
 from pdb_core.errors import BoardError, ClusterError, InputError, UnsolvableError
-from pdb_core.puzzle import Board, blank_last
+from pdb_core.puzzle import Tiles, blank_last
 from pdb_query import Database
 from solver import Iteration, Limits, Solution, Solver
 from tests.solving import S3, database_for, node_counts, solvable_boards
@@ -68,7 +68,7 @@ class InlineClient:
         self.cancelled += [future.key for future in futures]
 
 
-def requests(boards: Sequence[Board], database: Database) -> list[Request]:
+def requests(boards: Sequence[Tiles], database: Database) -> list[Request]:
     return [Request(board, database.goal, (database,)) for board in boards]
 
 
@@ -148,7 +148,7 @@ def test_boards_before_an_invalid_one_are_answered() -> None:
 
 def test_boards_that_arrive_one_by_one_are_answered() -> None:
     boards = solvable_boards(S3, blank_last(S3), 5, 7)
-    answered: list[Board] = []
+    answered: list[Tiles] = []
 
     def ask(database: Database) -> Iterator[Request | None]:
         for n, request in enumerate(requests(boards, database)):
@@ -193,7 +193,7 @@ def test_known_answers_are_yielded_in_order_without_a_search() -> None:
 
 def test_equal_boards_are_searched_once() -> None:
     twice = [board for board in solvable_boards(S3, blank_last(S3), 6, 7) for _ in range(2)]
-    finished: list[Board] = []
+    finished: list[Tiles] = []
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         batch = ClusterBatch(InlineClient(), sizes=TINY, finished=lambda solution: finished.append(solution.board))
         answers = list(batch.solutions(requests(twice, database)))

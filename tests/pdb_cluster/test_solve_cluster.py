@@ -20,7 +20,7 @@ from pdb_cli.main import app
 from pdb_cluster.solve_boards import ClusterBatch, ClusterProgress, Request
 from pdb_cluster.split_board import PartSizes
 from pdb_core.errors import ClusterError
-from pdb_core.puzzle import Board, blank_last, format_board
+from pdb_core.puzzle import Tiles, blank_last, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
 from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
@@ -32,7 +32,7 @@ from tests.tables import table_file
 SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000, prefix_nodes=500)
 
 
-def solved(client: Client, boards: list[Board], database: Database, **options: Any) -> list[Solution]:
+def solved(client: Client, boards: list[Tiles], database: Database, **options: Any) -> list[Solution]:
     answers = ClusterBatch(client, **options).solutions(
         [Request(board, database.goal, (database,)) for board in boards]
     )
@@ -50,12 +50,12 @@ def assert_same(found: list[Solution], alone: list[Solution]) -> None:
         assert node_counts(here.iterations[:-1]) == node_counts(there.iterations[:-1])
 
 
-def alone(boards: list[Board], database: Database) -> list[Solution]:
+def alone(boards: list[Tiles], database: Database) -> list[Solution]:
     solver = Solver(database)
     return [solver.solve(board) for board in boards]
 
 
-def boards_15(n: int, seed: int = 14) -> list[Board]:
+def boards_15(n: int, seed: int = 14) -> list[Tiles]:
     return solvable_boards(S4, blank_last(S4), n, seed)
 
 

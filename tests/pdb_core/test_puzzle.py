@@ -1,6 +1,7 @@
 """Boards: parsing, formatting, solvability, goals, random boards."""
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -9,15 +10,14 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import BoardError, InputError
 from pdb_core.puzzle import (
+    Board,
     BoardSize,
     blank_first,
     blank_last,
-    check_board,
     draw_board,
     format_board,
     goal_name,
     is_solvable,
-    parse_board,
     parse_goal,
     parse_size,
     random_boards,
@@ -69,8 +69,8 @@ def test_neighbours_equal_naive(size: BoardSize) -> None:
     ],
 )
 def test_board_is_parsed_in_every_form(text: str) -> None:
-    assert parse_board(text) == (blank_last(BoardSize(3, 3)), BoardSize(3, 3))
-    assert parse_board(text, BoardSize(3, 3))[0] == blank_last(BoardSize(3, 3))
+    assert Board(text) == Board(text, BoardSize(3, 3)) == blank_last(BoardSize(3, 3))
+    assert Board(text).size == BoardSize(3, 3)
 
 
 @pytest.mark.parametrize(
@@ -110,16 +110,24 @@ def test_board_is_parsed_in_every_form(text: str) -> None:
 )
 def test_bad_board_is_refused(text: str, size: BoardSize | None, match: str) -> None:
     with pytest.raises(BoardError, match=match) as caught:
-        parse_board(text, size)
+        Board(text, size)
     assert "\n" not in str(caught.value)
 
 
 @given(boards())
 def test_formatted_boards_are_read_back(given_board: tuple[BoardSize, tuple[int, ...]]) -> None:
     size, board = given_board
-    assert parse_board(format_board(board, size)) == (board, size)
-    assert parse_board(format_board(board), size) == (board, size)
-    assert check_board(np.array(board), size) == board
+    for read in (
+        Board(format_board(board, size)),
+        Board(format_board(board), size),
+        Board(np.array(board), size),
+        Board(np.array(board).reshape(size.height, size.width)),
+        Board([list(row) for row in np.array(board).reshape(size.height, size.width)], str(size)),
+        pickle.loads(pickle.dumps(Board(board, size))),
+        eval(repr(Board(board, size))),
+    ):
+        assert type(read) is Board
+        assert (read, read.size) == (board, size)
 
 
 def test_board_is_drawn_in_columns() -> None:
@@ -148,7 +156,7 @@ def test_snail_winds_inwards(size: BoardSize, board: tuple[int, ...]) -> None:
 def test_named_goals_are_boards_and_keep_their_names(size: BoardSize) -> None:
     for name in ("blank-last", "blank-first", "snail"):
         goal = parse_goal(name, size)
-        assert check_board(goal, size) == goal
+        assert Board(goal, size) == goal
         assert parse_goal(goal_name(goal, size), size) == goal
     unnamed = (*range(2, size.n_cells), 0, 1)
     assert goal_name(unnamed, size) == format_board(unnamed, size)

@@ -14,7 +14,7 @@ from pdb_build.deep_check import prove_use
 from pdb_core.encoding import COSTS, ENCODINGS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.pattern import Partition, Pattern, parse_partition
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, random_boards
 from pdb_core.shared_tables import TableUse, own_tables, shared_tables
 from pdb_core.symmetry import symmetries
 from pdb_core.table_spec import TableSpec
@@ -41,11 +41,11 @@ CASES = [
 KINDS: list[tuple[Encoding, Cost]] = [("bytes", "additive"), ("bits", "additive"), ("bits", "every-move")]
 
 
-def goal_of(text: str, size: BoardSize) -> Board:
+def goal_of(text: str, size: BoardSize) -> Tiles:
     return blank_last(size) if text == "blank-last" else parse_goal(text, size)
 
 
-def own_tables_of(size: BoardSize, _goal: Board, partition: Partition) -> tuple[TableUse, ...]:
+def own_tables_of(size: BoardSize, _goal: Tiles, partition: Partition) -> tuple[TableUse, ...]:
     """In place of `shared_tables`: each pattern has its own table."""
     return own_tables(size, len(partition.patterns))
 

@@ -10,13 +10,12 @@ from pdb_core.errors import InputError
 from pdb_core.layout import count_regions_of, pattern_blocks
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import (
+    Board,
     BoardSize,
     blank_last,
-    check_board,
     check_table_size,
     format_board,
     is_solvable,
-    parse_board,
     random_boards,
     snail,
 )
@@ -38,9 +37,10 @@ def test_random_boards_of_large_sizes_are_solvable_boards(size: BoardSize) -> No
     boards = random_boards(size, snail(size), 3, seed=1)
     assert boards.dtype == (np.uint8 if size.n_cells <= 256 else np.uint16)
     for row in boards.tolist():
-        board = check_board(row, size)
+        board = Board(row, size)
         assert is_solvable(board, snail(size), size)
-        assert parse_board(format_board(board, size)) == (board, size)
+        assert Board(format_board(board, size)).size == size
+        assert Board(format_board(board, size)) == board
         assert not is_solvable((*board[:-2], *board[:-3:-1]), snail(size), size) or 0 in board[-2:]
 
 

@@ -9,7 +9,7 @@ import pytest
 from pdb_build import plan_build
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
 from pdb_core.pattern import Partition, catalogue, parse_partition
-from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query import open_database
 from pdb_query.database import Database
 from solver.engine.database_engine import CATALOGUE, SCALAR, WIDE
@@ -26,7 +26,7 @@ def open_bits(text: str, size: str, goal: str = "blank-last") -> Database:
     return open_database(table_file(text, size, goal, "bits"))
 
 
-def all_sums(databases: Sequence[Database], board: Board) -> set[int]:
+def all_sums(databases: Sequence[Database], board: Tiles) -> set[int]:
     return {total for database in databases for total in database.probe(board).sums}
 
 

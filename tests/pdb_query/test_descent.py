@@ -10,7 +10,7 @@ import pytest
 
 from pdb_core.encoding import Cost
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_size
 from pdb_core.symmetry import mappings_between
 from pdb_query import Database, open_database
 from tests.naive import boards_and_tables as naive
@@ -23,7 +23,7 @@ additive_distances = lru_cache(naive.naive_pattern_distances)
 every_move_distances = lru_cache(naive_every_move_distances)
 
 
-def naive_values(boards: list[Board], partition: str, size: BoardSize, cost: Cost) -> list[list[int]]:
+def naive_values(boards: list[Tiles], partition: str, size: BoardSize, cost: Cost) -> list[list[int]]:
     """Return the distance of each pattern in each board, from lists of all of them."""
     patterns = [tuple(map(int, names.split(","))) for names in partition.split("/")]
     search = every_move_distances if cost == "every-move" else additive_distances
@@ -42,7 +42,7 @@ def naive_values(boards: list[Board], partition: str, size: BoardSize, cost: Cos
     return values
 
 
-def every_board(size: BoardSize) -> list[Board]:
+def every_board(size: BoardSize) -> list[Tiles]:
     return list(naive.naive_distances(size, blank_last(size)))
 
 

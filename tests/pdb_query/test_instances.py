@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pdb_core.errors import BoardError, GoalError, InstanceError, PdbError
-from pdb_core.puzzle import BoardSize, is_solvable, parse_goal
+from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_goal
 from pdb_query import Instance, read_instances
 
 pytestmark = pytest.mark.tiny
@@ -41,8 +41,12 @@ def test_sets_hold_the_published_boards(name: str, n: int, lengths: "set[int] | 
 def test_boards_of_korf100_are_korfs() -> None:
     first, *_, last = read_instances("korf100", None)
     size = BoardSize(4, 4)
-    assert first == Instance("1", (14, 13, 15, 7, 11, 12, 9, 5, 6, 0, 2, 1, 4, 8, 10, 3), size, "blank-first", 57)
-    assert last == Instance("100", (11, 4, 0, 8, 6, 10, 5, 13, 12, 7, 14, 3, 1, 2, 9, 15), size, "blank-first", 54)
+    assert first == Instance(
+        "1", Board((14, 13, 15, 7, 11, 12, 9, 5, 6, 0, 2, 1, 4, 8, 10, 3), size), "blank-first", 57
+    )
+    assert last == Instance(
+        "100", Board((11, 4, 0, 8, 6, 10, 5, 13, 12, 7, 14, 3, 1, 2, 9, 15), size), "blank-first", 54
+    )
 
 
 def test_columns_may_have_any_order_and_number() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, UnsolvableError
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, random_boards
 from pdb_core.symmetry import mappings_between
 from pdb_query import Database, open_database, random_board_statistics
 from pdb_query.table_file import LOAD_MODES, LoadMode
@@ -28,7 +28,7 @@ def database() -> Database:
 
 
 @cache
-def naive_table(goal: Board, tiles: tuple[int, ...]) -> tuple[int, ...]:
+def naive_table(goal: Tiles, tiles: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(naive.naive_additive_min(SIZE, goal, tiles))
 
 

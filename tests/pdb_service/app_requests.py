@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import numpy as np
 from fastapi import FastAPI
 
-from pdb_core.puzzle import Board, is_solvable, parse_size, random_boards
+from pdb_core.puzzle import Tiles, is_solvable, parse_size, random_boards
 from pdb_query import Database
 from pdb_service.app import create_app
 from pdb_service.searches import GivenUpError
@@ -24,13 +24,13 @@ from solver import Iteration, Limits
 from tests.pdb_service.server import Reply
 
 S3 = parse_size("3x3")
-GOAL: Board = (1, 2, 3, 4, 5, 6, 7, 8, 0)
-BOARDS: list[Board] = [tuple(board) for board in random_boards(S3, GOAL, 120, 5).tolist()]
-UNSOLVABLE: Board = (2, 1, 3, 4, 5, 6, 7, 8, 0)
+GOAL: Tiles = (1, 2, 3, 4, 5, 6, 7, 8, 0)
+BOARDS: list[Tiles] = [tuple(board) for board in random_boards(S3, GOAL, 120, 5).tolist()]
+UNSOLVABLE: Tiles = (2, 1, 3, 4, 5, 6, 7, 8, 0)
 assert not is_solvable(UNSOLVABLE, GOAL, S3)
 
 
-def answer_for(board: Board) -> tuple[int, ...]:
+def answer_for(board: Tiles) -> tuple[int, ...]:
     """Return the solution that `HeldSolvers` finds for a board. Boards have different ones."""
     return tuple(int(tile) for tile in np.array(board)[:5])
 
@@ -48,13 +48,13 @@ class HeldSolvers:
         self.release = threading.Event()
         self.fail: Exception | None = None
         self.fails_when_given_up = False
-        self.wait_s: Callable[[Board], float] | None = None
-        self.begun: list[Board] = []
+        self.wait_s: Callable[[Tiles], float] | None = None
+        self.begun: list[Tiles] = []
         self._lock = threading.Lock()
         self._running: Counter[bool] = Counter()
         self.most_running: Counter[bool] = Counter()
 
-    def solve(self, _: Database, board: Board, goal: Board, limits: Limits, report: Any) -> Any:
+    def solve(self, _: Database, board: Tiles, goal: Tiles, limits: Limits, report: Any) -> Any:
         assert is_solvable(board, goal, S3)
         seconds = limits.seconds
         assert seconds is not None
@@ -69,7 +69,7 @@ class HeldSolvers:
             with self._lock:
                 self._running[is_short] -= 1
 
-    def _search(self, board: Board, seconds: float, report: Any) -> Any:
+    def _search(self, board: Tiles, seconds: float, report: Any) -> Any:
         started = time.monotonic()
         while True:
             try:
@@ -154,12 +154,12 @@ class AppRequest:
         return Reply(start["status"], headers, b"".join(message.get("body", b"") for message in self.sent))
 
 
-def ask_solve(app: FastAPI, board: Board, **named: Any) -> AppRequest:
+def ask_solve(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
     """Begin a request for a solve."""
     return AppRequest(app, "/v1/solve", board=" ".join(map(str, board)), **named)
 
 
-def ask_moves(app: FastAPI, board: Board, **named: Any) -> AppRequest:
+def ask_moves(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
     """Begin a request for a list of moves."""
     return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 # No sandbox, because tests may run as root in a container; no requests to other hosts.
@@ -49,7 +49,7 @@ class Visit:
         self.at("#text").fill(text)
         self.at("#text").press("Enter")
 
-    def expect_board(self, board: Board) -> None:
+    def expect_board(self, board: Tiles) -> None:
         """Wait until the page shows this board; screen readers read it row by row."""
         expect(self.at("#board")).to_have_attribute("aria-owns", " ".join(f"tile-{tile}" for tile in board if tile))
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from pdb_core.puzzle import Board, BoardSize, is_solvable, parse_board, parse_goal, random_boards
+from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_goal, random_boards
 from pdb_query import read_instances
 from tests import ROOT
 from tests.pdb_service.browsing import Visit, browser, visiting
@@ -28,8 +28,8 @@ from tests.tables import table_file
 PAGE = ROOT / "pdb_service" / "page"
 FAR = "8 6 7/2 5 4/3 0 1"  # 31 moves, the most there is
 FAR_ADDRESS = "#board=8,6,7/2,5,4/3,0,1"
-SOLVED: Board = (1, 2, 3, 4, 5, 6, 7, 8, 0)
-NEAR: Board = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
+SOLVED: Tiles = (1, 2, 3, 4, 5, 6, 7, 8, 0)
+NEAR: Tiles = (1, 2, 3, 4, 5, 6, 0, 7, 8)  # 7 and 8 slide left
 PHONE = {"width": 360, "height": 740}
 
 
@@ -54,7 +54,7 @@ def visit(chromium: Browser, url: str) -> Iterator[Visit]:
         assert visit.elsewhere == []
 
 
-def address_of(board: Board) -> str:
+def address_of(board: Tiles) -> str:
     return "#board=" + "/".join(",".join(map(str, board[row : row + 3])) for row in (0, 3, 6))
 
 
@@ -477,7 +477,7 @@ def test_boards_in_the_browser_are_those_of_python(visit: Visit) -> None:
                 text = "/".join(
                     " ".join(map(str, swapped[start : start + width])) for start in range(0, width * height, width)
                 )
-                assert parse_board(text)[0] == tuple(swapped)
+                assert Board(text) == tuple(swapped)
                 goals = [parse_goal(name, size) for name in ("blank-last", "blank-first", "snail")]
                 solvable = [is_solvable(tuple(swapped), each, size) for each in goals]
                 cases.append([text, swapped, [list(each) for each in goals], solvable])

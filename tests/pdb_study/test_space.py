@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdb_core.errors import BoardError
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, parse_size, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, snail
 from pdb_study.complete_search import complete_search_bytes, search_completely
 from pdb_study.space import StateSpace, explore_space
 from tests import ROOT
@@ -35,12 +35,12 @@ SMALL = [
 ]
 
 
-def layers(size: BoardSize, goal: Board, n_threads: int = 1) -> StateSpace:
+def layers(size: BoardSize, goal: Tiles, n_threads: int = 1) -> StateSpace:
     """Search the whole space by layers, which is done if there is a limit of depth."""
     return explore_space(size, goal, max_depth=1000, n_threads=n_threads, max_antipodes=10**6)
 
 
-def check_against_naive(size: BoardSize, goal: Board) -> None:
+def check_against_naive(size: BoardSize, goal: Tiles) -> None:
     distances = naive_distances(size, goal)
     counts = Counter(distances.values())
     expected = tuple(counts[distance] for distance in range(len(counts)))
@@ -51,7 +51,7 @@ def check_against_naive(size: BoardSize, goal: Board) -> None:
 
 
 @pytest.mark.parametrize(("size", "goal"), SMALL)
-def test_both_searches_equal_the_naive_one(size: BoardSize, goal: Board) -> None:
+def test_both_searches_equal_the_naive_one(size: BoardSize, goal: Tiles) -> None:
     check_against_naive(size, goal)
 
 
@@ -63,7 +63,7 @@ def test_both_searches_equal_the_naive_one_on_ten_cells(size: BoardSize) -> None
 
 @pytest.mark.parametrize(("size", "goal"), SMALL[::3])
 def test_results_do_not_depend_on_the_size_of_slabs(
-    size: BoardSize, goal: Board, monkeypatch: pytest.MonkeyPatch
+    size: BoardSize, goal: Tiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
     for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):

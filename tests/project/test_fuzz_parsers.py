@@ -28,11 +28,10 @@ from pdb_core.puzzle import (
     NAMED_GOALS,
     Board,
     BoardSize,
+    Tiles,
     blank_last,
-    check_board,
     format_board,
     goal_name,
-    parse_board,
     parse_goal,
     parse_size,
 )
@@ -47,18 +46,17 @@ S3 = BoardSize(3, 3)
 @fuzz
 @given(texts(board_texts()), st.none() | SIZES)
 def test_any_text_is_a_board_or_rejected(text: str, size: BoardSize | None) -> None:
-    read = outcome(lambda: parse_board(text, size))
-    if read is not None:
-        board, found = read
-        assert size in (None, found)
-        assert check_board(board, found) == board
-        assert parse_board(format_board(board, found)) == parse_board(format_board(board), found) == read
+    board = outcome(lambda: Board(text, size))
+    if board is not None:
+        assert size in (None, board.size)
+        assert Board(list(board), board.size) == board
+        assert Board(format_board(board, board.size)) == Board(format_board(board), board.size) == board
 
 
 @fuzz
 @given(st.lists(st.integers() | st.floats() | st.text(max_size=3) | st.booleans(), max_size=12), SIZES)
 def test_any_list_is_a_board_or_rejected(tiles: list[Any], size: BoardSize) -> None:
-    board = outcome(lambda: check_board(tiles, size))
+    board = outcome(lambda: Board(tiles, size))
     assert board is None or sorted(board) == list(range(size.n_cells))
 
 
@@ -67,7 +65,7 @@ def test_any_list_is_a_board_or_rejected(tiles: list[Any], size: BoardSize) -> N
 def test_any_text_is_a_goal_or_rejected(text: str, size: BoardSize) -> None:
     goal = outcome(lambda: parse_goal(text, size))
     if goal is not None:
-        assert parse_goal(goal_name(goal, size), size) == check_board(goal, size) == goal
+        assert parse_goal(goal_name(goal, size), size) == Board(goal, size) == goal
 
 
 @fuzz
@@ -143,7 +141,7 @@ def written_instances(found: list[Instance], size: BoardSize | None) -> str:
     writer = csv.writer(file)
     writer.writerow(["board", "id", "goal", "optimal_length"])
     for at in found:
-        assert check_board(at.board, at.size) == at.board
+        assert Board(tuple(at.board), at.size) == at.board
         assert at.goal is None or parse_goal(at.goal, at.size)
         # Without a size a board of one row is a square one.
         board = format_board(at.board, at.size if size is None or at.size == size else None)
@@ -241,7 +239,7 @@ def test_any_bytes_are_boards_of_words_or_rejected(
 
 @fuzz
 @given(boards(), st.lists(st.integers(0, 3), max_size=30))
-def test_solutions_that_were_written_are_read_back(start: tuple[Board, BoardSize], turns: list[int]) -> None:
+def test_solutions_that_were_written_are_read_back(start: tuple[Tiles, BoardSize], turns: list[int]) -> None:
     board, size = start
     cells, tiles = list(board), []
     for turn in turns:
@@ -253,7 +251,7 @@ def test_solutions_that_were_written_are_read_back(start: tuple[Board, BoardSize
     record = {"size": str(size), "board": list(board), "moves": tiles, "length": len(tiles), "solvable": True}
     assert list(positions_written([record], file)) == [record]
     head, _, rest = file.getvalue().partition("\n")
-    positions = [parse_board(text.strip().replace("\n", "/"), size)[0] for text in rest.split("\n\n")]
+    positions = [Board(text.strip().replace("\n", "/"), size) for text in rest.split("\n\n")]
     assert int(head) == len(positions) - 1 == len(tiles)
     assert (positions[0], positions[-1]) == (board, tuple(cells))
     moved = [after[before.index(0)] for before, after in pairwise(positions)]
@@ -342,8 +340,8 @@ def read_file(text: str, folder: Path, names: TileNames | None) -> object:
 
 
 LONG_PARSERS: dict[str, Callable[[str, Path], object]] = {
-    "board": lambda text, _: parse_board(text),
-    "board of a size": lambda text, _: parse_board(text, BoardSize(32, 32)),
+    "board": lambda text, _: Board(text),
+    "board of a size": lambda text, _: Board(text, BoardSize(32, 32)),
     "goal": lambda text, _: parse_goal(text, S3),
     "size": lambda text, _: parse_size(text),
     "partition": lambda text, _: parse_partition(text, None),

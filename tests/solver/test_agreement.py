@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pdb_core.encoding import Encoding
-from pdb_core.puzzle import BLANK, Board, BoardSize, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import GraphSolver, HeuristicSolver, Solution, Solver, WorkerPool
 from solver.engine.worker_pool import in_parallel
@@ -18,7 +18,7 @@ from solver.graph_search.graph_search import GRAPH_SEARCHES
 from tests.solving import S4
 from tests.tables import table_file
 
-Solve = Callable[[Board, WorkerPool | None], Solution]
+Solve = Callable[[Tiles, WorkerPool | None], Solution]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def database_of(kind: Kind, which: str) -> Database:
     return open_database(table_file(kind.every_move, kind.size, kind.goal, "bits", "every-move"))
 
 
-def boards_of(kind: Kind, n: int) -> list[Board]:
+def boards_of(kind: Kind, n: int) -> list[Tiles]:
     size = parse_size(kind.size)
     goal = parse_goal(kind.goal, size)
     if kind.n_moves is None:
@@ -72,7 +72,7 @@ def boards_of(kind: Kind, n: int) -> list[Board]:
     return [walked(goal, size, int(generator.integers(kind.n_moves + 1)), generator) for _ in range(n)]
 
 
-def walked(goal: Board, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Board:
+def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
     """Return the board after so many random moves, none of which undoes the one before."""
     cells, blank, before = list(goal), goal.index(BLANK), -1
     for _ in range(n_moves):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pytest
 
 from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import Board
+from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
 from solver import GraphSolver, Limits
 from solver.engine import subtree_list
@@ -50,7 +50,7 @@ def test_no_reader_of_many_damaged_tables_crashes_hangs_or_errs(bounds_check: st
     assert outcomes("--tried", "2000", "--seed", "2", NUMBA_BOUNDSCHECK=bounds_check)["tried"] == 2000
 
 
-def entries_of(database: Database, board: Board) -> list[int]:
+def entries_of(database: Database, board: Tiles) -> list[int]:
     """Return the indices in memory of the distances of a board, by all symmetries, in a table of bytes."""
     places = []
     for mapping in database.mappings():
@@ -61,7 +61,7 @@ def entries_of(database: Database, board: Board) -> list[int]:
     return sorted(set(places))
 
 
-def raised(database: Database, board: Board, rise: int) -> npt.NDArray[np.uint8]:
+def raised(database: Database, board: Tiles, rise: int) -> npt.NDArray[np.uint8]:
     """Return a copy of the memory of a database in which `rise` is added to the distances of a board."""
     content = database.lookup_tables.memory.copy()
     content[entries_of(database, board)] += np.uint8(rise)

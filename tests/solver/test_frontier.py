@@ -3,7 +3,7 @@
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query import Database
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, WorkerPool, replay
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE
@@ -36,14 +36,14 @@ def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
     return FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
 
 
-def checked_length(ida_star: IdaStar, board: Board, pool: WorkerPool | None = None) -> int:
+def checked_length(ida_star: IdaStar, board: Tiles, pool: WorkerPool | None = None) -> int:
     result = ida_star.search(board, pool=pool)
     assert result.tiles is not None
     assert replay(board, result.tiles, ida_star.engine.goal, ida_star.engine.size)
     return len(result.tiles)
 
 
-def whole_frontier(engine: Engine, board: Board, threshold: int, least_slack: int, most_nodes: int) -> Frontier:
+def whole_frontier(engine: Engine, board: Tiles, threshold: int, least_slack: int, most_nodes: int) -> Frontier:
     ida_star = IdaStar(engine)
     with ida_star.stacks.borrowed() as stack:
         stack.begin(engine.roots([board]), 0, threshold)
@@ -65,7 +65,7 @@ def test_frontier_is_the_naive_one(kind: str, max_duplicate: int) -> None:
         for board in share(solvable_boards(S3, blank_last(S3), 2, 21), 2):
             h = {}
 
-            def h_of(at: Board, known: dict[Board, int] = h) -> int:
+            def h_of(at: Tiles, known: dict[Tiles, int] = h) -> int:
                 return known.setdefault(at, database.probe(at).maximum)
 
             for batch in (1, 64):

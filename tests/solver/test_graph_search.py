@@ -17,7 +17,7 @@ from pdb_core.errors import (
     TableMismatchError,
     UnsolvableError,
 )
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from solver import ALGORITHMS, GraphSolver, Iteration, Limits, Solution
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.heuristics import HEURISTICS, parse_heuristic
@@ -33,8 +33,8 @@ CENTRE = (1, 2, 3, 8, 0, 4, 7, 6, 5)
 
 
 def search_best_first(
-    board: Board,
-    goal: Board,
+    board: Tiles,
+    goal: Tiles,
     size: BoardSize,
     *,
     heuristic: str | None = None,
@@ -72,7 +72,7 @@ def check(solution: Solution, distance: int, weight: float = 1.0) -> None:
 @pytest.mark.parametrize(
     ("size", "goal"), [(BoardSize(2, 2), (1, 2, 3, 0)), (BoardSize(3, 2), (1, 0, 2, 3, 4, 5))], ids=["2x2", "3x2"]
 )
-def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSize, goal: Board) -> None:
+def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSize, goal: Tiles) -> None:
     distances = naive_distances(size, goal)
     found = search_best_first(goal, goal, size, search=search)
     assert (found.tiles, found.generated, found.expanded, found.n_nodes) == ((), 0, 0, 1)
@@ -86,7 +86,7 @@ def test_every_board_of_the_smallest_sizes_is_solved(search: str, size: BoardSiz
     [(S3, blank_last(S3)), (S3, CENTRE), (BoardSize(4, 2), snail(BoardSize(4, 2)))],
     ids=["3x3", "3x3 centre", "4x2"],
 )
-def test_boards_of_small_sizes_are_solved(search: str, size: BoardSize, goal: Board) -> None:
+def test_boards_of_small_sizes_are_solved(search: str, size: BoardSize, goal: Tiles) -> None:
     distances = naive_distances(size, goal)
     boards = [*itertools.islice(distances, 0, None, len(distances) // 25), next(reversed(distances))]
     for weight, board in zip(itertools.cycle((1.0, 1.01, 1.37, 3.0, 100.0)), boards, strict=False):
@@ -96,7 +96,7 @@ def test_boards_of_small_sizes_are_solved(search: str, size: BoardSize, goal: Bo
 def test_a_star_expands_all_nodes_with_f_below_the_optimum() -> None:
     goal = blank_last(S3)
 
-    def h(board: Board) -> int:
+    def h(board: Tiles) -> int:
         return naive_manhattan(board, goal, S3)
 
     distances = naive_distances(S3, goal)
@@ -129,7 +129,7 @@ def test_a_star_reopens_nodes_only_with_inconsistent_heuristics(name: str) -> No
         assert n_reopened > 0
 
 
-def naive_distances_up_to(board: Board, size: BoardSize, depth: int) -> dict[Board, int]:
+def naive_distances_up_to(board: Tiles, size: BoardSize, depth: int) -> dict[Tiles, int]:
     """Return the boards within so many moves."""
     distances, layer = {board: 0}, [board]
     for g in range(1, depth + 1):
@@ -176,7 +176,7 @@ def test_databases_serve_other_goals_and_larger_boards(encoding: Encoding) -> No
             search_best_first(HARDEST_8, blank_last(S3), S3, databases=[database])
 
 
-def shuffled(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
+def shuffled(goal: Tiles, size: BoardSize, n_moves: int, seed: int) -> Tiles:
     random = np.random.default_rng(seed)
     before, board = goal, goal
     for _ in range(n_moves):

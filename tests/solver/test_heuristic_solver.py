@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import GoalError, InputError
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from pdb_query import read_instances
 from solver import HeuristicSolver, Limits, WorkerPool, replay
 from solver.engine.heuristic_engine import heuristic_engine
@@ -33,13 +33,13 @@ CHOSEN = [*((name,) for name in NAMES), tuple(NAMES)]
 
 
 def ida_star_for(
-    size: BoardSize, goal: Board, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
+    size: BoardSize, goal: Tiles, names: Sequence[str], *, plain: bool = False, keeps_equals: bool = False
 ) -> IdaStar:
     fsm = pruning_fsm(UNDO_LENGTH if plain else DEFAULT_LENGTH, keeps_equals=keeps_equals)
     return IdaStar(heuristic_engine(size, goal, names, fsm), operator_order=plain)
 
 
-def solved(searcher: IdaStar, board: Board, goal: Board, size: BoardSize) -> SearchResult:
+def solved(searcher: IdaStar, board: Tiles, goal: Tiles, size: BoardSize) -> SearchResult:
     result = searcher.search(board)
     assert result.tiles is not None
     replay(board, result.tiles, goal, size)
@@ -58,7 +58,7 @@ def test_lengths_of_all_small_boards_are_optimal(size: BoardSize, names: tuple[s
         assert len(solved(searcher, board, goal, size).tiles or ()) == distance
 
 
-def moved_at_random(goal: Board, size: BoardSize, n_moves: int, seed: int) -> Board:
+def moved_at_random(goal: Tiles, size: BoardSize, n_moves: int, seed: int) -> Tiles:
     """Return a board at most this many moves from the goal."""
     cells, blank = list(goal), goal.index(0)
     rng = np.random.default_rng(seed)
@@ -89,7 +89,7 @@ def test_all_sizes_are_solved_as_without_pruning(size: BoardSize, names: tuple[s
 cached_tables = cache(heuristic_tables)
 
 
-def naive_h(board: Board, goal: Board, size: BoardSize, names: tuple[str, ...]) -> int:
+def naive_h(board: Tiles, goal: Tiles, size: BoardSize, names: tuple[str, ...]) -> int:
     """Return the largest of the heuristics, by the kernel, which has its own twins, and Manhattan distance."""
     largest = evaluate(cached_tables(names, size, goal), np.array(board, dtype=np.uint8))
     return int(largest) if names == ("misplaced",) else max(int(largest), naive_manhattan(board, goal, size))

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from pdb_core.errors import InputError
 from pdb_core.jit import borrowing_kernel
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal, random_boards, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, random_boards, snail
 from pdb_query import read_instances
 from solver.cache_file import load_cached, save_cached
 from solver.heuristics import HEURISTICS, heuristic_tables, korf_taylor_kernels, parse_heuristic
@@ -47,7 +47,7 @@ from tests.naive.heuristics import (
 from tests.solving import S3, S4
 
 Cells = npt.NDArray[np.uint8]
-NAIVE: dict[str, Callable[[Board, Board, BoardSize], int]] = {
+NAIVE: dict[str, Callable[[Tiles, Tiles, BoardSize], int]] = {
     "misplaced": naive_misplaced,
     "manhattan": naive_manhattan,
     "corner-tiles": naive_corner_tiles,
@@ -72,7 +72,7 @@ SMALL = {"2x2": (BoardSize(2, 2), blank_last(BoardSize(2, 2))), "3x2": (BoardSiz
 
 
 @cache
-def all_boards(size: BoardSize, goal: Board) -> tuple[Cells, npt.NDArray[np.int64]]:
+def all_boards(size: BoardSize, goal: Tiles) -> tuple[Cells, npt.NDArray[np.int64]]:
     """Return every solvable board and its distance."""
     distances = naive_distances(size, goal)
     return np.array(list(distances), dtype=np.uint8), np.array(list(distances.values()))
@@ -81,7 +81,7 @@ def all_boards(size: BoardSize, goal: Board) -> tuple[Cells, npt.NDArray[np.int6
 tables_of = cache(heuristic_tables)
 
 
-def values_of(name: str, size: BoardSize, goal: Board, boards: Cells) -> npt.NDArray[np.int64]:
+def values_of(name: str, size: BoardSize, goal: Tiles, boards: Cells) -> npt.NDArray[np.int64]:
     values = np.zeros((len(boards), 1), dtype=np.uint16)
     evaluate_many(tables_of((name,), size, goal), boards, values)
     return values[:, 0].astype(np.int64)
@@ -90,7 +90,7 @@ def values_of(name: str, size: BoardSize, goal: Board, boards: Cells) -> npt.NDA
 # Values
 
 
-def assert_equals_naive_twin(name: str, size: BoardSize, goal: Board, boards: Cells) -> None:
+def assert_equals_naive_twin(name: str, size: BoardSize, goal: Tiles, boards: Cells) -> None:
     expected = [NAIVE[name](tuple(board), goal, size) for board in boards.tolist()]
     assert values_of(name, size, goal, boards).tolist() == expected
 
@@ -105,7 +105,7 @@ def test_heuristic_is_that_of_its_naive_twin(name: str, case: str) -> None:
 
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_heuristic_of_larger_boards_is_that_of_its_naive_twin(name: str) -> None:
-    inside: Board = (1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
+    inside: Tiles = (1, 2, 3, 4, 5, 0, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
     wide = [BoardSize(3, 5), BoardSize(6, 2)]
     if name in ("pairs", "triples"):  # the twin tries all groupings
         cases = [(S3, blank_last(S3), 10), (BoardSize(4, 2), blank_last(BoardSize(4, 2)), 10)]
@@ -329,7 +329,7 @@ def test_unwritable_cache_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyP
 # Pairs and triples
 
 
-def check_excesses(size: BoardSize, goal: Board, n_tiles: int, every: int = 1) -> None:
+def check_excesses(size: BoardSize, goal: Tiles, n_tiles: int, every: int = 1) -> None:
     groups = list(itertools.combinations(range(1, size.n_cells), n_tiles))
     found = group_excesses(size, goal, n_tiles).reshape(len(groups), -1)
     for group, row in list(zip(groups, found.tolist(), strict=True))[::every]:
@@ -344,7 +344,7 @@ def check_excesses(size: BoardSize, goal: Board, n_tiles: int, every: int = 1) -
         assert [2 * value for value in row] == expected
 
 
-def alone(size: BoardSize, goal: Board, tiles: tuple[int, ...], cells: tuple[int, ...]) -> int:
+def alone(size: BoardSize, goal: Tiles, tiles: tuple[int, ...], cells: tuple[int, ...]) -> int:
     """Return the sum of the Manhattan distances of tiles on these cells."""
     board = [0] * size.n_cells
     for tile, cell in zip(tiles, cells, strict=True):

@@ -8,7 +8,7 @@ import pytest
 
 from pdb_core.encoding import Encoding
 from pdb_core.layout import pattern_blocks
-from pdb_core.puzzle import Board, BoardSize, parse_size
+from pdb_core.puzzle import BoardSize, Tiles, parse_size
 from pdb_query import Database, open_database
 from pdb_query.lookup import probe_boards
 from pdb_query.lookup_kernels import byte_address
@@ -30,7 +30,7 @@ def naive_blocks(size: BoardSize, n_tiles: int) -> dict[tuple[tuple[int, ...], i
     return {block: number for number, block in enumerate(blocks)}
 
 
-def naive_entry(size: BoardSize, board: Board, tiles: tuple[int, ...], encoding: Encoding) -> int:
+def naive_entry(size: BoardSize, board: Tiles, tiles: tuple[int, ...], encoding: Encoding) -> int:
     """Return the index of a pattern's entry: that of a byte, or that of a bit."""
     cells = tuple(board.index(tile) for tile in tiles)
     rank = naive.naive_rank(cells, size.n_cells)
@@ -42,7 +42,7 @@ def naive_entry(size: BoardSize, board: Board, tiles: tuple[int, ...], encoding:
     return block * 8 * -(-n_orders // 8) + rank % n_orders
 
 
-def placed(database: Database, boards: list[Board]) -> tuple[np.ndarray, np.ndarray]:
+def placed(database: Database, boards: list[Tiles]) -> tuple[np.ndarray, np.ndarray]:
     """Return the cell set and the packed labels of each pattern of each board, without symmetries."""
     views = database.views(reflects=False)
     masks, labels, _ = probe_boards(np.array(boards, dtype=np.uint8), database.lookup_tables, views)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import Board, BoardSize, blank_last, format_board, is_solvable, random_boards, snail
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, is_solvable, random_boards, snail
 from solver import find_suboptimal_solution, replay
 from solver.large_boards.beam_search import Aim, BeamSearch
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces, solve_by_lines
@@ -24,11 +24,11 @@ from tests.command_line import pdb, refused
 from tests.naive import boards_and_tables as naive
 
 
-def solvable(size: BoardSize, goal: Board, seed: int) -> Board:
+def solvable(size: BoardSize, goal: Tiles, seed: int) -> Tiles:
     return tuple(random_boards(size, goal, 1, seed)[0].tolist())
 
 
-def any_goal(size: BoardSize, seed: int) -> Board:
+def any_goal(size: BoardSize, seed: int) -> Tiles:
     goal = list(range(size.n_cells))
     random.Random(seed).shuffle(goal)
     return tuple(goal)

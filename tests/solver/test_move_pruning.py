@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pdb_core.puzzle import Board, BoardSize, parse_size
+from pdb_core.puzzle import BoardSize, Tiles, parse_size
 from pdb_study.space import explore_space
 from solver.engine.layout import FSM_STATE_MASK
 from solver.move_pruning.move_pruning import (
@@ -90,7 +90,7 @@ def first_word(word: str) -> str:
     steps = dict(zip(LETTERS, (-size.width, -1, 1, size.width), strict=True))
     board = (*range(1, blank + 1), 0, *range(blank + 1, size.n_cells))
 
-    def moved(at: Board, step: int) -> Board:
+    def moved(at: Tiles, step: int) -> Tiles:
         cells, cell = list(at), at.index(0)
         cells[cell], cells[cell + step] = cells[cell + step], 0
         return tuple(cells)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pdb_core.errors import MemoryLimitError
-from pdb_core.puzzle import Board, BoardSize, blank_last, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, random_boards
 from solver.board_arrays import N_MOVES
 from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
@@ -19,7 +19,7 @@ SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2
 @given(st.sampled_from(SIZES), st.integers(0, 1 << 30))
 def test_packed_board_moves_as_the_board_does(size: BoardSize, seed: int) -> None:
     packing = packing_of(size, blank_last(size))
-    board: Board = tuple(np.random.default_rng(seed).permutation(size.n_cells).tolist())
+    board: Tiles = tuple(np.random.default_rng(seed).permutation(size.n_cells).tolist())
     words = pack(packing, board)
     assert np.all(words >= 0)
     assert np.all(words <= KEY_MASK)

@@ -7,7 +7,7 @@ import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, GoalError, TableMismatchError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import Board, BoardSize, blank_last, parse_goal, parse_size, random_boards
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, parse_goal, parse_size, random_boards
 from pdb_query import Database, Instance, open_database, read_instances
 from solver import GraphSolver, Solver, replay
 from solver.engine.unit_tables import DatabaseSums
@@ -86,7 +86,7 @@ def test_rectangles_are_solved_like_by_naive_search(size: str) -> None:
             assert solver.solve(board).length == naive.naive_solution_length(board, goal, board_size)
 
 
-def walk(board: Board, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Board:
+def walk(board: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
     cells = list(board)
     for _ in range(n_moves):
         blank = cells.index(0)
@@ -128,7 +128,7 @@ def test_several_databases_prune_with_the_largest_of_their_sums() -> None:
         solver = Solver(first, second)
         for board in share(solvable_boards(S3, goal, 6, 15), 4):
 
-            def h(at: Board) -> int:
+            def h(at: Tiles) -> int:
                 return max(first.probe(at).maximum, second.probe(at).maximum)
 
             expected = node_counts(ida_star(board, goal, S3, h, pruned=naive.naive_duplicates(8)).iterations)

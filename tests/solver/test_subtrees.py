@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.puzzle import Board, BoardSize, blank_last
+from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query.lookup import Int64s
 from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, Subtrees, WorkerPool, replay
 from solver import checkpoint as checkpoint_module
@@ -47,7 +47,7 @@ class StoppedError(Exception):
     """Error of a report that stops the search."""
 
 
-def same_search(solver: Any, board: Board, pool: WorkerPool | None, checkpoint: Checkpoint) -> None:
+def same_search(solver: Any, board: Tiles, pool: WorkerPool | None, checkpoint: Checkpoint) -> None:
     """Compare the search with a checkpoint with one without."""
     alone = solver.solve(board)
     found = solver.solve(board, pool=pool, checkpoint=checkpoint)

@@ -1,0 +1,77 @@
+"""Builds with names and texts as users write them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pdb_core.encoding import DEFAULT_ENCODING, Cost, Encoding
+from pdb_core.pattern import Partition, default_cost, parse_partition
+from pdb_core.puzzle import BoardLike, BoardSize, as_goal, as_size
+
+if TYPE_CHECKING:
+    from pdb_build import BuildPlan, BuildProgress
+    from pdb_query import Database
+
+# Longer names of partitions do not become names of files.
+_LONGEST_STEM = 80
+
+
+def named_plan(
+    partition: str,
+    out: str | Path | None = None,
+    *,
+    size: BoardSize | str | None = None,
+    goal: BoardLike = "blank-last",
+    encoding: Encoding = DEFAULT_ENCODING,
+    cost: Cost | None = None,
+    folder: Path = Path(),
+    n_threads: int | None = None,
+) -> "BuildPlan":
+    """Return the plan of the build of a partition, given as `parse_partition` reads it.
+
+    Without `out` the file is named after the partition, in `folder`.
+
+    Raises `PartitionError`, `GoalError`, `InputError`.
+    """
+    from pdb_build import plan_build
+
+    given = None if size is None else as_size(size)
+    board_size = given or parse_partition(partition, None, cost=cost).size
+    checked_goal = as_goal(goal, board_size)
+    parsed = parse_partition(partition, board_size, checked_goal, cost)
+    path = folder / f"{_stem(parsed)}.h5" if out is None else Path(out)
+    return plan_build(board_size, checked_goal, parsed, path, encoding=encoding, n_threads=n_threads)
+
+
+def _stem(partition: Partition) -> str:
+    """Return the name of a partition's file, with its cost unless that is the default."""
+    name = partition.name.replace("/", "_").replace(",", "-")
+    name = name if len(name) <= _LONGEST_STEM else "partition"
+    return name if partition.cost == default_cost(partition.name) else f"{name}-{partition.cost}"
+
+
+def build(
+    partition: str,
+    out: str | Path | None = None,
+    *,
+    size: BoardSize | str | None = None,
+    goal: BoardLike = "blank-last",
+    encoding: Encoding = DEFAULT_ENCODING,
+    n_threads: int | None = None,
+    progress: "Callable[[BuildProgress], None] | None" = None,
+) -> "Database":
+    """Build the table file of a partition, such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, and open it.
+
+    The size follows from the partition, except of `auto`. `out` is `PARTITION.h5` by default; a file of that name is
+    replaced. A bar shows the progress, or `progress` is called.
+
+    Raises `PartitionError`, `GoalError`, `InputError`, and the errors of `build_database` and `open_database`.
+    """
+    from pdb_build import build_database
+    from pdb_query import open_database
+    from tilepdb.progress_bar import BuildBar
+
+    plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, n_threads=n_threads)
+    with BuildBar(plan, progress) as show:
+        build_database(plan, progress=show)
+    return open_database(plan.out)

@@ -1,0 +1,71 @@
+"""The standard table of each board size: built in the user's cache folder when it is needed first."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last
+
+if TYPE_CHECKING:
+    from pdb_build import BuildPlan, BuildProgress
+
+# Seconds between two checks whether another process has built the table.
+_POLL_S = 0.2
+_PARTITIONS = {"3x3": "8", "4x4": "663", "5x5": "6666"}
+_ADVICE = "set TILE_PDB_CACHE to another folder, or name a table file"
+
+
+def standard_table(
+    size: BoardSize,
+    goal: Tiles,
+    *,
+    begin: "Callable[[BuildPlan], Callable[[BuildProgress], None]]",
+    advice: str = _ADVICE,
+) -> Path:
+    """Return the table file of a size and goal, in the cache folder (TILE_PDB_CACHE); build it the first time.
+
+    It is 663 for 4x4, 6666 for 5x5, the complete table for 3x3, and for other sizes a partition that builds quickly.
+    One file serves every goal with the blank in a corner. If it must be built, `begin` is called, and the function that
+    it returns with the progress. Errors of writing end with `advice`.
+
+    Raises the errors of a build.
+    """
+    from pdb_build import build_database, plan_build
+    from pdb_core.errors import BuildRunningError, DiskFullError, OutputError, TableFileError
+    from pdb_core.jit import cache_home
+    from pdb_core.pattern import parse_partition
+    from pdb_query import read_table_header
+
+    in_corner = goal.index(BLANK) in (0, size.width - 1, size.n_cells - size.width, size.n_cells - 1)
+    goal = blank_last(size) if in_corner else goal
+    place = "corner" if in_corner else f"blank{goal.index(BLANK)}"
+    path = cache_home() / "tables" / f"{size}-{place}.h5"
+
+    def is_there() -> bool:
+        try:
+            return read_table_header(path).spec.goal == goal or in_corner
+        except TableFileError:
+            return False
+
+    if is_there():
+        return path
+    partition = parse_partition(_PARTITIONS.get(str(size), "auto") if in_corner else "auto", size, goal)
+    plan = plan_build(size, goal, partition, path)
+    progress = begin(plan)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                # Discard what an interrupted build left.
+                build_database(plan, progress=progress, fresh=True)
+            except BuildRunningError:
+                time.sleep(_POLL_S)
+                if not is_there():
+                    continue
+            return path
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}; {advice}") from error
+    except (OutputError, DiskFullError) as error:
+        # The advice of `pdb build` names --out.
+        raise type(error)(f"{str(error).split(';')[0]}; {advice}") from error
