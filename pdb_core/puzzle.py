@@ -57,9 +57,11 @@ class BoardSize:
         return self.width * self.height
 
     def cell(self, row: int, column: int) -> int:
+        """Return the number of a cell."""
         return row * self.width + column
 
     def row_and_column(self, cell: int) -> tuple[int, int]:
+        """Return the row and the column of a cell."""
         return divmod(cell, self.width)
 
     @cached_property
