@@ -127,8 +127,7 @@ def _serve(
 ) -> None:
     """Print the address, and answer requests until a signal ends the server."""
     from pdb_service.app import create_app
-    from pdb_service.server import notify_systemd
-    from pdb_service.server import serve as run
+    from pdb_service.server import notify_systemd, serve as run
     from pdb_service.settings import advice, hosts_of
 
     address, port = listener.getsockname()[:2]

@@ -1,11 +1,9 @@
 """`pdb study compare`: heuristics and search algorithms on the same boards."""
 
-import math
-import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -38,7 +36,9 @@ from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pdb_cli.answers import Answer
     from pdb_query import Instance
+    from pdb_study.compare import Comparison
 
 _COLUMNS = (
     "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
@@ -115,22 +115,27 @@ def compare(
     check_plot(plot)
     methods = _methods(compared, tables.db)
     prepare()
+    from pdb_study.compare import Comparison, ComparisonRow, comparison_row
+
     instances = _boards(sample, tables.db)
     if not instances:
         raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
-    records = []
+    rows: list[ComparisonRow] = []
     if output is Format.text:
         print(_HEADER, flush=True)
     with tables.open() as databases:
 
-        def row(method: Method) -> Record:
-            records.append(_row(method, _answers(method, instances, databases, sample.goal, limits)))
-            return records[-1]
+        def record(method: Method) -> Record:
+            answers = _answers(method, instances, databases, sample.goal, limits)
+            search = method.search + (" (plain)" if method.plain else "")
+            rows.append(comparison_row(method.heuristic, search, answers))
+            return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
 
-        write_records(map(row, methods), output, columns=_COLUMNS, text=_text)
-    _report_gaps(records)
+        write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
+    comparison = Comparison(tuple(rows))
+    _report_gaps(comparison)
     if plot is not None:
-        _draw(records, plot)
+        _draw(comparison, plot)
 
 
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
@@ -153,8 +158,8 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
 
 def _answers(
     method: Method, instances: "list[Instance]", databases: OpenDatabases, goal: str | None, limits: LimitOptions
-) -> list[Record]:
-    """Return the records of all boards, solved by a method. Raises `WrongAnswerError`."""
+) -> "list[Answer]":
+    """Return the answers of all boards, solved by a method. Raises `WrongAnswerError`."""
     from solver import Limits
 
     n_threads = limits.threads or 1
@@ -164,15 +169,16 @@ def _answers(
         Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
     )
     answers = Answers(method.search, method.heuristic)
-    records: list[Record] = []
+    found: list[Answer] = []
     with ProgressLine() as line:
         for outcome in solve_boards(batch, instances, n_threads):
-            records.append(answers.record(outcome))
+            answers.record(outcome)
+            found.append(outcome.answer)
             name = method.heuristic or "no heuristic"
-            line.show(f"{name}, {method.search}: {count(len(records))} of {count(len(instances))} boards")
+            line.show(f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards")
     if isinstance(answers.worst, WrongAnswerError):
         raise answers.worst
-    return records
+    return found
 
 
 def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
@@ -190,31 +196,6 @@ def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
     return [Instance(str(i), Board(row, size), sample.goal) for i, row in enumerate(rows, start=1)]
 
 
-def _row(method: Method, answers: Sequence[Record]) -> dict[str, Any]:
-    solved = [answer for answer in answers if answer["length"] is not None]
-    generated = [answer["generated"] for answer in solved]
-    seconds = sum(answer["seconds"] for answer in solved)
-    error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
-    return {
-        "heuristic": method.heuristic,
-        "search": method.search + (" (plain)" if method.plain else ""),
-        "boards": len(answers),
-        "unsolvable": sum(not answer["solvable"] for answer in answers),
-        "solved": len(solved),
-        "mean_h": _mean(solved, "h"),
-        "mean_length": _mean(solved, "length"),
-        "mean_generated": _mean(solved, "generated"),
-        "mean_generated_error": None if error is None else round(error, 1),
-        "mean_expanded": _mean(solved, "expanded"),
-        "mean_seconds": _mean(solved, "seconds"),
-        "nodes_per_second": round(sum(generated) / seconds) if seconds > 0 else None,
-    }
-
-
-def _mean(answers: Sequence[Record], field: str) -> float | None:
-    return round(statistics.mean(answer[field] for answer in answers), 6) if answers else None
-
-
 def _text(row: Record) -> Iterator[str]:
     start = f"{row['heuristic'] or '-':<28} {row['search']:<18} {row['solved']:>5}/{row['boards']:<5}"
     if row["solved"] == 0:
@@ -227,35 +208,21 @@ def _text(row: Record) -> Iterator[str]:
     )
 
 
-def _report_gaps(records: Sequence[Record]) -> None:
+def _report_gaps(comparison: "Comparison") -> None:
     """Report on stderr which boards the means leave out."""
-    if records[0]["unsolvable"]:
-        message(f"pdb: {plural(records[0]['unsolvable'], 'board')} of {records[0]['boards']} cannot be solved by any")
-    if not all(map(_is_whole, records)):
+    first = comparison.rows[0]
+    if first.n_unsolvable:
+        message(f"pdb: {plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
+    if not all(row.is_whole for row in comparison.rows):
         message("pdb: boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
 
 
-def _is_whole(row: Record) -> bool:
-    """Return True if a row solved every solvable board."""
-    return bool(row["solved"] + row["unsolvable"] == row["boards"])
+def _draw(comparison: "Comparison", path: "Path") -> None:
+    from pdb_study.plots import draw_comparison
 
-
-def _draw(records: Sequence[Record], path: "Path") -> None:
-    """Draw the mean nodes on a logarithmic scale."""
-    drawable = [row for row in records if row["solved"] and _is_whole(row)]
-    if len(drawable) < len(records):
+    n_drawn = len(comparison.whole_rows)
+    if n_drawn < len(comparison.rows):
         message("pdb: not drawn: rows that did not solve all boards")
-    if not drawable:
-        return
-    with drawn(path, width=9, height=1.5 + 0.4 * len(drawable)) as axes:
-        labels = [f"{row['heuristic'] or 'no heuristic'}, {row['search']}" for row in drawable]
-        bars = axes.barh(labels, [row["mean_generated"] for row in drawable])
-        axes.bar_label(bars, labels=[count(round(row["mean_generated"])) for row in drawable], padding=3, fontsize=8)
-        axes.invert_yaxis()
-        axes.set_xscale("log")
-        axes.margins(x=0.15)
-        # Bars on a logarithmic scale start at the power of ten below the least.
-        axes.set_xlim(left=10 ** math.floor(math.log10(max(1.0, min(row["mean_generated"] for row in drawable)))))
-        axes.set_xlabel("mean nodes generated")
-        axes.set_title(f"Mean nodes to solve the same {count(drawable[0]['solved'])} boards")
-        axes.grid(axis="x", alpha=0.3)
+    if n_drawn:
+        with drawn(path, width=9, height=1.5 + 0.4 * n_drawn) as axes:
+            draw_comparison(comparison, axes)

@@ -1,38 +1,25 @@
 """`pdb study heuristics`: values of heuristics on boards whose distances are known."""
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import FormatOption, GoalOption, TableOptions, ThreadsOption
 from pdb_cli.output import Format, count, message, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.process import command
 from pdb_cli.progress import ProgressLine
-from pdb_core.resources import available_cores
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
-    import numpy.typing as npt
-
-    from pdb_core.puzzle import Boards, BoardSize, Tiles
-    from pdb_query import Database
+    from pdb_core.puzzle import BoardSize, Tiles
     from pdb_study.heuristics import HeuristicStudy
 
 _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
-# Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
-_MAX_SOLVED_CELLS = 16
-# Boards solved between two updates of the progress.
-_CHUNK = 2000
 # Columns of heuristics in a table that fits a terminal.
 _ABREAST = 4
-# Bands of standard deviations that can be distinguished in a plot.
-_MOST_SHADED = 4
 
 
 @command
@@ -64,7 +51,7 @@ def heuristics(
     check_plot(plot)
     prepare()
     from pdb_core.puzzle import check_table_size, parse_goal, parse_size
-    from pdb_study.heuristics import heuristic_values, study_values
+    from pdb_study.heuristics import study_heuristics
     from solver.heuristics import parse_heuristic
 
     board_size = parse_size(size)
@@ -75,17 +62,27 @@ def heuristics(
         databases = opened.databases_for(board_size, wanted) if tables.db else ()
         for database in databases:
             database.views(wanted)  # raises at once if it cannot serve the goal
-        rows, distances = _boards(board_size, wanted, boards, seed, opened, threads)
-        values = heuristic_values(rows, board_size, wanted, names, databases)
-    labels = (*names, *(f"db {database.header.spec.partition.name} {database.encoding}" for database in databases))
-    study = study_values(labels, values, distances, is_sample=len(rows) < math.factorial(board_size.n_cells) // 2)
+        with ProgressLine() as line:
+            study = study_heuristics(
+                board_size,
+                names,
+                databases,
+                goal=wanted,
+                n_boards=boards,
+                seed=seed,
+                solves_with=lambda: opened.databases_for(board_size, wanted),
+                n_threads=threads,
+                progress=lambda done, total: line.show(
+                    f"solving boards to know their distances: {count(done)} of {count(total)}"
+                ),
+            )
     if output is Format.text:
-        for line in _text(study, board_size):
-            print(line)
+        for text in _text(study):
+            print(text)
     else:
         write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
     if plot is not None:
-        _draw(study, board_size, plot)
+        _draw(study, plot)
 
 
 def _fitting(size: "BoardSize", goal: "Tiles") -> tuple[str, ...]:
@@ -102,42 +99,6 @@ def _fitting(size: "BoardSize", goal: "Tiles") -> tuple[str, ...]:
         else:
             names.append(name)
     return tuple(names)
-
-
-def _boards(
-    size: "BoardSize", goal: "Tiles", n_boards: int, seed: int, databases: OpenDatabases, threads: int | None
-) -> "tuple[Boards, npt.NDArray[np.int64] | None]":
-    """Return boards and their distances: all boards of a small size, else random ones."""
-    import numpy as np
-
-    from pdb_core.puzzle import random_boards
-    from pdb_study.layer_search import MAX_CELLS, all_boards
-
-    if size.n_cells <= MAX_CELLS:
-        boards, distances = all_boards(size, goal)
-        return boards, distances.astype(np.int64)
-    boards = random_boards(size, goal, n_boards, seed).astype(np.uint8)
-    if size.n_cells > _MAX_SOLVED_CELLS:
-        return boards, None
-    return boards, _optimal_lengths(boards, goal, databases.databases_for(size, goal), threads)
-
-
-def _optimal_lengths(
-    boards: "Boards", goal: "Tiles", databases: "tuple[Database, ...]", threads: int | None
-) -> "npt.NDArray[np.int64]":
-    """Return the optimal length of each board."""
-    import numpy as np
-
-    from solver import Solver
-
-    solver = Solver(*databases)
-    lengths = []
-    with ProgressLine() as line:
-        for first in range(0, len(boards), _CHUNK):
-            line.show(f"solving boards to know their distances: {count(first)} of {count(len(boards))}")
-            chunk = boards[first : first + _CHUNK]
-            lengths.append(solver.solve_many(chunk, goal, n_threads=threads or available_cores()).lengths)
-    return np.concatenate(lengths).astype(np.int64)
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
@@ -161,9 +122,9 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
             yield record
 
 
-def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
+def _text(study: "HeuristicStudy") -> Iterator[str]:
     mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
-    yield f"{_boards_text(study, size)}{mean}; mean, standard deviation, minimum and maximum of h"
+    yield f"{study.boards_text}{mean}; mean, standard deviation, minimum and maximum of h"
     rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
     rows.append(("all", study.n_boards, study.overall))
     for start in range(0, len(study.names), _ABREAST):
@@ -186,33 +147,11 @@ def _text(study: "HeuristicStudy", size: "BoardSize") -> Iterator[str]:
             yield label.ljust(first) + "".join(f"{count(n):>10}" for n in row)
 
 
-def _boards_text(study: "HeuristicStudy", size: "BoardSize") -> str:
-    return f"{count(study.n_boards)} {'random ' if study.is_sample else ''}boards of {size}"
+def _draw(study: "HeuristicStudy", path: "Path") -> None:
+    from pdb_study.plots import draw_heuristics
 
-
-def _draw(study: "HeuristicStudy", size: "BoardSize", path: "Path") -> None:
     if not study.rows:
         message("pdb: nothing to draw: the distances of these boards are not known")
         return
-    import numpy as np
-
-    shades = len(study.names) <= _MOST_SHADED
-    with drawn(path, width=8 if shades else 10) as axes:
-        distances = [row.distance for row in study.rows]
-        axes.plot(distances, distances, color="black", linewidth=0.8, linestyle=":", label="the distance itself")
-        # By decreasing mean, so that the legend has the order of the lines.
-        for i in sorted(range(len(study.names)), key=lambda i: -study.overall[i].mean):
-            means = np.array([row.spreads[i].mean for row in study.rows])
-            deviations = np.array([row.spreads[i].standard_deviation for row in study.rows])
-            (line,) = axes.plot(distances, means, marker="o", markersize=3, label=study.names[i])
-            if shades:
-                axes.fill_between(
-                    distances, means - deviations, means + deviations, color=line.get_color(), alpha=0.12, linewidth=0
-                )
-        axes.set_xlabel("distance from the goal (moves)")
-        axes.set_ylabel("h: mean and standard deviation" if shades else "mean h")
-        axes.set_title(f"Heuristics on {_boards_text(study, size)}")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
-        axes.grid(alpha=0.3)
-        axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
+    with drawn(path, width=8 if len(study.names) <= 4 else 10) as axes:
+        draw_heuristics(study, axes)

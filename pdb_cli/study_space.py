@@ -61,7 +61,7 @@ def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption =
     records = _rows(record) if output is Format.csv else [record]
     write_records(records, output, columns=("size", "goal", "distance", "boards"), text=_text)
     if plot is not None:
-        _draw(record, plot)
+        _draw(found, plot)
     if found.out_of_memory:
         raise LimitReachedError(
             f"{options.size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more "
@@ -130,25 +130,8 @@ def _text(record: Record) -> Iterator[str]:
         yield f"  {board}"
 
 
-def _draw(record: Record, path: "Path") -> None:
-    from matplotlib.ticker import EngFormatter, MaxNLocator
+def _draw(found: "StateSpace", path: "Path") -> None:
+    from pdb_study.plots import draw_space
 
-    counts = record["counts"]
     with drawn(path) as axes:
-        axes.bar(range(len(counts)), counts, width=0.85, color="#4878a8")
-        axes.set_xlabel("distance from the goal (moves)")
-        axes.set_ylabel("boards")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.set_xlim(-0.8, len(counts) - 0.2)
-        axes.grid(axis="y", alpha=0.3)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        title = f"Boards of the {record['size']} puzzle up to {record['depth']} moves from the goal"
-        if record["complete"]:
-            axes.axvline(record["mean"], color="#c44e52", linestyle="--")
-            title = (
-                f"All {count(record['boards'])} boards of the {record['size']} puzzle: mean distance "
-                f"{record['mean']:.2f}, largest {record['radius']} ({plural(counts[-1], 'board')})"
-            )
-        axes.set_title(title)
+        draw_space(found, axes)

@@ -127,7 +127,7 @@ def stats(
     )  # fmt: skip
     write_records([record], output, columns=columns, text=_stats_text)
     if plot is not None:
-        _draw(record, plot)
+        _draw(database, plot)
 
 
 def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
@@ -171,21 +171,11 @@ def _stats_text(record: Record) -> Iterator[str]:
         )
 
 
-def _draw(record: Record, path: Path) -> None:
+def _draw(database: "Database", path: Path) -> None:
+    from pdb_study.plots import draw_histograms
+
     with drawn(path) as axes:
-        for entry in record["patterns"]:
-            if entry["same_as"] is None:
-                share = [100 * n / entry["entries"] for n in entry["histogram"]]
-                label = f"{{{joined(entry['tiles'])}}}  mean {entry['mean']:.1f}"
-                axes.plot(range(len(share)), share, marker="o", markersize=3, label=label)
-        of_tiles = " of the pattern's tiles" if record["cost"] == "additive" else ""
-        axes.set_xlabel(f"distance of an entry (moves{of_tiles})")
-        axes.set_ylabel("share of the entries (%)")
-        axes.set_title(f"Pattern database {record['partition']} of the {record['size']} board")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
-        axes.grid(alpha=0.3)
-        axes.legend(title="pattern")
+        draw_histograms(database, axes)
 
 
 @command

@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 
 import urllib3
 from pydantic import ValidationError
-from urllib3.exceptions import ClosedPoolError, HTTPError, NewConnectionError
-from urllib3.exceptions import TimeoutError as Urllib3TimeoutError
+from urllib3.exceptions import ClosedPoolError, HTTPError, NewConnectionError, TimeoutError as Urllib3TimeoutError
 from urllib3.util import parse_url
 
 from pdb_core import errors

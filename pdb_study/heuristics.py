@@ -1,19 +1,26 @@
 """Statistics of heuristics: their values by the distance of the boards."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import Boards, BoardSize, Tiles
+from pdb_core.errors import InputError
+from pdb_core.puzzle import BoardLike, Boards, BoardSize, Tiles, as_goal, as_size, random_boards
+from pdb_core.resources import available_cores
 from pdb_query import Database
+from pdb_study import plots
+from pdb_study.layer_search import MAX_CELLS, all_boards
+from solver import Solver
 from solver.heuristics import heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
 
 Values = npt.NDArray[np.int64]
-_BOARDS_AT_A_TIME = 100_000
+_BOARDS_AT_A_TIME, _SOLVED_AT_A_TIME = 100_000, 2000
+# Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
+_MAX_SOLVED_CELLS = 16
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class HeuristicStudy:
     is_sample      the boards are a sample, so that means have a standard error
     """
 
+    size: BoardSize
     names: tuple[str, ...]
     n_boards: int
     mean_distance: float | None
@@ -53,6 +61,21 @@ class HeuristicStudy:
     overall: tuple[Spread, ...]
     exceeds: tuple[tuple[int, ...], ...]
     is_sample: bool = False
+
+    @property
+    def boards_text(self) -> str:
+        """How many boards of which size: `181,440 boards of 3x3`."""
+        return f"{self.n_boards:,} {'random ' if self.is_sample else ''}boards of {self.size}"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(row.distance), row.n_boards, row.spreads) for row in self.rows]
+        rows.append(("all", self.n_boards, self.overall))
+        cells = [(name, f"{n:,}", *(f"{spread.mean:.3f}" for spread in spreads)) for name, n, spreads in rows]
+        return plots.html(self._draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
+
+    def _draw(self, axes: object) -> None:
+        if self.rows:
+            plots.draw_heuristics(self, axes)
 
     def standard_error(self, spread: Spread, n_boards: int) -> float | None:
         """Return the standard error of the mean over a sample of boards; None if there is one board, or no sample."""
@@ -80,8 +103,63 @@ def heuristic_values(
     return values
 
 
+def study_heuristics(
+    size: BoardSize | str,
+    heuristics: Sequence[str] = ("manhattan", "linear-conflict"),
+    databases: Sequence[Database] = (),
+    *,
+    goal: BoardLike = "blank-last",
+    n_boards: int = 1000,
+    seed: int = 1,
+    solves_with: Callable[[], Sequence[Database]] | None = None,
+    n_threads: int | None = None,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> HeuristicStudy:
+    """Return values of heuristics by distance from the goal.
+
+    Up to 10 cells all boards are evaluated, otherwise `n_boards` random ones. Up to 16 cells their distances are found:
+    random boards are solved with `databases`, or with those that `solves_with` returns; `progress` is called with the
+    number of boards solved and to solve.
+
+    Raises `InputError` and `GoalError` if the size or the goal has no such heuristic, and if no database is given to
+    solve boards.
+    """
+    size = as_size(size)
+    checked = as_goal(goal, size)
+    distances: npt.NDArray[np.int64] | None = None
+    if size.n_cells <= MAX_CELLS:
+        boards, of_boards = all_boards(size, checked)
+        distances = of_boards.astype(np.int64)
+    else:
+        boards = random_boards(size, checked, n_boards, seed).astype(np.uint8)
+        if size.n_cells <= _MAX_SOLVED_CELLS:
+            solving = databases if solves_with is None else solves_with()
+            if not solving:
+                raise InputError(f"random boards of {size} are solved to know their distances; give a database")
+            distances = _optimal_lengths(boards, checked, solving, n_threads or available_cores(), progress)
+    values = heuristic_values(boards, size, checked, heuristics, databases)
+    labels = (*heuristics, *(f"db {database.partition.name} {database.encoding}" for database in databases))
+    return study_values(size, labels, values, distances, is_sample=len(boards) < math.factorial(size.n_cells) // 2)
+
+
+def _optimal_lengths(
+    boards: Boards, goal: Tiles, databases: Sequence[Database], n_threads: int, progress: Callable[[int, int], None]
+) -> npt.NDArray[np.int64]:
+    solver = Solver(*databases)
+    lengths = []
+    for first in range(0, len(boards), _SOLVED_AT_A_TIME):
+        progress(first, len(boards))
+        lengths.append(solver.solve_many(boards[first : first + _SOLVED_AT_A_TIME], goal, n_threads=n_threads).lengths)
+    return np.concatenate(lengths).astype(np.int64)
+
+
 def study_values(
-    names: Sequence[str], values: Values, distances: npt.NDArray[np.int64] | None, *, is_sample: bool = False
+    size: BoardSize,
+    names: Sequence[str],
+    values: Values,
+    distances: npt.NDArray[np.int64] | None,
+    *,
+    is_sample: bool = False,
 ) -> HeuristicStudy:
     """Return statistics of `values` (int64[m, heuristics], m at least 1) over boards of these distances (int64[m])."""
     rows = []
@@ -94,6 +172,7 @@ def study_values(
         for i in range(values.shape[1])
     )
     return HeuristicStudy(
+        size,
         tuple(names),
         len(values),
         None if distances is None else float(distances.mean()),

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pdb_core.puzzle import Board, BoardSize, Tiles, check_table_size
+from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size
+from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
 from pdb_study.layer_search import Layer, MemoryLimitError, PackedOrders, layers
 
@@ -40,6 +41,10 @@ class StateSpace:
         """Return the number of boards of the whole space: half of all permutations (Johnson and Story 1879)."""
         return math.factorial(self.size.n_cells) // 2
 
+    def _repr_html_(self) -> str:
+        cells = [(str(distance), f"{n:,}") for distance, n in enumerate(self.counts)]
+        return plots.html(lambda axes: plots.draw_space(self, axes), ("distance", "boards"), cells)
+
     @property
     def n_reached(self) -> int:
         return sum(self.counts)
@@ -56,8 +61,8 @@ class StateSpace:
 
 
 def explore_space(
-    size: BoardSize,
-    goal: Tiles,
+    size: BoardSize | str,
+    goal: BoardLike = "blank-last",
     *,
     max_depth: int | None = None,
     n_threads: int = 1,
@@ -68,21 +73,20 @@ def explore_space(
     """Breadth-first search from `goal` through all boards, or through those at most `max_depth` moves away.
 
     If the boards need more than `memory_limit_bytes`, the search ends early, and the result says so. Only that depends
-    on `n_threads`. Raises `BoardError` if the goal is no board of that size, `InputError` beyond 6x6.
+    on `n_threads`. Raises `GoalError` if the goal is no board of that size, `InputError` beyond 6x6.
 
-    >>> from pdb_core.puzzle import blank_last
-    >>> explore_space(BoardSize(2, 2), blank_last(BoardSize(2, 2))).counts
+    >>> explore_space("2x2").counts
     (1, 2, 2, 2, 2, 2, 1)
     """
     start = time.perf_counter()
+    size = as_size(size)
     check_table_size(
         size,
         what="counts by distance",
         instead=f"all boards are counted up to {MAX_CELLS} cells, such as 3x4, and beyond that those at most --depth "
         "moves from the goal",
     )
-    Board(goal, size)
-
+    goal = as_goal(goal, size)
     if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= memory_limit_bytes:
         counts, antipodes = search_completely(
             size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress

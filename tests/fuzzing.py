@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 
 from pdb_core.errors import PdbError
 from pdb_core.puzzle import BoardSize, Tiles, format_board

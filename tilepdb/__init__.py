@@ -15,17 +15,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pdb_build import (
         BuildPlan as BuildPlan,
-    )
-    from pdb_build import (
         BuildProgress as BuildProgress,
-    )
-    from pdb_build import (
         BuildResult as BuildResult,
-    )
-    from pdb_build import (
         build_database as build_database,
-    )
-    from pdb_build import (
         plan_build as plan_build,
     )
     from pdb_core import (
@@ -36,86 +28,53 @@ if TYPE_CHECKING:
     )
     from pdb_core.puzzle import (
         Board as Board,
-    )
-    from pdb_core.puzzle import (
         BoardLike as BoardLike,
-    )
-    from pdb_core.puzzle import (
         BoardSize as BoardSize,
-    )
-    from pdb_core.puzzle import (
         format_board as format_board,
-    )
-    from pdb_core.puzzle import (
         is_solvable as is_solvable,
-    )
-    from pdb_core.puzzle import (
         parse_goal as parse_goal,
-    )
-    from pdb_core.puzzle import (
         parse_size as parse_size,
-    )
-    from pdb_core.puzzle import (
         random_boards as random_boards,
     )
     from pdb_query import (
         BatchProbe as BatchProbe,
-    )
-    from pdb_query import (
         Database as Database,
-    )
-    from pdb_query import (
         Instance as Instance,
-    )
-    from pdb_query import (
         Probe as Probe,
-    )
-    from pdb_query import (
         instance_sets as instance_sets,
-    )
-    from pdb_query import (
         open_database as open_database,
-    )
-    from pdb_query import (
         random_board_statistics as random_board_statistics,
-    )
-    from pdb_query import (
         read_instances as read_instances,
     )
     from pdb_service.client import (
         Client as Client,
     )
+    from pdb_study.compare import (
+        Comparison as Comparison,
+        compare as compare,
+    )
+    from pdb_study.heuristics import (
+        HeuristicStudy as HeuristicStudy,
+        study_heuristics as study_heuristics,
+    )
+    from pdb_study.histograms import (
+        Histograms as Histograms,
+    )
+    from pdb_study.space import (
+        StateSpace as StateSpace,
+        explore_space as explore_space,
+    )
     from solver import (
         ALGORITHMS as ALGORITHMS,
-    )
-    from solver import (
         Checkpoint as Checkpoint,
-    )
-    from solver import (
         GraphSolver as GraphSolver,
-    )
-    from solver import (
         HeuristicSolver as HeuristicSolver,
-    )
-    from solver import (
         Iteration as Iteration,
-    )
-    from solver import (
         Limits as Limits,
-    )
-    from solver import (
         Solution as Solution,
-    )
-    from solver import (
         SolvedBoards as SolvedBoards,
-    )
-    from solver import (
         WorkerPool as WorkerPool,
-    )
-    from solver import (
         find_suboptimal_solution as find_suboptimal_solution,
-    )
-    from solver import (
         replay as replay,
     )
     from tilepdb.build import (
@@ -123,8 +82,6 @@ if TYPE_CHECKING:
     )
     from tilepdb.solver import (
         Solver as Solver,
-    )
-    from tilepdb.solver import (
         solve as solve,
     )
 
@@ -141,6 +98,10 @@ _NAMES = {
         "read_instances",
     ),
     "pdb_service.client": ("Client",),
+    "pdb_study.compare": ("Comparison", "compare"),
+    "pdb_study.heuristics": ("HeuristicStudy", "study_heuristics"),
+    "pdb_study.histograms": ("Histograms",),
+    "pdb_study.space": ("StateSpace", "explore_space"),
     "solver": (
         "ALGORITHMS", "Checkpoint", "GraphSolver", "HeuristicSolver", "Iteration", "Limits", "Solution",
         "SolvedBoards", "WorkerPool", "find_suboptimal_solution", "replay",

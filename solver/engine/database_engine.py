@@ -14,8 +14,14 @@ from pdb_query.lookup import Int64s, probe_boards
 from solver.engine import layout as lay
 from solver.engine.catalogue_stages import catalogue_stages, distinct_units, fill_units, suits_catalogue
 from solver.engine.engine import Engine, KeptArrays, Roots, engine_tables, first_column_after_slacks, slack_rows
-from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
-from solver.engine.unit_tables import DatabaseSums, Sum, UnitTables, sums_of, unit_tables
+from solver.engine.unit_tables import (
+    VALUE_SHIFT as WORD_VALUE_SHIFT,
+    DatabaseSums,
+    Sum,
+    UnitTables,
+    sums_of,
+    unit_tables,
+)
 from solver.engine.vector_stages import lehmer_digits, n_tiles_of, suits_vectors, vector_stages
 from solver.engine.wide_stages import columns_of_units, suits_wide, wide_stages
 from solver.move_pruning.move_pruning import PruningFsm

@@ -11,8 +11,7 @@ from solver.board_arrays import N_MOVES
 from solver.engine import layout as lay
 from solver.engine.round_kernels import list_children, of_parents, push_move
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL
-from solver.engine.unit_tables import VALUE_SHIFT as WORD_VALUE_SHIFT
+from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL, VALUE_SHIFT as WORD_VALUE_SHIFT
 from solver.vectors import vector_kernels as v
 
 BYTE = 255

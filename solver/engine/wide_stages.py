@@ -9,9 +9,7 @@ import numpy.typing as npt
 from pdb_core.puzzle import BoardSize
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import layout as lay
-from solver.engine import unit_tables as per_unit
-from solver.engine import wide_round_kernels as wide
+from solver.engine import layout as lay, unit_tables as per_unit, wide_round_kernels as wide
 from solver.engine.engine import KeptArrays
 from solver.engine.round_kernels import TILES_BYTES
 from solver.engine.unit_tables import Sum, UnitTables, unit_tables

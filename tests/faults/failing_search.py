@@ -22,15 +22,23 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
-from solver import Checkpoint, HeuristicSolver, Limits, Solver, WorkerPool
-from solver import checkpoint as checkpoint_module
-from solver import solve as solver_module
-from solver.engine import ida_star as ida_star_module
-from solver.engine import search_result as result_module
-from solver.engine import stack as stack_module
-from solver.engine import subtree_list
-from solver.engine import work as work_module
-from solver.engine import worker_pool as worker_pool_module
+from solver import (
+    Checkpoint,
+    HeuristicSolver,
+    Limits,
+    Solver,
+    WorkerPool,
+    checkpoint as checkpoint_module,
+    solve as solver_module,
+)
+from solver.engine import (
+    ida_star as ida_star_module,
+    search_result as result_module,
+    stack as stack_module,
+    subtree_list,
+    work as work_module,
+    worker_pool as worker_pool_module,
+)
 from solver.engine.engine import Engine
 from solver.engine.frontier import Frontier, FrontierLimits
 from solver.engine.stack import Stack, StackPool

@@ -18,8 +18,7 @@ from pdb_cli.solve_log import SolveLog
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, Tiles, blank_last, format_board
 from pdb_query import Instance
-from solver import Checkpoint, Iteration, Solver, Subtrees
-from solver import checkpoint as checkpoint_module
+from solver import Checkpoint, Iteration, Solver, Subtrees, checkpoint as checkpoint_module
 from tests.command_line import pdb, refused
 from tests.solving import S4, database_for, solvable_boards
 from tests.tables import table_file

@@ -4,8 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pdb_build.search import search_pattern
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows

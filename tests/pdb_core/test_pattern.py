@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pdb_core.errors import PartitionError
 from pdb_core.pattern import named_partitions, parse_partition, partition_source

@@ -15,8 +15,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import pdb_query.table_file
 from pdb_build import build_database, plan_build

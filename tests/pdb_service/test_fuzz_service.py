@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 import urllib3
 from fastapi import FastAPI
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from pdb_core.errors import PdbError
 from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pdb_core.errors import InputError
 from pdb_service.app import create_app

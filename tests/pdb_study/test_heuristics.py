@@ -44,7 +44,7 @@ def test_statistics_agree_with_python() -> None:
     size, goal = BoardSize(3, 2), blank_first(BoardSize(3, 2))
     boards, distances = all_boards(size, goal)
     names = ("misplaced", "manhattan")
-    study = study_values(names, heuristic_values(boards, size, goal, names), distances.astype(np.int64))
+    study = study_values(size, names, heuristic_values(boards, size, goal, names), distances.astype(np.int64))
     naive = [
         [function(tuple(board), goal, size) for function in (naive_misplaced, naive_manhattan)]
         for board in boards.tolist()
@@ -66,7 +66,7 @@ def test_statistics_agree_with_python() -> None:
 @pytest.mark.tiny
 def test_standard_error_is_of_a_sample() -> None:
     values = np.array([[3], [5], [10]])
-    study = study_values(("one",), values, None, is_sample=True)
+    study = study_values(S3, ("one",), values, None, is_sample=True)
     assert study.standard_error(study.overall[0], 3) == pytest.approx(statistics.stdev([3, 5, 10]) / math.sqrt(3))
     assert study.standard_error(study.overall[0], 1) is None
 

@@ -5,8 +5,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pdb_core.errors import BoardError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, snail

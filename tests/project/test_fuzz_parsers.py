@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from pdb_cli.answers import positions_written
 from pdb_cli.board_files import TileNames, boards_of_files

@@ -19,8 +19,7 @@ from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS, heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, UNDO_LENGTH, pruning_fsm
-from solver.textbook import UNDOING
-from solver.textbook import ida_star as textbook_ida_star
+from solver.textbook import UNDOING, ida_star as textbook_ida_star
 from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan
 from tests.solving import S3, S4, duplicates_up_to, node_counts, share

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, is_solvable, random_boards, snail

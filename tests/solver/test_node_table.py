@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, random_boards

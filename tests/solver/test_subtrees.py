@@ -10,8 +10,17 @@ import pytest
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
 from pdb_query.lookup import Int64s
-from solver import Checkpoint, HeuristicSolver, Iteration, Limits, Solver, Subtrees, WorkerPool, replay
-from solver import checkpoint as checkpoint_module
+from solver import (
+    Checkpoint,
+    HeuristicSolver,
+    Iteration,
+    Limits,
+    Solver,
+    Subtrees,
+    WorkerPool,
+    checkpoint as checkpoint_module,
+    replay,
+)
 from solver.engine import subtree_list
 from solver.engine.subtrees import search_subtrees, upper_tree
 from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
