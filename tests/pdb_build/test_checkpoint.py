@@ -379,6 +379,7 @@ def test_standard_table_that_another_process_builds_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pdb_cli import databases
+    from tilepdb import standard
 
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     size = parse_size("2x2")
@@ -390,7 +391,7 @@ def test_standard_table_that_another_process_builds_is_waited_for(
         def finish(_seconds: float) -> None:
             path.write_bytes(content)
 
-        monkeypatch.setattr(databases.time, "sleep", finish)
+        monkeypatch.setattr(standard.time, "sleep", finish)
         assert databases.standard_table(size, blank_last(size)) == path
         assert folder.path.exists()
 

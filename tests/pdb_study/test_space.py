@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pdb_core.errors import BoardError
+from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, snail
 from pdb_study.complete_search import complete_search_bytes, search_completely
 from pdb_study.space import StateSpace, explore_space
@@ -158,5 +158,5 @@ def test_depth_above_the_maximum_is_the_whole_space() -> None:
 
 @pytest.mark.tiny
 def test_goal_of_another_size_is_rejected() -> None:
-    with pytest.raises(BoardError):
+    with pytest.raises(GoalError):
         explore_space(BoardSize(2, 2), (1, 2, 3))

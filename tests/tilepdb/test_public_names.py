@@ -53,7 +53,7 @@ def test_public_name_is_documented_and_typed(name: str) -> None:
         members = [
             member if isinstance(member, FunctionType) else member.__func__
             for key, member in vars(value).items()
-            if inspect.isroutine(member) and not key.startswith("_")
+            if isinstance(member, FunctionType | classmethod | staticmethod) and not key.startswith("_")
         ]
     for member in members:
         assert inspect.getdoc(member), member
