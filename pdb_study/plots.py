@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Bands of standard deviations that can be distinguished in a plot.
 _MOST_SHADED = 4
+# Longer tables are folded.
+_MOST_OPEN_ROWS = 12
 
 
 def html(draw: Callable[[Any], None], header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -23,6 +25,8 @@ def html(draw: Callable[[Any], None], header: Sequence[str], rows: Sequence[Sequ
     head = "".join(f'<th style="text-align:right">{escape(text)}</th>' for text in header)
     cells = ("".join(f'<td style="text-align:right">{escape(text)}</td>' for text in row) for row in rows)
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(f'<tr>{row}</tr>' for row in cells)}</tbody></table>"
+    if len(rows) > _MOST_OPEN_ROWS:
+        table = f"<details><summary>{len(rows)} rows</summary>{table}</details>"
     return f"<div>{svg(draw)}{table}</div>"
 
 
