@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from solver.checkpoint import Checkpoint, Subtrees
     from solver.engine.worker_pool import WorkerPool
     from solver.graph_search.graph_search import GraphSolver
+    from solver.labels import Labels
     from solver.large_boards.suboptimal import default_time_limit, find_suboptimal_solution
     from solver.solution import Solution, SolvedBoards, replay
     from solver.solve import HeuristicSolver, Solver
@@ -26,6 +27,7 @@ __all__ = [
     "GraphSolver",
     "HeuristicSolver",
     "Iteration",
+    "Labels",
     "Limits",
     "Solution",
     "SolvedBoards",
@@ -44,6 +46,7 @@ _MODULES = {
     "checkpoint": ("Checkpoint", "Subtrees"),
     "engine.worker_pool": ("WorkerPool",),
     "graph_search.graph_search": ("GraphSolver",),
+    "labels": ("Labels",),
     "solution": ("Solution", "SolvedBoards", "replay"),
     "solve": ("HeuristicSolver", "Solver"),
     "textbook": ("a_star", "ida_star"),

@@ -19,6 +19,7 @@ from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, as_size
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from pdb_query.lookup import Int64s
+from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.database_engine import database_engine
@@ -29,6 +30,7 @@ from solver.engine.ida_star import IdaStar
 from solver.engine.search_result import SearchResult
 from solver.engine.unit_tables import DatabaseSums
 from solver.engine.worker_pool import WorkerPool, in_parallel
+from solver.labels import Labels, distances_after, mapped_moves, optimal_first_moves
 from solver.move_pruning.move_pruning import PruningFsm, fsm_for
 from solver.progress import Iteration, Limits, Report
 from solver.solution import Solution, SolvedBoards, check_solvable, one_move_away, replay, unsolvable
@@ -251,12 +253,9 @@ class Solver(IdaStarSolver):
         Raises `ValueError` if `n_threads` is less than 1, `BoardError` for the first row that is no board, `GoalError`
         if the tables cannot serve `goal`, and `TableFileDamagedError` if the tables lead elsewhere than to the goal.
         """
-        if n_threads < 1:
-            raise ValueError(f"n_threads must be at least 1, not {n_threads}")
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
-        n_chunk = max(1, min(MOST_BOARDS, len(solvable) // (8 * n_threads)))
-        chunks = [solvable[first : first + n_chunk] for first in range(0, len(solvable), n_chunk)]
+        chunks = _chunks(solvable, n_threads)
 
         def search(chunk: Int64s, report: Report, pool: WorkerPool | None) -> tuple[Int64s, BoardsSearch]:
             *_, found = self._ida_star.search_many(mapped[chunk], lambda _row, iteration: report(iteration), pool)
@@ -276,6 +275,34 @@ class Solver(IdaStarSolver):
                 tiles[chunk, :longest] = original[found.paths[:, :longest]]
         return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
+    def label(
+        self, boards: npt.ArrayLike, goal: Board | None = None, *, n_threads: int = 1, moves: bool = True
+    ) -> Labels:
+        """Return the exact distances of many boards, and with `moves` those after each move of the blank.
+
+        Distances are found as by `solve_many`. Each neighbour that is not on the solution found takes one more search,
+        with a single threshold. Raises what `solve_many` raises.
+        """
+        _goal, mapping, mapped, solvable = self._prepared(boards, goal)
+        order = mapped_moves(mapping, self._database.size)
+
+        def search(
+            chunk: Int64s, report: Report, pool: WorkerPool | None
+        ) -> tuple[Int64s, npt.NDArray[np.int16], npt.NDArray[np.int16] | None]:
+            *_, found = self._ida_star.search_many(mapped[chunk], lambda _row, iteration: report(iteration), pool)
+            after = distances_after(self._ida_star, found, report, pool)[:, order] if moves else None
+            return chunk, found.lengths, after
+
+        distances = np.full(len(mapped), -1, dtype=np.int16)
+        after = np.full((len(mapped), N_MOVES), -1, dtype=np.int16)
+        for chunk, lengths, after_moves in in_parallel(_chunks(solvable, n_threads), search, n_threads=n_threads):
+            distances[chunk] = lengths
+            if after_moves is not None:
+                after[chunk] = after_moves
+        if not moves:
+            return Labels(distances, None, None)
+        return Labels(distances, optimal_first_moves(distances, after), after)
+
     def _prepared(
         self, boards: npt.ArrayLike, goal: BoardLike | None
     ) -> tuple[Board, BoardMapping, npt.NDArray[np.uint8], Int64s]:
@@ -289,6 +316,14 @@ class Solver(IdaStarSolver):
         mapped = np.empty_like(rows)
         mapped[:, list(mapping.cell_map)] = np.array(mapping.tile_map, dtype=np.uint8)[rows]
         return checked_goal, mapping, mapped, np.flatnonzero(verdicts == 1)
+
+
+def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
+    """Return the rows of boards in parts that one call searches each. Raises `ValueError` if `n_threads` is below 1."""
+    if n_threads < 1:
+        raise ValueError(f"n_threads must be at least 1, not {n_threads}")
+    n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
+    return [rows[first : first + n_chunk] for first in range(0, len(rows), n_chunk)]
 
 
 class HeuristicSolver(IdaStarSolver):

@@ -16,18 +16,19 @@ from solver.vectors import vector_kernels as v
 # `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
 N_PLACES = 4
 BOARD, THRESHOLD, N_FINISHED = range(3)
-# The length of a board whose moves do not lead to the goal.
-WRONG = -2
+# The length of a board whose moves do not lead to the goal, and of one without a solution up to its last threshold.
+WRONG, BEYOND = -2, -3
 
 
 class BoardsMemory(NamedTuple):
     """Boards that are searched one after another; all arrays but those of `Roots` are changed by the search.
 
     place    int64[N_PLACES]: the position of the search
-    roots    uint32[m, n_columns], sums, thresholds: see `Roots`
+    roots    uint32[m, n_columns], sums, thresholds, last: see `Roots`
     boards   uint8[m, n_cells]: those that were solved become the goal
     counts   int64[m, t, 2]: generated and expanded nodes of each finished threshold
-    lengths  int16[m]: of the solutions found; WRONG if the moves found do not lead to the goal
+    lengths  int16[m]: of the solutions found; WRONG if the moves found do not lead to the goal; BEYOND if there is none
+             up to the last threshold
     paths    uint8[m, n]: the tiles moved; solutions longer than n are left to the caller
     """
 
@@ -35,6 +36,7 @@ class BoardsMemory(NamedTuple):
     roots: npt.NDArray[np.uint32]
     sums: Int64s
     thresholds: Int64s
+    last: Int64s
     boards: npt.NDArray[np.uint8]
     counts: Int64s
     lengths: npt.NDArray[np.int16]
@@ -100,8 +102,8 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
 def search_boards(
     tables: Any, stages: Any, at: Any, counters: Any, batch: Any, pause_at: int, max_nodes: int, at_goal: int
 ) -> int:
-    """Search boards one after another, each from its first threshold up, until its first solution; without boards,
-    search what is on the stack. One kernel does both, since a search takes long to compile.
+    """Search boards one after another, each from its first threshold up to its first solution or its last threshold;
+    without boards, search what is on the stack. One kernel does both, since a search takes long to compile.
 
     tables, stages, at, counters  see `search_kernels.search`; the stack is empty, or as the call left it that returned
                                   PAUSED
@@ -126,6 +128,12 @@ def search_boards(
             # Step 1. Begin a threshold. Nothing is as near as 0 moves but the goal itself.
             if place[THRESHOLD] < 0:
                 place[THRESHOLD] = batch.thresholds[row] + 2 * place[N_FINISHED]
+                if place[THRESHOLD] > batch.last[row]:
+                    lengths[row] = BEYOND
+                    place[BOARD] += 1
+                    place[N_FINISHED] = 0
+                    place[THRESHOLD] = -1
+                    continue
                 if is_goal_board(tables, batch.boards[row]):
                     lengths[row] = 0
                     place[BOARD] += 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from pdb_query.lookup import Int64s
 from solver.engine import layout as lay
-from solver.engine.board_kernels import BOARD, THRESHOLD, WRONG, BoardsMemory
+from solver.engine.board_kernels import BEYOND, BOARD, THRESHOLD, WRONG, BoardsMemory
 from solver.engine.engine import Engine, Roots
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack
@@ -21,7 +21,8 @@ class BoardsSearch:
     """Search of boards one after another. Boards that one call searches share its seconds by their generated nodes.
 
     counts   int64[m, t, 2]: generated and expanded nodes of each threshold that is over
-    lengths  int16[m]: of the solutions; -1 for a board that is not solved yet
+    lengths  int16[m]: of the solutions; -1 for a board that is not searched yet, BEYOND for one that has no solution up
+             to its last threshold
     paths    uint8[m, n]: the tiles moved
     more     results of boards whose search was continued elsewhere
     """
@@ -29,7 +30,7 @@ class BoardsSearch:
     def __init__(self, roots: Roots, start: float) -> None:
         """`start` is when the seconds of the first board begin."""
         n = len(roots.nodes)
-        self._roots = roots
+        self.roots = roots
         longest = int(roots.thresholds.max(initial=0)) + 2 * _MOST_THRESHOLDS
         self.counts: Int64s = np.zeros((n, _MOST_THRESHOLDS, 2), dtype=np.int64)
         self.lengths = np.full(n, -1, dtype=np.int16)
@@ -43,7 +44,7 @@ class BoardsSearch:
 
     @property
     def board(self) -> int:
-        """Return the index of the board that is searched; those before it are solved."""
+        """Return the index of the board that is searched; those before it are done."""
         return int(self._place[BOARD])
 
     @property
@@ -52,14 +53,22 @@ class BoardsSearch:
         return int(self._place[THRESHOLD])
 
     def search(self, engine: Engine, stack: Stack, n_nodes: int) -> int:
-        """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are solved, PAUSED, or TOO_DEEP.
+        """Generate up to `n_nodes`. Returns EXHAUSTED if all boards are done, PAUSED, or TOO_DEEP.
 
         TOO_DEEP means that a threshold is too far above a sum. PAUSED may also mean that a board has more thresholds
         than there is room for. Raises `Engine.wrong_end` if a search ends elsewhere than at the goal.
         """
-        roots, first = self._roots, self.board
+        roots, first = self.roots, self.board
         boards = BoardsMemory(
-            self._place, roots.nodes, roots.sums, roots.thresholds, self._boards, self.counts, self.lengths, self.paths
+            self._place,
+            roots.nodes,
+            roots.sums,
+            roots.thresholds,
+            roots.last,
+            self._boards,
+            self.counts,
+            self.lengths,
+            self.paths,
         )
         status = stack.search(n_nodes, NO_LIMIT, lay.STOP_AT_GOAL, boards)
         if (self.lengths == WRONG).any():
@@ -86,7 +95,7 @@ class BoardsSearch:
         tiles = result.tiles or ()
         if len(tiles) > self.paths.shape[1]:
             self.paths = np.pad(self.paths, ((0, 0), (0, len(tiles) - self.paths.shape[1])))
-        self.lengths[row] = len(tiles)
+        self.lengths[row] = BEYOND if result.tiles is None else len(tiles)
         self.paths[row, : len(tiles)] = tiles
         self.more[row] = result
         self._place[:] = [row + 1, -1, 0, 0]
@@ -96,7 +105,7 @@ class BoardsSearch:
         """Return the finished thresholds of a board."""
         if row in self.more:
             return self.more[row].iterations
-        first, seconds_per_node = int(self._roots.thresholds[row]), float(self._seconds_per_node[row])
+        first, seconds_per_node = int(self.roots.thresholds[row]), float(self._seconds_per_node[row])
         return tuple(
             Iteration(first + 2 * i, generated, expanded, generated * seconds_per_node)
             for i, (generated, expanded) in enumerate(self.counts[row].tolist())
@@ -110,12 +119,12 @@ class BoardsSearch:
         iterations = self.iterations(row)
         seconds = sum(iteration.seconds for iteration in iterations)
         tiles: tuple[int, ...] = tuple(self.paths[row, : self.lengths[row]].tolist())
-        return SearchResult(tiles, iterations, seconds, h=int(self._roots.h[row]), n_solutions=1, is_complete=not tiles)
+        return SearchResult(tiles, iterations, seconds, h=int(self.roots.h[row]), n_solutions=1, is_complete=not tiles)
 
     @property
     def h(self) -> Int64s:
         """Return the lower bounds at the roots, int64[m]."""
-        return self._roots.h
+        return self.roots.h
 
     def nodes(self) -> tuple[Int64s, Int64s]:
         """Return the generated and the expanded nodes of each board, int64[m]."""

@@ -13,7 +13,15 @@ from pdb_core.puzzle import BoardSize
 from pdb_query.lookup import Int64s, probe_boards
 from solver.engine import layout as lay
 from solver.engine.catalogue_stages import catalogue_stages, distinct_units, fill_units, suits_catalogue
-from solver.engine.engine import Engine, KeptArrays, Roots, engine_tables, first_column_after_slacks, slack_rows
+from solver.engine.engine import (
+    NO_LAST,
+    Engine,
+    KeptArrays,
+    Roots,
+    engine_tables,
+    first_column_after_slacks,
+    slack_rows,
+)
 from solver.engine.unit_tables import (
     VALUE_SHIFT as WORD_VALUE_SHIFT,
     DatabaseSums,
@@ -75,7 +83,7 @@ class DatabaseEngine(Engine):
             fill_units(self.stages, rows, np.stack(values, axis=1), nodes)
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
-        return Roots(rows, nodes, sums, h, h)
+        return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
 
     def _fill_sum(self, s: int, units: Sequence[tuple[npt.NDArray[Any], ...]], nodes: npt.NDArray[np.uint32]) -> None:
         """Fill the columns of a sum in nodes, from the cell sets, labels and distances of its units, int64[m] each."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,12 +12,15 @@ from pdb_core.errors import LimitReachedError, PdbError, WrongAnswerError
 from pdb_core.puzzle import BoardSize, Tiles
 from pdb_query.lookup import Int64s
 from pdb_query.private_memory import private_memory
-from solver.board_arrays import blank_moves
+from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import layout as lay
 from solver.move_pruning.move_pruning import START, PruningFsm
 from solver.vectors.vectors import address_of, compress_permutations
 
 Array = npt.NDArray[Any]
+
+# The last threshold of a search that ends only at the goal.
+NO_LAST = 1 << 30
 
 
 class KeptArrays(list[Array]):
@@ -67,6 +70,7 @@ class Roots:
     sums        int64[m, s]  lower bounds that have a slack
     h           int64[m]     the largest lower bound of each board
     thresholds  int64[m]     the first threshold: h, or one more, since all solutions have the same parity
+    last        int64[m]     the last threshold to search; NO_LAST by default
     """
 
     boards: npt.NDArray[np.uint8]
@@ -74,6 +78,17 @@ class Roots:
     sums: Int64s
     h: Int64s
     thresholds: Int64s
+    last: Int64s
+
+    def within(self, last: Int64s, arrivals: Int64s) -> "Roots":
+        """Return the roots for the search of a single threshold each, `last`, int64[m].
+
+        The search does not begin with the move that undoes `arrivals`, int64[m], a move of the blank. `last` must have
+        the parity of the solutions. A root whose h exceeds it is not searched.
+        """
+        nodes = self.nodes.copy()
+        nodes[:, lay.STATE] &= ~(1 << (lay.ALLOWED_SHIFT + N_MOVES - 1 - arrivals)).astype(np.uint32)
+        return replace(self, nodes=nodes, thresholds=np.maximum(self.thresholds, last), last=last)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,15 @@ from pdb_core.puzzle import BoardSize, Tiles, check_table_size, permutation_is_o
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import packed_round_kernels as packed
-from solver.engine.engine import Engine, KeptArrays, Roots, engine_tables, first_column_after_slacks, slack_rows
+from solver.engine.engine import (
+    NO_LAST,
+    Engine,
+    KeptArrays,
+    Roots,
+    engine_tables,
+    first_column_after_slacks,
+    slack_rows,
+)
 from solver.engine.heuristic_round_kernels import HeuristicStages
 from solver.engine.packed_round_kernels import PackedStages
 from solver.heuristics import HeuristicTables, heuristic_tables
@@ -49,7 +57,7 @@ class HeuristicEngine(Engine):
         if not sums.shape[1]:
             # A sum that prunes nothing.
             sums = thresholds[:, np.newaxis]
-        return Roots(rows, nodes, sums, h, thresholds)
+        return Roots(rows, nodes, sums, h, thresholds, np.full_like(h, NO_LAST))
 
 
 def _values(heuristics: HeuristicTables, rows: npt.NDArray[np.uint8]) -> Int64s:

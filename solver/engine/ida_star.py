@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
+from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint
 from solver.engine import layout as lay
 from solver.engine.boards_search import BoardsSearch
@@ -108,8 +110,34 @@ class IdaStar:
         the row of a hard board and returns its checkpoint, see `search`.
         """
         start = time.perf_counter()
-        roots = self.engine.roots(boards)
-        many = BoardsSearch(roots, start)
+        many = BoardsSearch(self.engine.roots(boards), start)
+        return self._search_roots(many, report, pool, checkpoints)
+
+    def search_within(
+        self,
+        boards: npt.ArrayLike,
+        last: Int64s,
+        arrivals: Int64s,
+        report: Report | None = None,
+        pool: WorkerPool | None = None,
+    ) -> npt.NDArray[np.bool_]:
+        """Return whether each board has a solution of `last` moves, bool[m]. No board may have a shorter one.
+
+        Solutions that begin with the move that undoes `arrivals`, moves of the blank, are not found. `last` and
+        `arrivals` are int64[m]. Other parameters are those of `search_many`.
+        """
+        many = BoardsSearch(self.engine.roots(boards).within(last, arrivals), time.perf_counter())
+        *_, found = self._search_roots(many, None if report is None else lambda _row, at: report(at), pool)
+        return found.lengths >= 0
+
+    def _search_roots(
+        self,
+        many: BoardsSearch,
+        report: Callable[[int, Iteration], None] | None,
+        pool: WorkerPool | None,
+        checkpoints: Callable[[int], Checkpoint] | None = None,
+    ) -> Iterator[BoardsSearch]:
+        """Search boards to their ends, and yield as `search_many` does."""
         with self.stacks.borrowed() as stack:
             while (status := many.search(self.engine, stack, self.stacks.slice_nodes)) != lay.EXHAUSTED:
                 yield many
@@ -120,7 +148,8 @@ class IdaStar:
                 row = many.board
                 row_report = None if report is None else partial(report, row)
                 checkpoint = None if checkpoints is None else checkpoints(row)
-                search = _LongSearch(self, roots, row, stack, many.began_at, Limits(), row_report, pool, checkpoint)
+                start, roots = many.began_at, many.roots
+                search = _LongSearch(self, roots, row, stack, start, Limits(), row_report, pool, checkpoint)
                 many.note(row, search.run(many.threshold, many.iterations(row)))
                 stack.counters[:] = 0
         yield many
@@ -197,6 +226,8 @@ class _LongSearch:
                 self.checkpoint.finish_threshold(finished)
             # All solutions have the same parity, and so have all sums and thresholds.
             threshold += 2
+            if threshold > self.roots.last[self.row]:
+                return self._result(search, work, finished, earlier_s + time.perf_counter() - self.start)
             is_begun = False
 
     def _work(self, search: ThresholdSearch, finished: tuple[Iteration, ...], *, is_begun: bool) -> Work:

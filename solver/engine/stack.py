@@ -57,6 +57,7 @@ NO_BOARDS = BoardsMemory(
     roots=np.empty((0, 0), dtype=np.uint32),
     sums=np.empty((0, 0), dtype=np.int64),
     thresholds=np.empty(0, dtype=np.int64),
+    last=np.empty(0, dtype=np.int64),
     boards=np.empty((0, 0), dtype=np.uint8),
     counts=np.empty((0, 0, 2), dtype=np.int64),
     lengths=np.empty(0, dtype=np.int16),

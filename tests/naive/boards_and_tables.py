@@ -45,6 +45,24 @@ def naive_distances(size: BoardSize, goal: Tiles) -> Mapping[Tiles, int]:
     return MappingProxyType(distances)
 
 
+def naive_labels(board: Tiles, size: BoardSize, distances: Mapping[Tiles, int]) -> tuple[int, int, list[int]]:
+    """Return the fields of `solver.labels.Labels` for a board: distance, mask of optimal first moves, distances after
+    the blank moved up, left, right and down.
+    """
+    after = [-1] * 4
+    if board not in distances:
+        return -1, 0, after
+    blank = board.index(0)
+    row, column = divmod(blank, size.width)
+    for move, (r, c) in enumerate([(row - 1, column), (row, column - 1), (row, column + 1), (row + 1, column)]):
+        if 0 <= r < size.height and 0 <= c < size.width:
+            cells = list(board)
+            cells[blank], cells[r * size.width + c] = cells[r * size.width + c], 0
+            after[move] = distances[tuple(cells)]
+    is_nearer = [0 <= distance < distances[board] for distance in after]
+    return distances[board], sum(1 << move for move in range(4) if is_nearer[move]), after
+
+
 def naive_solution_length(board: Tiles, goal: Tiles, size: BoardSize) -> int:
     """Return the distance of two boards, by breadth-first search from both."""
     if board == goal:
