@@ -16,7 +16,7 @@ from solver.vectors import vector_kernels as v
 # `BoardsMemory.place`: the board that is searched, its threshold or -1 at its beginning, and finished thresholds.
 N_PLACES = 4
 BOARD, THRESHOLD, N_FINISHED = range(3)
-# The length of a board whose moves do not lead to the goal, and of one without a solution up to its last threshold.
+# Lengths of boards without one: the moves found do not lead to the goal; no solution up to the last threshold.
 WRONG, BEYOND = -2, -3
 
 
@@ -102,8 +102,9 @@ def write_path(tables: Any, at: Any, counters: Any, board: Any, path: Any, lengt
 def search_boards(
     tables: Any, stages: Any, at: Any, counters: Any, batch: Any, pause_at: int, max_nodes: int, at_goal: int
 ) -> int:
-    """Search boards one after another, each from its first threshold up to its first solution or its last threshold;
-    without boards, search what is on the stack. One kernel does both, since a search takes long to compile.
+    """Search boards one after another, each from its first threshold up to its first solution or its last threshold.
+
+    Without boards, search what is on the stack. One kernel does both, since a search takes long to compile.
 
     tables, stages, at, counters  see `search_kernels.search`; the stack is empty, or as the call left it that returned
                                   PAUSED

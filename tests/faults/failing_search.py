@@ -45,6 +45,7 @@ from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList
 from solver.engine.threshold import ThresholdSearch
 from tests.faults.counting import Tally
+from tests.naive.boards_and_tables import naive_labels, naive_moves
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 HARD = (8, 6, 7, 2, 5, 4, 3, 0, 1)
@@ -186,7 +187,8 @@ class Searches:
         self._faults = faults
         # A table of all tiles holds the lengths themselves.
         with database_for("8", "3x3") as exact:
-            self._distances = {board: exact.probe(board).maximum for board in self.boards}
+            near = [after for board in self.boards for _, after in naive_moves(board, S3)]
+            self._distances = {board: exact.probe(board).maximum for board in (*self.boards, *near)}
         self.works = (
             Work("one board", lambda pool, _: self._checked(self.solver, pool, None)),
             Work("one board with subtrees", partial(self._checked, self.solver)),
@@ -199,6 +201,7 @@ class Searches:
             Work("all solutions, counted", self._counted),
             Work("solve_batch", self._batch),
             Work("solve_many", self._many),
+            Work("label", self._label),
         )
 
     def _checked(self, solver: Any, pool: WorkerPool | None, checkpoint: Checkpoint | None) -> Any:
@@ -236,6 +239,13 @@ class Searches:
         found = self.solver.solve_many(boards, n_threads=3, moves=True)
         assert found.lengths.tolist() == [self._distances[board] for board in boards]
         return found.lengths.tolist()
+
+    def _label(self, _pool: WorkerPool, _checkpoint: Checkpoint) -> Any:
+        found = self.solver.label(self.boards, n_threads=3)
+        assert found.after is not None
+        after = found.after.tolist()
+        assert after == [naive_labels(board, S3, self._distances)[2] for board in self.boards]
+        return after
 
 
 def ended_in_time(work: Callable[[], Any], seconds: float = _HANG_S) -> Outcome:

@@ -32,7 +32,7 @@ def rows_of(labels: Labels) -> list[Row]:
 
 
 def labels_by_solving(solver: Solver, board: Board, size: BoardSize) -> Row:
-    """Return the labels of a board from the lengths of its solution and those of its neighbours."""
+    """Solve a board and its neighbours, and return the labels of the board."""
     near = [after for _tile, after in naive_moves(board, size)]
     return naive_labels(board, size, {at: solver.solve(at).length or 0 for at in (board, *near)})
 
