@@ -8,7 +8,7 @@ import pytest
 
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import BoardError, GoalError
-from pdb_core.puzzle import Board, BoardSize, blank_first, blank_last, parse_goal
+from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal
 from pdb_query import Database
 from solver import Labels, Solver
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine
@@ -31,13 +31,13 @@ def rows_of(labels: Labels) -> list[Row]:
     return list(zip(*columns, strict=True))
 
 
-def labels_by_solving(solver: Solver, board: Board, size: BoardSize) -> Row:
+def labels_by_solving(solver: Solver, board: Tiles, size: BoardSize) -> Row:
     """Solve a board and its neighbours, and return the labels of the board."""
     near = [after for _tile, after in naive_moves(board, size)]
     return naive_labels(board, size, {at: solver.solve(at).length or 0 for at in (board, *near)})
 
 
-def near_boards(goal: Board, size: BoardSize, n: int, n_moves: int) -> list[Board]:
+def near_boards(goal: Tiles, size: BoardSize, n: int, n_moves: int) -> list[Tiles]:
     """Return the ends of random walks of `n_moves` or one more from the goal."""
     random = np.random.default_rng(n_moves)
     boards = []
