@@ -95,8 +95,11 @@ def boards_of_files(
 
     Raises `InstanceError` if a file cannot be read or has no boards, `BoardError` for an invalid board.
     """
+    from pdb_query.board_pickle import SUFFIXES
+    from pdb_query.instances import pickled_instances
+
     for path in paths:
-        boards = list(_boards_of(path, size, names))
+        boards = list(pickled_instances(path, size) if path.suffix in SUFFIXES else _boards_of(path, size, names))
         for number, instance in enumerate(boards, start=1):
             yield replace(instance, id=path.name if len(boards) == 1 else f"{path.name}:{number}")
 

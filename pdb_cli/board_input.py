@@ -110,7 +110,10 @@ def read_boards(
 def split_arguments(arguments: list[str] | None) -> tuple[list[Path], list[str]]:
     """Return the arguments that name files, and those that are boards."""
     texts = arguments or []
-    are_files = [text.endswith(".dat") or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text)) for text in texts]
+    are_files = [
+        text.endswith((".dat", ".pkl", ".pickle")) or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text))
+        for text in texts
+    ]
     files = [Path(text) for text, is_one in zip(texts, are_files, strict=True) if is_one]
     return files, [text for text, is_one in zip(texts, are_files, strict=True) if not is_one]
 

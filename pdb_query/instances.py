@@ -12,6 +12,7 @@ from typing import TextIO
 from pdb_core.errors import BoardError, GoalError, InstanceError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, parse_goal
+from pdb_query.board_pickle import SUFFIXES, read_board_pickle
 
 # In a wheel the sets are beside this file; in a checkout they are in data/instances.
 _PLACES = (Path(__file__).parent / "instance_sets", Path(__file__).parent.parent / "data" / "instances")
@@ -48,7 +49,8 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
 
     The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`; others are ignored),
     or plain lines of one board each. Empty lines and lines that start with `#` are skipped. `size` is the size of
-    boards that are written as one row, as in `Board`.
+    boards that are written as one row, as in `Board`. A file that ends in .pkl or .pickle is one of DeepCubeA,
+    see `board_pickle`.
 
     Raises `InstanceError` if there is no such set or file, or it cannot be read, `BoardError` for a line without a
     board, `GoalError` for an invalid goal. All name the file and the line.
@@ -60,6 +62,9 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
         yield from _parse(lines, "standard input", size)
         return
     path = instance_sets().get(source) or Path(source)
+    if path.suffix in SUFFIXES:
+        yield from pickled_instances(path, size)
+        return
     shown = as_typed(str(path))
     try:
         # A strict decoder fails a buffer ahead of the line; escaped bytes are refused in their own line.
@@ -73,6 +78,13 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
         raise InstanceError(f"cannot read {shown}: {why}; name a text file of boards") from None
     with file:
         yield from _parse(file, shown if path == Path(source) else source, size)
+
+
+def pickled_instances(path: Path, size: BoardSize | None) -> Iterator[Instance]:
+    """Yield the boards of a file of DeepCubeA, whose goal is 1 2 ... n 0. Raises `InstanceError`, `BoardError`."""
+    for number, tiles in enumerate(read_board_pickle(path), start=1):
+        text = " ".join(map(str, tiles.tolist()))
+        yield Instance(str(number), _parse_board(text, f"{as_typed(str(path))} board {number}", size), "blank-last")
 
 
 def _known_sets(source: str) -> str:
