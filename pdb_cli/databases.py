@@ -51,6 +51,10 @@ class OpenDatabases:
             return self._given[0].goal
         return blank_last(instance.size)
 
+    def size(self) -> "BoardSize | None":
+        """Return the board size of the tables of --db, if given."""
+        return self._given[0].size if self._given else None
+
     def digests(self) -> list[str] | str:
         """Return the digests of the headers of --db, or `standard`."""
         return [database.header.digest() for database in self._given] or "standard"

@@ -7,6 +7,7 @@ import typer
 
 from pdb_cli.board_input import is_file
 from pdb_cli.build import build
+from pdb_cli.label import label
 from pdb_cli.machine import bench, doctor
 from pdb_cli.options import GroupedCommand, with_option_groups
 from pdb_cli.output import message
@@ -27,6 +28,7 @@ COMMANDS = (
     (solve, 'pdb solve --db 663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"'),
     (search, 'pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"'),
     (approximate, 'pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"'),
+    (label, "pdb label --random 100000 --seed 1 --out labels.npz"),
     (query, 'pdb query --db 663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"'),
     (serve, "pdb serve --db 663.h5 --port 8015"),
     (info, "pdb info 663.h5"),

@@ -268,6 +268,16 @@ class SolveClusterOptions(ClusterOptions):
     ] = None
 
 
+def check_solve_cluster(cluster: SolveClusterOptions, threads: int | None) -> None:
+    """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
+    cluster.check()
+    if cluster.worker_db is not None and cluster.scheduler is None:
+        raise typer.BadParameter("needs --scheduler", param_hint="--worker-db")
+    if cluster.is_given and threads is not None:
+        how = "give N of --local-cluster" if cluster.scheduler is None else "set it by dask worker --nthreads"
+        raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
+
+
 def parse_optional_size(text: str | None) -> "BoardSize | None":
     """Return the board size of --size, if given. Raises `InputError`."""
     from pdb_core.puzzle import parse_size

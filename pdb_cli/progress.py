@@ -134,6 +134,28 @@ def _duration(seconds: float) -> str:
     return f"{count(hours // 24)} d {hours % 24} h"
 
 
+class LabelDisplay(ProgressLine):
+    """Display of a dataset that is being written."""
+
+    def __init__(self, name: str, n_boards: int) -> None:
+        """`name` is the file; it gets `n_boards`."""
+        super().__init__(log_every_s=_BUILD_LOG_S)
+        self._name, self._n_boards = name, n_boards
+        self._first: int | None = None
+        self._started_at = time.monotonic()
+
+    def show_labels(self, n_done: int) -> None:
+        """Show the number of finished boards. The first call says from where the run continues."""
+        if self._first is None:
+            self._first, self._started_at = n_done, time.monotonic()
+            if n_done:
+                self.log(f"pdb: {self._name} continues after {plural(n_done, 'board')} of {count(self._n_boards)}")
+            return
+        rate = (n_done - self._first) / max(time.monotonic() - self._started_at, 1e-9)
+        left = _duration((self._n_boards - n_done) / rate)
+        self.show(f"{count(n_done)} of {count(self._n_boards)} boards, {rate:,.0f} boards/s, about {left} left")
+
+
 class ClusterDisplay(ProgressLine):
     """Display of a batch of boards on a cluster."""
 

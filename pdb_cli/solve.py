@@ -13,6 +13,7 @@ from pdb_cli.options import (
     SolveBoardOptions,
     SolveClusterOptions,
     TableOptions,
+    check_solve_cluster,
 )
 from pdb_cli.process import command
 from pdb_cli.solvers import APPROXIMATE, Method, frontier_bytes, parse_method
@@ -42,9 +43,7 @@ def solve(
 
 def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
     """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
-    cluster.check()
-    if cluster.worker_db is not None and cluster.scheduler is None:
-        raise typer.BadParameter("needs --scheduler", param_hint="--worker-db")
+    check_solve_cluster(cluster, limits.threads)
     if not cluster.is_given:
         return
     option = "--local-cluster" if cluster.scheduler is None else "--scheduler"
@@ -53,9 +52,6 @@ def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star:
         raise InputError(f"a cluster finds one optimal solution, and --all counts all of them; {here}")
     if ida_star.frontier_memory is not None:
         raise InputError(f"a cluster keeps no nodes near the root; {here}, or leave out --frontier-memory")
-    if limits.threads is not None:
-        how = "give N of --local-cluster" if cluster.scheduler is None else "set it by dask worker --nthreads"
-        raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
 
 
 @command

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pdb_cluster.solve_tasks import Tasks
-from pdb_cluster.solve_worker import WorkerTables, search_boards
+from pdb_cluster.solve_worker import WorkerTables, search_boards, tables_of
 from pdb_cluster.split_board import PartSizes, SplitBoard
 from pdb_core.errors import PdbError, UnsolvableError
-from pdb_core.jit import program_version
 from pdb_core.puzzle import Board, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
@@ -237,13 +236,7 @@ class ClusterBatch:
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
         if databases not in self._tables_of:
-            folder = self._worker_folder
-            self._tables_of[databases] = WorkerTables(
-                paths=tuple(str(at.path.resolve() if folder is None else folder / at.path.name) for at in databases),
-                digests=tuple(database.header.digest() for database in databases),
-                load=self._load,
-                version=program_version(),
-            )
+            self._tables_of[databases] = tables_of(databases, self._load, self._worker_folder)
         return self._tables_of[databases]
 
     def _progress(self) -> ClusterProgress:

@@ -15,7 +15,7 @@ from typing import Literal
 from pdb_core.errors import ClusterError, PdbError
 from pdb_core.jit import program_version
 from pdb_core.puzzle import Tiles
-from pdb_query import open_database
+from pdb_query import Database, open_database
 from solver.engine.search_result import SearchResult
 from solver.engine.subtrees import search_subtrees
 from solver.progress import Limits
@@ -35,6 +35,21 @@ class WorkerTables:
     digests: tuple[str, ...]
     load: Literal["map", "copy", "huge"]
     version: tuple[str, str]
+
+
+def tables_of(
+    databases: Sequence[Database], load: Literal["map", "copy", "huge"], worker_folder: Path | None
+) -> WorkerTables:
+    """Return the tables of the client's databases. Workers read them at the client's paths or in `worker_folder`."""
+    return WorkerTables(
+        paths=tuple(
+            str(database.path.resolve() if worker_folder is None else worker_folder / database.path.name)
+            for database in databases
+        ),
+        digests=tuple(database.header.digest() for database in databases),
+        load=load,
+        version=program_version(),
+    )
 
 
 _lock = threading.Lock()

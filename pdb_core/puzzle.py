@@ -357,12 +357,15 @@ def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
 
 
 def random_boards(
-    size: BoardSize, goal: Tiles, n_boards: int, seed: int
+    size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int | np.random.SeedSequence
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """Return `n_boards` solvable boards, uniformly distributed, the same for the same seed.
 
-    The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than 255.
+    `goal` is a board or a name. The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than 255.
+    Raises `InputError` and `GoalError`.
     """
+    size = as_size(size)
+    goal = as_goal(goal, size)
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
     boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)
     places = np.argsort(np.array(goal))[boards]

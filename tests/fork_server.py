@@ -27,7 +27,7 @@ from tests.pdb_cli.broken_streams import break_streams
 _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 # The server is started like the command itself, so that a command's own processes find the same main module.
 _PROGRAM = "from tests.fork_server import serve; serve(); from pdb_cli.main import run; run()"
-_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cli")
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_data", "pdb_study", "pdb_cli")
 
 
 class ForkServer:

@@ -25,9 +25,10 @@ ALLOWED: dict[str, set[str]] = {
     "pdb_build": {"pdb_core"},
     "pdb_query": {"pdb_core"},
     "solver": {"pdb_core", "pdb_query"},
+    "pdb_data": {"pdb_core", "pdb_query", "solver"},
     "pdb_study": {"pdb_core", "pdb_query", "solver"},
     "pdb_service": {"pdb_core", "pdb_query", "solver"},
-    "pdb_cluster": {"pdb_core", "pdb_build", "pdb_query", "solver"},
+    "pdb_cluster": {"pdb_core", "pdb_build", "pdb_query", "solver", "pdb_data"},
     "tilepdb": set(PACKAGES) - {"tilepdb", "pdb_cli"},
     "pdb_cli": set(PACKAGES) - {"pdb_cli"},
 }

@@ -1,0 +1,18 @@
+"""Datasets of boards with exact labels: distances, optimal first moves, distances after each move.
+
+Start reading in `labelling`. docs/labels.md describes the files.
+"""
+
+from pdb_data.dataset import write_labels
+from pdb_data.labelling import LabelledBoards, label
+from pdb_data.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
+
+__all__ = [
+    "BoardSource",
+    "GivenBoards",
+    "LabelledBoards",
+    "RandomBoards",
+    "RandomWalks",
+    "label",
+    "write_labels",
+]

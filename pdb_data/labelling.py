@@ -1,0 +1,117 @@
+"""Labels of boards in chunks, for datasets that do not fit into memory or that take long."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_core.puzzle import BLANK, BoardLike, Boards
+from pdb_data.sources import BoardSource, in_chunks
+from pdb_query.database import board_rows
+from solver.board_arrays import N_MOVES, neighbours_by_move
+from solver.solve import Solver
+
+# What is found for each board: its distance; also its optimal first moves; or its distance and a solution.
+Content = Literal["distances", "moves", "solutions"]
+
+Int16s = npt.NDArray[np.int16]
+Uint8s = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class LabelledBoards:
+    """Boards and their labels.
+
+    boards       uint8[m, n_cells]: 0 for the blank
+    distances    int16[m]: optimal lengths; -1 for a board that cannot be solved
+    first_moves  uint8[m]: bit k is set if moving the blank in direction k (0 up, 1 left, 2 right, 3 down) begins an
+                 optimal solution. None without `moves`
+    after        int16[m, 4]: distance after the blank moved in each direction; -1 if there is no cell, or if the board
+                 cannot be solved. None without `moves`
+    tiles        uint8[m, longest]: tiles moved in an optimal solution, then zeros. None without `solutions`
+    """
+
+    boards: Uint8s
+    distances: Int16s
+    first_moves: Uint8s | None = None
+    after: Int16s | None = None
+    tiles: Uint8s | None = None
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays by name, without those that are None."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: array for name, array in named.items() if array is not None}
+
+
+def joined(parts: Sequence[LabelledBoards]) -> LabelledBoards:
+    """Return the labels of several arrays of boards as those of one."""
+    arrays = [part.arrays() for part in parts]
+    longest = max(each["tiles"].shape[1] for each in arrays) if "tiles" in arrays[0] else 0
+    for each in arrays:
+        if "tiles" in each:
+            each["tiles"] = np.pad(each["tiles"], ((0, 0), (0, longest - each["tiles"].shape[1])))
+    return LabelledBoards(**{name: np.concatenate([each[name] for each in arrays]) for name in arrays[0]})
+
+
+def label(
+    source: BoardSource | npt.ArrayLike,
+    solver: Solver,
+    *,
+    goal: BoardLike | None = None,
+    first: int = 0,
+    chunk: int = 1000,
+    content: Content = "moves",
+    n_threads: int = 1,
+) -> Generator[LabelledBoards, None, None]:
+    """Yield the labels of boards in their order, `chunk` boards at a time.
+
+    `source` is a `BoardSource`, which has its own goal, or an array of integers of shape (m, n_cells), whose goal is
+    `goal` or by default that of the solver. The first `first` boards are skipped. Hard boards are shared by `n_threads`
+    threads.
+
+    Raises `ValueError` if `chunk` or `n_threads` is less than 1, `BoardError` for a row that is no board of the tables,
+    `GoalError` if the tables cannot serve the goal.
+
+    >>> from pdb_core.puzzle import BoardSize, blank_last
+    >>> from pdb_data import RandomBoards
+    >>> from pdb_query import open_database
+    >>> source = RandomBoards(BoardSize(4, 4), blank_last(BoardSize(4, 4)), 100, seed=1)
+    >>> with open_database("data/663.h5") as database:
+    ...     sum(len(labelled.boards) for labelled in label(source, Solver(database), chunk=40))
+    100
+    """
+    if chunk < 1:
+        raise ValueError(f"chunk must be at least 1, not {chunk}")
+    if isinstance(source, BoardSource):
+        blocks, goal = source.blocks(first), source.goal
+    else:
+        blocks = iter([board_rows(source, solver.ida_star.engine.size)[first:]])
+    for boards in in_chunks(blocks, chunk):
+        yield label_chunk(solver, boards, goal, content, n_threads=n_threads)
+
+
+def label_chunk(
+    solver: Solver, boards: Boards, goal: BoardLike | None, content: Content, *, n_threads: int = 1
+) -> LabelledBoards:
+    """Return the labels of an array of boards. Parameters and errors are those of `label`."""
+    if content == "solutions":
+        solved = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
+        return LabelledBoards(boards, solved.lengths, tiles=solved.tiles)
+    distances = solver.solve_many(boards, goal, n_threads=n_threads).lengths
+    if content == "distances":
+        return LabelledBoards(boards, distances)
+    after = np.full((len(boards), N_MOVES), -1, dtype=np.int16)
+    blank = np.argmin(boards, axis=1)
+    cells = neighbours_by_move(solver.ida_star.engine.size)
+    for direction in range(N_MOVES):
+        rows = np.flatnonzero((cells[blank, direction] >= 0) & (distances >= 0))
+        moved = boards[rows]
+        index = np.arange(len(rows))
+        moved[index, blank[rows]] = moved[index, cells[blank[rows], direction]]
+        moved[index, cells[blank[rows], direction]] = BLANK
+        after[rows, direction] = solver.solve_many(moved, goal, n_threads=n_threads).lengths
+    begins = (after == distances[:, np.newaxis] - 1) & (after >= 0)
+    first_moves = (begins << np.arange(N_MOVES)).sum(axis=1).astype(np.uint8)
+    return LabelledBoards(boards, distances, first_moves, after)
