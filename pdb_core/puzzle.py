@@ -361,8 +361,8 @@ def random_boards(
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
     """Return `n_boards` solvable boards, uniformly distributed, the same for the same seed.
 
-    `goal` is a board or a name. The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than 255.
-    Raises `InputError` and `GoalError`.
+    `goal` is a board or a name. The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than
+    255. Raises `InputError` and `GoalError`.
     """
     size = as_size(size)
     goal = as_goal(goal, size)

@@ -7,10 +7,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import BLANK, BoardLike, Boards
+from pdb_core.puzzle import BoardLike, Boards
 from pdb_data.sources import BoardSource, in_chunks
 from pdb_query.database import board_rows
-from solver.board_arrays import N_MOVES, neighbours_by_move
 from solver.solve import Solver
 
 # What is found for each board: its distance; also its optimal first moves; or its distance and a solution.
@@ -99,19 +98,5 @@ def label_chunk(
     if content == "solutions":
         solved = solver.solve_many(boards, goal, n_threads=n_threads, moves=True)
         return LabelledBoards(boards, solved.lengths, tiles=solved.tiles)
-    distances = solver.solve_many(boards, goal, n_threads=n_threads).lengths
-    if content == "distances":
-        return LabelledBoards(boards, distances)
-    after = np.full((len(boards), N_MOVES), -1, dtype=np.int16)
-    blank = np.argmin(boards, axis=1)
-    cells = neighbours_by_move(solver.ida_star.engine.size)
-    for direction in range(N_MOVES):
-        rows = np.flatnonzero((cells[blank, direction] >= 0) & (distances >= 0))
-        moved = boards[rows]
-        index = np.arange(len(rows))
-        moved[index, blank[rows]] = moved[index, cells[blank[rows], direction]]
-        moved[index, cells[blank[rows], direction]] = BLANK
-        after[rows, direction] = solver.solve_many(moved, goal, n_threads=n_threads).lengths
-    begins = (after == distances[:, np.newaxis] - 1) & (after >= 0)
-    first_moves = (begins << np.arange(N_MOVES)).sum(axis=1).astype(np.uint8)
-    return LabelledBoards(boards, distances, first_moves, after)
+    labels = solver.label(boards, goal, n_threads=n_threads, moves=content == "moves")
+    return LabelledBoards(boards, labels.distances, labels.first_moves, labels.after)
