@@ -27,7 +27,7 @@ from pdb_cli.output import message, plural, prepare
 from pdb_cli.process import command
 from pdb_cli.progress import LabelDisplay
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
-from pdb_core.messages import as_typed
+from pdb_core.messages import as_typed, shorten
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _SMALL_CELLS = 16
 _SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
 _MOST_LENGTHS = 100_000
+# Of the names of files in a description.
+_MOST_CHARACTERS = 300
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,7 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
     if size is None or goal is None:
         raise InstanceError("there are no boards in the files or the set; name others")
     name = " ".join([*(path.name for path in files), *([options.instances] if options.instances else [])])
-    return GivenBoards(size, goal, np.array(rows), name or "command line")
+    return GivenBoards(size, goal, np.array(rows), shorten(name, _MOST_CHARACTERS) or "command line")
 
 
 def _check_same(instance: "Instance", size: "BoardSize", same_goal: bool) -> None:

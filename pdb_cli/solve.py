@@ -33,7 +33,7 @@ def solve(
     """Find an optimal solution of each board with pattern databases.
 
     Without --db, the standard table of the board's size is used, and built the first time. An argument that ends in
-    .dat, or names a file, is a text file of boards (docs/files.md). Without boards, a terminal gets the 17 hardest
+    .dat or .pkl, or names a file, is a file of boards (docs/files.md). Without boards, a terminal gets the 17 hardest
     boards of the 15-puzzle; otherwise boards are read from standard input.
     """
     method = Method(frontier_bytes=frontier_bytes(ida_star))

@@ -8,6 +8,7 @@ from typing import Any
 from pdb_core import __version__
 from pdb_core.durable_files import written_safely
 from pdb_core.errors import InputError
+from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board, is_solvable
 from pdb_data.formats import COLUMNS, MEANING, PICKLES, WRITERS, Dataset, check_format
 from pdb_data.labelling import Content, LabelledBoards, label
@@ -16,6 +17,8 @@ from pdb_data.sources import BoardSource, GivenBoards
 from pdb_query import Database
 from solver.solve import Solver
 
+# Most characters of the command in a description, which must fit into a line of a CSV file of boards.
+_MAX_COMMAND = 1000
 # Yields the labels of the boards from an index on.
 Search = Callable[[int, Content], Generator[LabelledBoards, None, None]]
 
@@ -80,7 +83,7 @@ def describe(
     columns = [COLUMNS[name] for name in COLUMNS if content == "moves" or name in ("boards", "distances")]
     return {
         "program": f"tile-pdb {__version__}",
-        "command": command,
+        "command": None if command is None else shorten(command, _MAX_COMMAND),
         "size": str(source.size),
         "goal": format_board(source.goal, source.size),
         "content": content,

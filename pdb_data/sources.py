@@ -6,8 +6,9 @@ middle. `BoardSource` is the interface of all three.
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -118,7 +119,7 @@ class RandomWalks(_Blocks):
         return boards
 
     def describe(self) -> dict[str, Any]:
-        return {"kind": "walks", "n_boards": self.n_boards, "seed": self.seed, "lengths": list(self.lengths)}
+        return {"kind": "walks", "n_boards": self.n_boards, "seed": self.seed, "lengths": lengths_text(self.lengths)}
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,19 @@ class GivenBoards(BoardSource):
     def describe(self) -> dict[str, Any]:
         digest = hashlib.sha256(np.ascontiguousarray(self.boards).data).hexdigest()
         return {"kind": "boards", "n_boards": self.n_boards, "name": self.name, "sha256": digest}
+
+
+def lengths_text(lengths: Sequence[int]) -> str:
+    """Return lengths of walks as numbers and ranges.
+
+    >>> lengths_text((10, 1, 2, 3))
+    '10,1-3'
+    """
+    parts = []
+    for _, group in groupby(enumerate(lengths), key=lambda item: item[1] - item[0]):
+        numbers = [length for _, length in group]
+        parts.append(str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}")
+    return ",".join(parts)
 
 
 def in_chunks(blocks: Iterator[Boards], n: int) -> Iterator[Boards]:

@@ -24,8 +24,8 @@ from pdb_core.errors import InstanceError
 from pdb_core.messages import as_typed
 
 SUFFIXES = (".pkl", ".pickle")
-# About 80,000 boards. A file of that many operations takes a few seconds.
-_MAX_BYTES, _MAX_OPERATIONS = 20_000_000, 2_000_000
+# About 25,000 boards. A file of that many operations takes about a second.
+_MAX_BYTES, _MAX_OPERATIONS = 20_000_000, 1_000_000
 _MAX_CELLS = 1024
 _STATE = "environments.n_puzzle.NPuzzleState"
 _MARK = object()

@@ -13,7 +13,7 @@ import typer.main
 from pdb_cli.main import app
 
 # Pages of packages. Each lists the exported names; pdb_core exports none, so its page lists those in `_CORE`.
-PACKAGES = ("pdb_query", "solver", "pdb_build", "pdb_core")
+PACKAGES = ("pdb_query", "solver", "pdb_data", "pdb_build", "pdb_core")
 _CORE = {
     "pdb_core.puzzle": (
         "Board", "BoardSize", "parse_size", "parse_goal", "format_board", "blank_last",

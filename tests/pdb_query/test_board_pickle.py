@@ -157,7 +157,7 @@ def exhausting() -> Iterator[tuple[str, bytes]]:
     yield "", b"\x80\x02" + b")" + b"\x85" * 300_000 + b"."
     yield "keys", b"\x80\x02})" + b"\x85" * 300_000 + b"Ns."  # the hash of nested tuples is recursive
     yield "keys", b"\x80\x02}(" + b"".join(b"J" + struct.pack("<i", 4096 * n) + b"N" for n in range(9)) + b"u."
-    yield "operations", b"\x80\x02" + b"]" * 2_100_000 + b"."
+    yield "operations", b"\x80\x02" + b"]" * 1_100_000 + b"."
     yield "MB", b"\x80\x02" + b"N" * 20_000_001
     yield "cells than bytes", shared_array()
 
@@ -186,7 +186,7 @@ def test_hostile_files_are_refused_and_do_nothing(tmp_path: Path) -> None:
 def test_truncated_and_damaged_files_are_refused(tmp_path: Path) -> None:
     for protocol in (2, 4):
         content = pickled(B3, "u1", protocol)
-        for n_bytes in range(len(content)):
+        for n_bytes in range(0, len(content), 2):
             with pytest.raises(InstanceError):
                 boards_in(content[:n_bytes], tmp_path)
         generator = random.Random(protocol)

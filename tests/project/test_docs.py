@@ -55,9 +55,12 @@ def test_test_files_named_elsewhere_exist() -> None:
 @pytest.mark.parametrize(
     "module",
     [
+        "pdb_cli.label",
         "pdb_core.messages",
         "pdb_core.puzzle",
         "pdb_core.ranking",
+        "pdb_data.labelling",
+        "pdb_data.sources",
         "pdb_query.database",
         "solver.graph_search.graph_search",
         "solver.solve",
