@@ -272,8 +272,15 @@ class Database:
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
-    """Return boards as uint8[m, n_cells]; numbers that are on no board become 255. Raises `BoardError`."""
+    """Return boards as uint8[m, n_cells]; numbers that are on no board become 255. Raises `BoardError`.
+
+    Beside an array (m, n_cells), `boards` may be an array (m, height, width), or a sequence of strings.
+    """
+    if isinstance(boards, Sequence) and len(boards) and isinstance(boards[0], str):
+        boards = [Board(board, size) for board in boards]  # type: ignore[arg-type]  # an ArrayLike of strings is no board
     given = np.asarray(boards)
+    if given.shape[1:] == (size.height, size.width):
+        given = given.reshape(len(given), size.n_cells)
     if given.ndim != 2 or given.shape[1] != size.n_cells:
         raise BoardError(f"boards must be an array of shape (m, {size.n_cells}), not {given.shape}")
     if given.dtype.kind not in "iu":

@@ -276,7 +276,7 @@ class Solver(IdaStarSolver):
         return SolvedBoards(lengths, h, generated, expanded, tiles if moves else None)
 
     def label(
-        self, boards: npt.ArrayLike, goal: Board | None = None, *, n_threads: int = 1, moves: bool = True
+        self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int = 1, moves: bool = True
     ) -> Labels:
         """Return the exact distances of many boards, and with `moves` those after each move of the blank.
 

@@ -36,6 +36,15 @@ if TYPE_CHECKING:
         parse_size as parse_size,
         random_boards as random_boards,
     )
+    from pdb_data import (
+        BoardSource as BoardSource,
+        GivenBoards as GivenBoards,
+        LabelledBoards as LabelledBoards,
+        RandomBoards as RandomBoards,
+        RandomWalks as RandomWalks,
+        label as label,
+        write_labels as write_labels,
+    )
     from pdb_query import (
         BatchProbe as BatchProbe,
         Database as Database,
@@ -92,6 +101,9 @@ _NAMES = {
     "pdb_core.errors": ("PdbError",),
     "pdb_core.puzzle": (
         "Board", "BoardLike", "BoardSize", "format_board", "is_solvable", "parse_goal", "parse_size", "random_boards",
+    ),
+    "pdb_data": (
+        "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label", "write_labels",
     ),
     "pdb_query": (
         "BatchProbe", "Database", "Instance", "Probe", "instance_sets", "open_database", "random_board_statistics",
