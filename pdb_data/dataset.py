@@ -24,7 +24,7 @@ Search = Callable[[int, Content], Generator[LabelledBoards, None, None]]
 
 
 def write_labels(
-    out: Path,
+    out: str | Path,
     source: BoardSource,
     databases: Sequence[Database],
     *,
@@ -36,7 +36,7 @@ def write_labels(
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write a dataset with the labels of `source`, in the format of the ending of `out`. Return the unsolvable boards.
+    """Write the labels of `source` in the format of the ending of `out`. Return the number of unsolvable boards.
 
     Finished chunks of `chunk` boards are in `OUT.partial` until all are finished. If the call ends early, the same call
     continues after the last whole chunk; the file is then the same to the byte. `fresh` starts over. A file of
@@ -49,6 +49,7 @@ def write_labels(
     Raises `InputError` if the file cannot have this content, `CheckpointMismatchError` if `OUT.partial` is of another
     dataset, `BuildRunningError` if another process writes it, `OutputError`, `DiskFullError`, and what `label` raises.
     """
+    out = Path(out)
     check_format(out, content, source.size, source.goal)
     if out.suffix.lower() in PICKLES:
         content = "solutions"

@@ -1,6 +1,7 @@
 """Datasets in files: each format loads in one line; a run that was stopped gives the same bytes as one that was not."""
 
 import csv
+import errno
 import json
 import os
 import pickle
@@ -18,7 +19,7 @@ import pandas as pd
 import pytest
 
 from pdb_core.durable_files import lock_file
-from pdb_core.errors import BuildRunningError, CheckpointMismatchError, InputError, OutputError
+from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, InputError, OutputError
 from pdb_core.puzzle import Board, blank_last, format_board, parse_goal
 from pdb_data import (
     BoardSource,
@@ -224,6 +225,29 @@ def test_damaged_end_is_labelled_again(tmp_path: Path, database: Database) -> No
     done = []
     write(out, database, progress=done.append)
     assert done[0] == CHUNK
+    assert out.read_bytes() == whole
+
+
+def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = write(tmp_path / "a.h5", database, command="pdb label").read_bytes()
+    out = tmp_path / "b.h5"
+    sync, left = os.fsync, [3]
+
+    def full(descriptor: int) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(errno.ENOSPC, "no space")
+        sync(descriptor)
+
+    # At a chunk, and then at the finished file.
+    for n_calls in (3, 3):
+        left[0] = n_calls
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(DiskFullError, match=r"the disk is full, .*b.h5 was not written"):
+            write(out, database, command="pdb label")
+        monkeypatch.undo()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "b.h5.partial"]
+    write(out, database)
     assert out.read_bytes() == whole
 
 

@@ -10,7 +10,7 @@ from tests import ROOT
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 # Kinds of output that a notebook shows, and how many of each at least.
-PICTURES = {"course": 5, "research": 3}
+PICTURES = {"course": 5, "dataset": 1, "research": 3}
 
 
 def test_every_notebook_is_listed() -> None:
