@@ -158,7 +158,7 @@ def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | Non
 
 def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":
     """Return the plan of one table file. Raises `InputError` if the options describe none."""
-    from tilepdb.build import named_plan
+    from tilepdb.named_build import named_plan
 
     folder = Path("data")
     return named_plan(

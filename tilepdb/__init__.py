@@ -86,7 +86,7 @@ if TYPE_CHECKING:
         find_suboptimal_solution as find_suboptimal_solution,
         replay as replay,
     )
-    from tilepdb.build import (
+    from tilepdb.named_build import (
         build as build,
     )
     from tilepdb.solver import (
@@ -118,7 +118,7 @@ _NAMES = {
         "ALGORITHMS", "Checkpoint", "GraphSolver", "HeuristicSolver", "Iteration", "Limits", "Solution",
         "SolvedBoards", "WorkerPool", "find_suboptimal_solution", "replay",
     ),
-    "tilepdb.build": ("build",),
+    "tilepdb.named_build": ("build",),
     "tilepdb.solver": ("Solver", "solve"),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

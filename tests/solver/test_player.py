@@ -1,0 +1,63 @@
+"""What a notebook shows of a solution."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from pdb_core.puzzle import Board
+from pdb_query import open_database
+from solver import HeuristicSolver, Limits, Solution, find_suboptimal_solution
+
+BOARD = Board("8 6 7/2 5 4/3 0 1")
+
+
+@pytest.fixture(scope="module")
+def solution() -> Solution:
+    return HeuristicSolver("3x3", "blank-last", ["manhattan"]).solve(BOARD)
+
+
+class Elements(HTMLParser):
+    """Attributes of all elements."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_player_is_self_contained_and_has_an_id_of_its_own(solution: Solution) -> None:
+    html = solution._repr_html_()
+    assert "//" not in html.replace("http://www.w3.org", "")
+    found = Elements(html).found
+    assert [of["data-tile"] for _, of in found if "data-tile" in of] == ["8", "6", "7", "2", "5", "4", "3", "1"]
+    assert all(of.get("aria-label") for tag, of in found if tag in ("button", "input"))
+    assert found[0][1]["id"] != Elements(solution.player().html).found[0][1]["id"]
+    assert "characters of HTML" in repr(solution.player())
+
+
+def test_player_has_the_colours_of_a_database(solution: Solution, small_table: str) -> None:
+    with open_database(Path(small_table)) as database:
+        html = solution.player(database).html
+    assert html != solution.player().html
+    assert html.count("background:#9fd3f5") > 0
+
+
+def test_boards_of_a_solution_go_from_the_board_to_the_goal(solution: Solution) -> None:
+    boards = solution.boards()
+    assert (boards[0], boards[-1], len(boards)) == (BOARD, (1, 2, 3, 4, 5, 6, 7, 8, 0), 32)
+    assert all(board.size == BOARD.size for board in boards)
+
+
+def test_a_solution_says_what_it_is(solution: Solution) -> None:
+    assert repr(solution).startswith("Solution(31 moves, optimal; h 21, ")
+    assert solution.gap == 0
+    given_up = HeuristicSolver("3x3", "blank-last", ["manhattan"]).solve(BOARD, limits=Limits(nodes=10))
+    assert repr(given_up).startswith("Solution(no solution within the limits, at least ")
+    assert (given_up.gap, given_up.boards()) == (None, ())
+    assert "0 of 0" in given_up._repr_html_()
+    other = find_suboptimal_solution("15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0", time_limit=0.0)
+    assert other.gap == (other.length or 0) - other.lower_bound

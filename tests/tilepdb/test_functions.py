@@ -1,0 +1,110 @@
+"""`tilepdb.solve`, `build` and `Solver`, and the bars of progress."""
+
+import io
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tilepdb
+from pdb_build import BuildPlan, BuildProgress
+from pdb_core.errors import BoardError, InputError, PartitionError
+from tilepdb import progress_bar
+from tilepdb.named_build import named_plan
+
+TWO = "1,2,3,4/5,6,7,8"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_build_names_the_file_and_reports_each_depth(folder: Path) -> None:
+    seen: list[BuildProgress] = []
+    with tilepdb.build(TWO, progress=seen.append) as database:
+        assert database.path == Path("1-2-3-4_5-6-7-8.h5")
+        assert repr(database) == f"Database('1-2-3-4_5-6-7-8.h5': 3x3, {TWO} in bits, goal blank-last)"
+    assert {at.pattern_index for at in seen} == {0, 1}
+    assert seen[-1].n_reached == seen[-1].n_states
+    assert sorted(path.suffix for path in folder.iterdir()) == [".h5", ".json"]
+    with pytest.raises(PartitionError):
+        tilepdb.build("no partition")
+
+
+def test_many_boards_may_be_strings_or_rows() -> None:
+    with tilepdb.Solver.standard("3x3") as solver:
+        database = solver.databases[0]
+        texts = ["8 6 7/2 5 4/3 0 1", "1 2 3/4 5 6/7 0 8"]
+        flat = np.array([tilepdb.Board(text) for text in texts])
+        for boards in (texts, flat, flat.reshape(2, 3, 3), [tilepdb.Board(text) for text in texts]):
+            assert database.probe_batch(boards).maximum.tolist() == [31, 1]
+            assert solver.solve_many(boards).lengths.tolist() == [31, 1]
+            assert solver.label(boards).distances.tolist() == [31, 1]
+        with pytest.raises(BoardError, match="has 3 numbers"):
+            database.probe_batch(["1 2 3"])
+    with pytest.raises(ValueError, match="is closed"):
+        database.probe(texts[0])
+
+
+def test_standard_tables_serve_goals_and_refuse_large_boards() -> None:
+    solution = tilepdb.solve("1 2 3/4 0 5/6 7 8", goal="blank-first")
+    assert solution.goal == (0, 1, 2, 3, 4, 5, 6, 7, 8)
+    assert solution.boards()[-1] == solution.goal
+    with pytest.raises(InputError, match="go to boards of 6x6"):
+        tilepdb.solve(list(range(49)))
+
+
+class Terminal(io.StringIO):
+    """Stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def progress_of(plan: BuildPlan) -> list[BuildProgress]:
+    return [BuildProgress(index, entry.pattern, 1, 1, 2) for index, entry in enumerate(plan.patterns)]
+
+
+def test_bar_in_a_terminal_is_removed_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    plan = named_plan(TWO)
+    with progress_bar.BuildBar(plan) as show:
+        for progress in progress_of(plan):
+            show(progress)
+    assert f"building {TWO}"[:16] in stream.getvalue()
+    assert stream.getvalue().rstrip().endswith("\x1b[2K")
+
+
+def test_bar_in_a_log_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    plan = named_plan(TWO)
+    with progress_bar.BuildBar(plan) as show:
+        for progress in progress_of(plan):
+            show(progress)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_bar_in_a_notebook_is_updated_html(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+    handle = SimpleNamespace(update=lambda data, raw: shown.append(data))  # noqa: ARG005
+
+    def display(data: dict[str, str], **_: Any) -> SimpleNamespace:
+        shown.append(data)
+        return handle
+
+    monkeypatch.setattr("IPython.display.display", display)
+    monkeypatch.setattr(progress_bar, "_is_notebook", lambda: True)
+    monkeypatch.setattr(progress_bar, "_UPDATE_S", 0.0)
+    plan = named_plan(TWO)
+    with progress_bar.BuildBar(plan) as show:
+        for progress in progress_of(plan):
+            show(progress)
+    shares = [data["text/html"].split('"')[1] for data in shown[:-1]]
+    assert shares == ["0.000", "0.250", "0.750"]
+    assert shown[-1] == {"text/plain": ""}
