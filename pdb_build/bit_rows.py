@@ -6,7 +6,6 @@ rows in the order of slabs are read and written sequentially. See docs/decisions
 """
 
 import mmap
-import os
 import tempfile
 import weakref
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from threading import local
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core import system
 from pdb_core.durable_files import read_all, write_all, writing_errors
 
 Rows = npt.NDArray[np.uint64]
@@ -88,7 +88,7 @@ class _RowFile:
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
             weakref.finalize(self, self._file.close)
             # Reserve the disk now, so that it cannot be full in the middle of the search.
-            os.posix_fallocate(self._file.fileno(), 0, n_rows * n_row * 8)
+            system.reserve(self._file.fileno(), n_rows * n_row * 8)
         self._folder, self._n_row = folder, n_row
         self._buffers = local()
 
@@ -100,7 +100,7 @@ class _RowFile:
         rows: Rows = self._buffers.rows[:size].reshape(-1, self._n_row)
         offset = start * self._n_row * 8
         ahead = offset + _SLABS_AHEAD * rows.nbytes
-        os.posix_fadvise(self._file.fileno(), ahead, rows.nbytes, os.POSIX_FADV_WILLNEED)
+        system.read_ahead(self._file.fileno(), ahead, rows.nbytes)
         with writing_errors(self._folder):
             read_all(self._file.fileno(), _bytes_of(rows), offset)
         return rows

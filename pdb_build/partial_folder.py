@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
+from pdb_core import system
 from pdb_core.durable_files import lock_file, writing_errors
 from pdb_core.errors import BuildRunningError, OutputError
 
@@ -51,7 +52,8 @@ class PartialFolder:
                 # Without room for the note, another builder reports "another process".
                 with suppress(OSError):
                     os.ftruncate(self._lock, 0)
-                    os.pwrite(self._lock, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+                    note = " " + json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+                    system.write_at(self._lock, memoryview(note.encode()), 0)
             except BlockingIOError:
                 raise BuildRunningError(
                     f"{self.out} is being built by {self._owner()}; wait until it is done, or choose another place "
@@ -68,15 +70,24 @@ class PartialFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None or not self._may_have_checkpoint():
+        is_over = error is None or not self._may_have_checkpoint()
+        if is_over:
             self.clear()
-            with suppress(OSError):  # a failure here must not hide `error`
-                self._lock_path.unlink(missing_ok=True)
-                self.path.rmdir()
+        if is_over and system.REMOVES_OPEN_FILES:
+            # Before it is unlocked: afterwards, another builder may have locked it.
+            self._remove()
         if self._lock is not None:
             with suppress(OSError):
                 os.close(self._lock)
             self._lock = None
+        if is_over and not system.REMOVES_OPEN_FILES:
+            self._remove()
+
+    def _remove(self) -> None:
+        """Remove the lock, and the folder if it is empty. Errors are ignored: they must not hide that of the build."""
+        with suppress(OSError):
+            self._lock_path.unlink(missing_ok=True)
+            self.path.rmdir()
 
     def clear(self) -> None:
         """Remove all files of builds, checkpoints too. Files that cannot be removed stay."""
@@ -93,7 +104,9 @@ class PartialFolder:
 
     def _owner(self) -> str:
         try:
-            owner = json.loads(self._lock_path.read_text(encoding="utf-8"))
+            with self._lock_path.open("rb", buffering=0) as file:
+                file.seek(1)  # on Windows, byte 0 of a locked file cannot be read
+                owner = json.loads(file.read())
             return f"process {int(owner['pid'])} on {owner['host']}"
         except (OSError, ValueError, KeyError, TypeError):
             return "another process"
@@ -107,6 +120,6 @@ def partial_path(out: Path) -> Path:
 def held_table_bytes(out: Path) -> int:
     """Return the disk space of an unfinished table file of `out`: a build that continues needs no other."""
     try:
-        return (partial_path(out) / _TABLE).stat().st_blocks * 512
+        return system.disk_bytes((partial_path(out) / _TABLE).stat())
     except OSError:
         return 0

@@ -1,6 +1,7 @@
 """Plan of a build: its entries, states, memory and disk, and a check that they are available."""
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -75,6 +76,7 @@ class BuildPlan:
     """Build before it starts.
 
     memory_bytes      peak memory of the process
+    available_memory  None if it is unknown
     disk_bytes        size of the table file
     available_disk    free disk, and the space of an unfinished build of the same file
     checkpoint_bytes  disk that checkpoints take beside `disk_bytes`, in a build long enough to write any
@@ -87,7 +89,7 @@ class BuildPlan:
     patterns: tuple[PatternPlan, ...]
     memory_bytes: int
     disk_bytes: int
-    available_memory: int
+    available_memory: int | None
     available_disk: int
     checkpoint_bytes: int
     overlaps_writing: bool = True
@@ -152,13 +154,21 @@ def plan_build(
 
 
 def check_plan(plan: BuildPlan) -> None:
-    """Raise `MemoryLimitError` or `DiskFullError` if memory or disk do not suffice, with what would fit."""
-    if plan.memory_bytes > plan.available_memory:
-        largest = _largest_pattern_that_fits(plan)
+    """Raise `MemoryLimitError` or `DiskFullError` if memory or disk do not suffice, with what would fit.
+
+    Warn if the available memory is unknown.
+    """
+    available = plan.available_memory
+    if available is None:
+        text = f"the available memory is unknown; building {plan.spec.partition.name} for {plan.spec.size} needs "
+        # The same location for all callers: the warning is printed once.
+        warnings.warn(f"{text}{format_bytes(plan.memory_bytes)}", RuntimeWarning, stacklevel=1)
+    elif plan.memory_bytes > available:
+        largest = _largest_pattern_that_fits(plan, available)
         fitting = f"patterns of at most {largest} tiles would fit" if largest else "no pattern would fit"
         raise MemoryLimitError(
             f"building {plan.spec.partition.name} for {plan.spec.size} needs {format_bytes(plan.memory_bytes)} "
-            f"of memory, {format_bytes(plan.available_memory)} are available; {fitting}"
+            f"of memory, {format_bytes(available)} are available; {fitting}"
         )
     disk_bytes = plan.disk_bytes + plan.spilled_bytes
     if disk_bytes > plan.available_disk:
@@ -173,10 +183,12 @@ def _plan_pattern(spec: TableSpec, use: TableUse | None) -> PatternPlan:
     return PatternPlan(spec, n_blocks, exact, 0 if use else _search_bytes(spec, n_blocks), use)
 
 
-def _fit(patterns: tuple[PatternPlan, ...], memory: int) -> tuple[tuple[PatternPlan, ...], bool]:
+def _fit(patterns: tuple[PatternPlan, ...], memory: int | None) -> tuple[tuple[PatternPlan, ...], bool]:
     """Fit the searches into the memory: write tables before the next search, and keep bits in a file. Return the
-    patterns, and whether writing and searching overlap.
+    patterns, and whether writing and searching overlap. If the memory is unknown, all of a build is in memory.
     """
+    if memory is None:
+        return patterns, True
     wanted = int(memory * _MEMORY_SHARE)
     if _peak(patterns, overlaps_writing=True) <= wanted:
         return patterns, True
@@ -236,11 +248,11 @@ def _sampled_blocks(size: BoardSize, n_tiles: int) -> int:
     return round(int(count_regions_of(size, sample)[-1]) / len(sample) * math.comb(size.n_cells, n_tiles))
 
 
-def _largest_pattern_that_fits(plan: BuildPlan) -> int:
+def _largest_pattern_that_fits(plan: BuildPlan, available: int) -> int:
     """Return the number of tiles of the largest pattern that the memory has room for, 0 if there is none."""
     for n_tiles in range(min(MAX_PATTERN_TILES, plan.spec.size.n_cells - 1), 0, -1):
         spec = plan.spec.table(Pattern(tuple(range(1, n_tiles + 1))))
         n_blocks = estimate_blocks(spec)[0]
-        if _search_bytes(spec, n_blocks) - _bits_bytes(spec, n_blocks) + PROCESS_BYTES <= plan.available_memory:
+        if _search_bytes(spec, n_blocks) - _bits_bytes(spec, n_blocks) + PROCESS_BYTES <= available:
             return n_tiles
     return 0

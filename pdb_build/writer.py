@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import BinaryIO
 
 import h5py
 import numpy as np
 
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import PatternTable
+from pdb_build.sparse_file import SparseFile
+from pdb_core import system
 from pdb_core.durable_files import sync, write_and_sync, writing_errors
 from pdb_core.errors import OutputError
 from pdb_core.schema import (
@@ -88,7 +89,7 @@ class TableFileWriter:
         Raises `DiskFullError` and `OutputError`.
         """
         with writing_errors(self.path):
-            descriptor = os.open(self._temporary, os.O_WRONLY)
+            descriptor = os.open(self._temporary, os.O_WRONLY | system.BINARY)
             try:
                 sha256 = write_and_sync(descriptor, table.table, self._offsets[index], cancelled=self._cancelled.is_set)
             finally:
@@ -139,7 +140,7 @@ class TableFileWriter:
 
 def _table_offsets(n_patterns: int, table_bytes: Mapping[int, int]) -> dict[int, int]:
     """Return where each table begins in the file; `table_bytes` has the bytes of each, by the index of its pattern."""
-    with _file_in_memory() as content:
+    with SparseFile() as content:
         return _write_structures(content, n_patterns, table_bytes, None)
 
 
@@ -149,7 +150,7 @@ def _write_header(path: Path, header: Header) -> Header:
     """
     tables = {index: entry.n_bytes for index, entry in header.tables.items()}
     digest = hashlib.sha256()
-    with path.open("r+b") as file, _file_in_memory() as content:
+    with path.open("r+b") as file, SparseFile() as content:
         offsets = _write_structures(content, len(header.patterns), tables, header)
         assert all(entry.offset == offsets[index] for index, entry in header.tables.items())
         header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
@@ -166,13 +167,8 @@ def _write_header(path: Path, header: Header) -> Header:
     return header
 
 
-def _file_in_memory() -> BinaryIO:
-    """Return a file without a name. Only the pages that are written take memory."""
-    return open(os.memfd_create("structures"), "w+b")  # noqa: PTH123
-
-
 def _write_structures(
-    content: BinaryIO, n_patterns: int, table_bytes: Mapping[int, int], header: Header | None
+    content: SparseFile, n_patterns: int, table_bytes: Mapping[int, int], header: Header | None
 ) -> dict[int, int]:
     """Write what HDF5 writes for `header`, tables left out. Return the offsets of the tables.
 

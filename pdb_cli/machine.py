@@ -52,7 +52,8 @@ def _checks() -> Iterator[dict[str, Any]]:
         f"numpy {np.__version__}, numba {numba.__version__}, h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}",
     )
     yield _row("cores", available_cores())
-    yield _row("memory", f"{format_bytes(available_memory())} available")
+    memory = available_memory()
+    yield _row("memory", "unknown" if memory is None else f"{format_bytes(memory)} available")
     yield _row("cache", f"{jit.cache_home()}, {format_bytes(available_disk(jit.cache_home()))} free")
     yield _row(
         "compiled kernels", "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run"
@@ -86,7 +87,8 @@ def _self_test() -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "8.h5"
         build_database(plan_build(size, blank_last(size), parse_partition("8", size), path))
-        with open_database(path) as database:
+        # Windows does not remove a file that is mapped.
+        with open_database(path, load="copy") as database:
             h = database.probe(_HARDEST_8_PUZZLE).maximum
             length = Solver(database).solve(_HARDEST_8_PUZZLE).length
     if (h, length) != (31, 31):
@@ -136,7 +138,7 @@ def bench(measured: BenchOptions, tables: BenchLoadOptions, output: FormatOption
         "measurement", "boards", "seconds", "mean_ms", "mean_h", "mean_generated", "nodes_per_second",
         "peak_memory_bytes",
     )  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="pdb-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="pdb-bench-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "table.h5"
         partitions = measured.partitions or ["663", "78"]
         records = (record for partition in partitions for record in _measure(partition, path, measured, tables))

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import io
 import os
-import select
 import signal
 import stat
 import sys
@@ -13,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar, cast
 
 from pdb_cli.output import message
+from pdb_core import system
 from pdb_core.errors import MemoryLimitError, PdbError, system_error, writing_error
 from pdb_core.messages import one_line
 
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., None])
 # Exit codes of a command that a signal has ended are greater than its number by this.
 _SIGNALLED = 128
 _ENDINGS: dict[int, str] = {
-    signal.SIGINT: "interrupted", signal.SIGTERM: "terminated", signal.SIGHUP: "the terminal was closed"
+    system.HANGUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
 }  # fmt: skip
 _AGAIN_S = 0.1
 _STDIN, _STDOUT, _STDERR = range(3)
@@ -30,7 +30,7 @@ _STDIN, _STDOUT, _STDERR = range(3)
 class ReaderGoneError(PdbError):
     """The process that reads stdout has ended. The command ends without a message."""
 
-    exit_code = _SIGNALLED + signal.SIGPIPE
+    exit_code = _SIGNALLED + system.PIPE_SIGNAL
 
 
 class _Terminated(KeyboardInterrupt):
@@ -70,7 +70,7 @@ def _resent_interrupts() -> Iterator[None]:
         if issubclass(lost.exc_type, KeyboardInterrupt):
             number = getattr(lost.exc_value, "number", signal.SIGINT)
             # Later: an interrupt before this hook has returned would be lost too.
-            threading.Timer(_AGAIN_S, os.kill, (os.getpid(), number)).start()
+            threading.Timer(_AGAIN_S, system.send_signal, (number,)).start()
         else:
             before(lost)
 
@@ -113,7 +113,7 @@ def open_standard_streams() -> None:
 
     Results that cannot be written raise `OutputError`, `DiskFullError` or `ReaderGoneError`, and the rest is discarded.
     Messages that cannot be written are discarded. Characters that the encoding lacks are escaped. Streams are
-    kept if a calling program has replaced them.
+    kept if a calling program has replaced them, and if they are a Windows console.
 
     Descriptors of closed streams are occupied: otherwise the first file that the command opens would get one.
     """
@@ -125,9 +125,9 @@ def open_standard_streams() -> None:
             if null != descriptor:
                 os.close(null)
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _text(_Results(_STDOUT, "wb", closefd=False), sys.stdout)
+        sys.stdout = _text(_Results, _STDOUT, sys.stdout)
     if sys.stderr is sys.__stderr__:
-        sys.stderr = _text(_Messages(_STDERR, "wb", closefd=False), sys.stderr, line_buffering=True)
+        sys.stderr = _text(_Messages, _STDERR, sys.stderr, line_buffering=True)
 
 
 def _is_usable(descriptor: int) -> bool:
@@ -137,10 +137,15 @@ def _is_usable(descriptor: int) -> bool:
         return False
 
 
-def _text(raw: io.FileIO, before: Any, *, line_buffering: bool = False) -> io.TextIOWrapper:
+def _text(kind: "type[_Messages]", descriptor: int, before: Any, *, line_buffering: bool = False) -> io.TextIOWrapper:
+    """Return a stream of a kind in place of `before`; for a Windows console `before`, with escapes."""
+    if system.is_windows_console(before):
+        before.reconfigure(errors="backslashreplace")
+        return cast(io.TextIOWrapper, before)
+    raw = kind(descriptor, "wb", closefd=False)
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
-        encoding="utf-8" if before is None else before.encoding,
+        encoding=system.text_encoding(before),
         errors="backslashreplace",
         line_buffering=line_buffering or raw.isatty(),
     )
@@ -153,7 +158,7 @@ class _Messages(io.FileIO):
         try:
             # A full pipe is waited for, also in non-blocking mode, which another process may have set.
             while (n_written := cast("int | None", super().write(data))) is None:
-                select.select([], [self], [])
+                system.wait_until_writable(self)
             return n_written
         except OSError as error:
             self.fail(error)
@@ -171,6 +176,6 @@ class _Results(_Messages):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, _STDOUT)
         os.close(null)
-        if isinstance(error, BrokenPipeError):
+        if system.has_no_reader(error):
             raise ReaderGoneError from error
         raise writing_error(error, "standard output", "write it to another place") from error

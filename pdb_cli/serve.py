@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import logging
-import os
 import signal
 import socket
 import sys
@@ -18,6 +17,7 @@ from pdb_cli.options import TableOptions, VerifyOption
 from pdb_cli.output import message, prepare
 from pdb_cli.process import command
 from pdb_core.errors import InputError
+from pdb_core.system import HANGUP
 
 if TYPE_CHECKING:
     from pdb_query import Database
@@ -102,11 +102,12 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         raise InputError(
             f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
         ) from None
+    from pdb_core.resources import available_cores
     from pdb_service.server import open_socket
     from pdb_service.settings import ServiceSettings, read_host, read_origin
 
     settings = ServiceSettings(
-        n_solves=searches.solves or len(os.sched_getaffinity(0)),
+        n_solves=searches.solves or available_cores(),
         n_waiting=searches.waiting,
         wait_s=searches.wait,
         solve_s=searches.seconds,
@@ -137,8 +138,8 @@ def _serve(
         message(f"pdb: {hint}")
     settings = replace(settings, allowed_hosts=(*hosts_of(host, address), *settings.allowed_hosts))
     # uvicorn handles SIGTERM. A server started by nohup ignores SIGHUP.
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    if signal.SIGTERM != HANGUP and signal.getsignal(HANGUP) is not signal.SIG_IGN:
+        signal.signal(HANGUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
     def on_ready() -> None:
         message(f"pdb: ready: {url}")

@@ -5,7 +5,6 @@ checkpoint of a board. Lines are only appended; an incomplete last line is remov
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import threading
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pdb_cli.output import message, plural
+from pdb_core import system
 from pdb_core.errors import (
     InputError,
     MemoryLimitError,
@@ -109,7 +109,7 @@ class SolveLog:
                 return self._unlogged.get(key)
             offset, length = self._lines[key]
             with self._writing():
-                line = os.pread(self._file.fileno(), length, offset)
+                line = system.read_at(self._file.fileno(), length, offset)
         try:
             solution = _solution(_load(line))
             check_solution(board, solution.tiles or (), goal, size)
@@ -165,7 +165,7 @@ class SolveLog:
         with self._writing():
             file = self._path.open("a+b")
             try:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                system.lock(file.fileno())
             except BlockingIOError:
                 file.close()
                 raise OutputError(

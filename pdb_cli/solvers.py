@@ -127,7 +127,8 @@ class Solvers:
         if method.search != IDA_STAR:
             limit = method.memory_limit_bytes
             if limit is None and n > 1:
-                limit = available_memory() * 3 // 4 or None
+                available = available_memory()
+                limit = None if available is None else available * 3 // 4
             return GraphSolver(
                 size,
                 goal,

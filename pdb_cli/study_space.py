@@ -13,13 +13,14 @@ from pdb_cli.process import command
 from pdb_cli.progress import ProgressLine
 from pdb_core.errors import LimitReachedError
 from pdb_core.messages import format_bytes
-from pdb_core.resources import available_cores, available_memory
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_study.space import StateSpace
 
+# Limit if the available memory is unknown.
+_UNKNOWN_BYTES = 1 << 62
 # Seconds between two lines of progress in a log.
 _LOG_S = 10.0
 
@@ -50,10 +51,13 @@ def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption =
     Boards of up to 12 cells are searched completely, larger ones as far as memory allows. CSV has a line for each
     distance.
     """
+    from pdb_core.resources import available_memory
+
     check_plot(plot)
     prepare()
-    # Some of the free memory is left to the interpreter and to other programs; 0 means that it is unknown.
-    limit_bytes = available_memory() * 9 // 10 or 1 << 62
+    # Some of the free memory is left to the interpreter and to other programs.
+    available = available_memory()
+    limit_bytes = _UNKNOWN_BYTES if available is None else available * 9 // 10
     if options.memory_limit is not None:
         limit_bytes = parse_bytes(options.memory_limit)
     found = _explore(options, limit_bytes)
@@ -73,6 +77,7 @@ def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption =
 def _explore(options: SpaceOptions, limit_bytes: int) -> "StateSpace":
     """Search the space, with its depth on stderr. Raises `InputError`, `GoalError`."""
     from pdb_core.puzzle import parse_goal, parse_size
+    from pdb_core.resources import available_cores
     from pdb_study.space import explore_space
 
     size = parse_size(options.size)

@@ -229,7 +229,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
         prove_use(pattern, specs[use.index], use.cell_map)
         return {"tiles": list(pattern.tiles), "same_as": use.index}
     needed, available = required_bytes(specs[index]), available_memory()
-    if needed > available:
+    if available is not None and needed > available:
         raise MemoryLimitError(
             f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
             f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"

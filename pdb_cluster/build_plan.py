@@ -2,6 +2,7 @@
 
 import platform
 import uuid
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,8 @@ HALO_BYTES = 512_000_000
 _PACKS_PER_HALO = 4
 _LEAST_HALO_BYTES = 4_000_000
 _MAX_SHARDS = 4096
+# Of a worker whose system does not report its available memory: no search is too large for it.
+_UNKNOWN_BYTES = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ def workers_of(client: Client) -> tuple[Worker, ...]:
     answers = client.run(_memory_of, on_error="return")
     found = {address: answer for address, answer in sorted(answers.items()) if isinstance(answer, tuple)}
     machines = [machine for machine, _n_threads, _available, _limit in found.values()]
+    if any(limit == _UNKNOWN_BYTES for _machine, _n_threads, _available, limit in found.values()):
+        warnings.warn("the available memory of some workers is unknown", RuntimeWarning, stacklevel=2)
     return tuple(
         Worker(address, n_threads, max(0, min(available // machines.count(machine), limit)))
         for address, (machine, n_threads, available, limit) in found.items()
@@ -61,7 +66,8 @@ def workers_of(client: Client) -> tuple[Worker, ...]:
 def _memory_of(dask_worker: Any) -> tuple[str, int, int, int]:
     """Return the machine, the threads, the available bytes and those within the worker's limit. Runs on a worker."""
     manager = dask_worker.memory_manager
-    available = limit = available_memory()
+    known = available_memory()
+    available = limit = _UNKNOWN_BYTES if known is None else known
     if manager.memory_limit:
         # Above the pause fraction a worker starts no task. A result above the target fraction is written to the disk
         # at once; a shard cannot be.

@@ -25,7 +25,8 @@ _CLOSE_S = 5
 _POLL_S = 0.2
 # Ctrl-C and the end of a terminal reach all processes. The command handles them and stops the workers.
 _WORKER_PRELOAD = """import signal
-for number in (signal.SIGINT, signal.SIGHUP):
+from pdb_core.system import HANGUP
+for number in (signal.SIGINT, HANGUP):
     signal.signal(number, signal.SIG_IGN)
 """
 # A local cluster shares its cores with the scheduler and the command. Its data is never moved.

@@ -27,6 +27,7 @@ from pdb_build.word_layout import word_layout
 from pdb_cluster.build_plan import PatternTask, Worker
 from pdb_cluster.connect import failure
 from pdb_cluster.shard import Counts, LostError, Shard, divide
+from pdb_core import system
 from pdb_core.durable_files import digest_of, write_all, write_and_sync, writing_errors
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError, OutputError
@@ -61,7 +62,7 @@ class Place:
         """
         try:
             # Only written, never read: NFS then sends just these bytes of a page that two shards share.
-            descriptor = os.open(self.file, os.O_WRONLY)
+            descriptor = os.open(self.file, os.O_WRONLY | system.BINARY)
         except OSError:
             return None
         try:

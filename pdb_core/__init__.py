@@ -1,7 +1,7 @@
 """Boards, patterns, the index function and the layout of the state space: arithmetic on arrays, without printing.
 
-Four modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit` and
-`resources`.
+Five modules touch files or the machine, because all packages need them: `durable_files`, `kernel_folder`, `jit`,
+`resources` and `system`.
 """
 
 __version__ = "0.1.0"

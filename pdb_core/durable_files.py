@@ -1,11 +1,10 @@
 """Durable files: written under another name and renamed, synced, locked, checked by digests.
 
-Used by the builder, the cluster, the caches and the commands. With `resources` and `kernel_folder`, this is the part of
-`pdb_core` that touches the system.
+Used by the builder, the cluster, the caches and the commands. With `resources`, `system` and `kernel_folder`, this is
+the part of `pdb_core` that touches the system.
 """
 
 import errno
-import fcntl
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from pdb_core import system
 from pdb_core.errors import PdbError, writing_error
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def lock_file(path: Path, *, shared: bool = False) -> int | None:
     """
     descriptor = None
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.BINARY, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(descriptor, shared=shared)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
@@ -108,14 +108,14 @@ def write_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Write all bytes of `view` at `offset`. Raises `OSError`."""
     done = 0
     while done < len(view):
-        done += os.pwrite(descriptor, view[done:], offset + done)
+        done += system.write_at(descriptor, view[done:], offset + done)
 
 
 def read_all(descriptor: int, view: memoryview, offset: int) -> None:
     """Fill `view` from `offset` on. Raises `OSError`, also if the file ends too early."""
     done = 0
     while done < len(view):
-        n_read = os.preadv(descriptor, [view[done:]], offset + done)
+        n_read = system.read_into(descriptor, view[done:], offset + done)
         if n_read == 0:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         done += n_read
@@ -126,7 +126,7 @@ def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
     digest = hashlib.sha256()
     done = 0
     while done < n_bytes:
-        piece = os.pread(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
+        piece = system.read_at(descriptor, min(_READ_BYTES, n_bytes - done), offset + done)
         if not piece:
             break
         digest.update(piece)
@@ -135,8 +135,14 @@ def digest_of(descriptor: int, offset: int, n_bytes: int) -> str:
 
 
 def sync(path: Path) -> None:
-    """Write a file, or the names in a folder, from the system's cache to the disk. Raises `OSError`."""
-    descriptor = os.open(path, os.O_RDONLY)
+    """Write a file, or the names in a folder, from the system's cache to the disk. Raises `OSError`.
+
+    Windows syncs no folders: the journal of its file system keeps the names.
+    """
+    if not system.OPENS_FOLDERS and path.is_dir():
+        return
+    # Windows syncs only a file that is open for writing.
+    descriptor = os.open(path, os.O_RDONLY if system.OPENS_FOLDERS else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

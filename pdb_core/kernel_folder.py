@@ -1,9 +1,9 @@
 """Folder of compiled kernels: private to one user, locked while a process uses it, removed when it is old.
 
 A process that loads a compiled kernel runs it. Whoever can write to the folder can therefore run code as its user.
+On Windows owners and modes are not checked: the cache folder is in the user's profile, which is private.
 """
 
-import fcntl
 import os
 import re
 import shutil
@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from pdb_core import system
 from pdb_core.durable_files import lock_file
 
 # Folders of other versions are removed if they were not used for this time.
@@ -59,8 +60,11 @@ def _make_private(folder: Path) -> bool:
         if not folder.is_dir():
             raise
         is_new = False
+    user = system.user_number()
+    if user is None:
+        return is_new
     status = folder.stat()
-    if status.st_uid != os.geteuid():
+    if status.st_uid != user:
         raise UnsafeFolderError(f"{folder} belongs to another user (number {status.st_uid})")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         # Its mode is not corrected: another user may already have written to it.
@@ -76,8 +80,8 @@ def _lock(folder: Path) -> bool:
     descriptor = lock_file(folder / _LOCK, shared=True)
     if descriptor is None:
         return False
-    os.utime(descriptor)
     _held.append(descriptor)
+    os.utime(folder / _LOCK)
     return True
 
 
@@ -96,12 +100,12 @@ def _remove_if_old(folder: Path, oldest: float) -> None:
     last_use = (lock if lock.exists() else folder).lstat().st_mtime
     if last_use >= oldest:
         return
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with lock.open("a+b") as file:
+        system.lock(file.fileno())
+        if not system.REMOVES_OPEN_FILES:
+            # The folder cannot be renamed while this process, or one that uses it, has the file open.
+            file.close()
         # A process that starts now makes a new folder: it never finds half of an old one.
         removed = folder.with_suffix(".removed")
         folder.rename(removed)
         shutil.rmtree(removed)
-    finally:
-        os.close(descriptor)

@@ -1,23 +1,32 @@
-"""Available memory, disk and cores of this machine, within the limits of control groups."""
+"""Available memory, disk and cores of this machine, within the limits of control groups and of the process."""
 
 import os
-import resource
 import shutil
+import sys
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
+
+from pdb_core.system import optional_module
+
+_resource = optional_module("resource")
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
 # A cgroup v1 without a limit states a number near 2^63.
 _NO_LIMIT = 1 << 60
+# macOS refuses more open files than this, also if it states no limit.
+_OPEN_FILES = 10_240
 
 
-def available_memory() -> int:
-    """Return the bytes that this process may still take: the minimum of free memory, cgroup limits and RLIMIT_AS."""
-    offers = [_kilobytes(Path("/proc/meminfo"), "MemAvailable:"), *_cgroup_offers()]
-    soft, _hard = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY:
-        offers.append(soft - _address_space())
+def available_memory() -> int | None:
+    """Return the bytes that this process may still take: the minimum of free memory, cgroup limits and RLIMIT_AS.
+
+    Return None if they are unknown.
+    """
+    offers = [_free_memory(), *_cgroup_offers(), _free_addresses()]
     known = [offer for offer in offers if offer is not None]
-    return max(0, min(known)) if known else 0
+    return max(0, min(known)) if known else None
 
 
 def available_disk(folder: Path) -> int:
@@ -28,15 +37,63 @@ def available_disk(folder: Path) -> int:
 
 
 def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of cores that this process may use. On macOS these are all."""
+    with suppress(AttributeError, OSError, psutil.Error):
+        return len(psutil.Process().cpu_affinity() or ()) or 1
+    return os.cpu_count() or 1
 
 
 def peak_memory() -> int:
-    """Return the peak memory of this process, in bytes."""
-    # ru_maxrss begins with the size of the parent process: only if there is no /proc.
-    held = _kilobytes(Path("/proc/self/status"), "VmHWM:")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 if held is None else held
+    """Return the peak memory of this process, in bytes; the present memory if the system does not report its peak."""
+    # psutil knows the peak only on Windows. ru_maxrss begins with the size of the parent process, so it comes after
+    # /proc; it is in bytes on macOS.
+    peak = _kilobytes(Path("/proc/self/status"), "VmHWM:")
+    if peak is None and _resource is not None:
+        unit = 1 if sys.platform == "darwin" else 1024
+        peak = int(_resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss) * unit
+    if peak is None:
+        memory = psutil.Process().memory_info()
+        peak = int(getattr(memory, "peak_wset", memory.rss))
+    return peak
+
+
+def raise_file_limit() -> None:
+    """Raise the limit of open files, and so of connections, to the highest that the system allows.
+
+    Windows has no such limit.
+    """
+    if _resource is None:
+        return
+    soft, hard = _resource.getrlimit(_resource.RLIMIT_NOFILE)
+    for limit in (hard, _OPEN_FILES):
+        try:
+            _resource.setrlimit(_resource.RLIMIT_NOFILE, (limit, hard))
+        except (ValueError, OSError):
+            if soft >= _OPEN_FILES:
+                return
+        else:
+            return
+
+
+def _free_memory() -> int | None:
+    try:
+        return int(psutil.virtual_memory().available)
+    except (psutil.Error, OSError, RuntimeError, ValueError, KeyError):  # such as a container without /proc
+        return None
+
+
+def _free_addresses() -> int | None:
+    """Return the bytes that RLIMIT_AS still allows, None without such a limit."""
+    if _resource is None or not hasattr(_resource, "RLIMIT_AS"):
+        return None
+    soft, _hard = _resource.getrlimit(_resource.RLIMIT_AS)
+    with suppress(psutil.Error, OSError):
+        return None if soft == _resource.RLIM_INFINITY else int(soft) - _address_space()
+    return None
+
+
+def _address_space() -> int:
+    return int(psutil.Process().memory_info().vms)
 
 
 def _kilobytes(path: Path, field: str) -> int | None:
@@ -49,10 +106,6 @@ def _kilobytes(path: Path, field: str) -> int | None:
         if line.startswith(field):
             return int(line.split()[1]) * 1024
     return None
-
-
-def _address_space() -> int:
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cgroup_offers(root: Path = _CGROUP_ROOT, membership: Path = Path("/proc/self/cgroup")) -> list[int]:

@@ -304,7 +304,7 @@ def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
     if not least <= n_bytes <= least * (spec.size.n_cells - spec.n_tiles):
         raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, which no table in bits has")
     needed, available = spec.n_sets * (spec.size.n_cells + _BYTES_OF_A_CELL_SET), available_memory()
-    if needed > available:
+    if available is not None and needed > available:
         raise MemoryLimitError(
             f"opening the table of pattern {spec.pattern} needs {format_bytes(needed)} of memory, "
             f"{format_bytes(available)} are available; open it on a larger machine"

@@ -1,6 +1,7 @@
 """Memory of this process, in huge pages if the system grants them. Used by loads of tables and by searches."""
 
 import mmap
+import sys
 from contextlib import suppress
 
 import numpy as np
@@ -15,13 +16,13 @@ def private_memory(n_bytes: int, *, huge: bool) -> npt.NDArray[np.uint8]:
 
     Raises `MemoryError` or `OSError` if there is not enough.
     """
-    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux
-        # Kernels may read whole words of 64 bits, the last one, too.
-        return np.zeros(-(-n_bytes // 8), dtype=np.uint64).view(np.uint8)[:n_bytes]
-    room = _HUGE_PAGE_BYTES if huge else 0
-    memory = mmap.mmap(-1, n_bytes + room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a system without huge pages
-        memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
-    array = np.frombuffer(memory, dtype=np.uint8)
-    start = -array.ctypes.data % _HUGE_PAGE_BYTES if huge else 0
-    return array[start : start + n_bytes]
+    if sys.platform == "linux" and hasattr(mmap, "MADV_HUGEPAGE"):
+        room = _HUGE_PAGE_BYTES if huge else 0
+        memory = mmap.mmap(-1, n_bytes + room, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with suppress(OSError):  # a system without huge pages
+            memory.madvise(mmap.MADV_HUGEPAGE if huge else mmap.MADV_NOHUGEPAGE)
+        array = np.frombuffer(memory, dtype=np.uint8)
+        start = -array.ctypes.data % _HUGE_PAGE_BYTES if huge else 0
+        return array[start : start + n_bytes]
+    # Other systems have no call that requests huge pages. Kernels may read whole words of 64 bits, the last one, too.
+    return np.zeros(-(-n_bytes // 8), dtype=np.uint64).view(np.uint8)[:n_bytes]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileError, TableFileMissingError
 from pdb_core.messages import format_bytes
 from pdb_core.schema import Header, read_header
+from pdb_core.system import NO_WAIT, read_into
 from pdb_query.private_memory import private_memory
 
 LoadMode = Literal["map", "copy", "huge"]
@@ -69,7 +70,7 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
 def _read_into(descriptor: int, memory: npt.NDArray[np.uint8]) -> None:
     done = 0
     while done < len(memory):
-        n_read = os.preadv(descriptor, [memory.data[done : done + (1 << 30)]], done)
+        n_read = read_into(descriptor, memory.data[done:], done)
         if n_read == 0:
             raise EOFError
         done += n_read
@@ -80,7 +81,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
     """Open a plain file. Raises `TableFileMissingError`, and `TableFileError` for errors of the system meanwhile."""
     try:
         # A pipe would wait for a writer otherwise.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | NO_WAIT)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise TableFileError(f"{path} is not a plain file; {_ADVICE}")
             yield file
@@ -88,7 +89,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise
     except FileNotFoundError:
         raise TableFileMissingError(f"there is no table file {path}; make one with pdb build") from None
-    except IsADirectoryError:
-        raise TableFileError(f"{path} is a folder; {_ADVICE}") from None
     except OSError as error:
+        if path.is_dir():  # Windows reports a missing permission
+            raise TableFileError(f"{path} is a folder; {_ADVICE}") from None
         raise TableFileError(f"{path} cannot be read: {error.strerror}; {_ADVICE}") from error

@@ -8,8 +8,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import os
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from cachetools import LRUCache
 
 from pdb_core.errors import BusyError
 from pdb_core.puzzle import Tiles
+from pdb_core.system import lower_thread_priority
 from pdb_query.database import Database
 from pdb_service.json_text import json_text
 from pdb_service.metrics import Metrics
@@ -97,7 +96,9 @@ class _Queue:
 
     def __init__(self, name: str, n_threads: int) -> None:
         self.name = name
-        self.pool = ThreadPoolExecutor(n_threads, thread_name_prefix=name, initializer=_lower_priority)
+        self.pool = ThreadPoolExecutor(
+            n_threads, thread_name_prefix=name, initializer=lower_thread_priority, initargs=(_NICENESS,)
+        )
         self.slots = asyncio.Semaphore(n_threads)
         self.waiting: dict[Search, None] = {}
         self.n_running = 0
@@ -319,9 +320,3 @@ class Searches:
     def _refusal(self, queue: _Queue, reason: str, message: str) -> BusyError:
         self._metrics.refusals.labels(queue.name, reason).inc()
         return BusyError(message)
-
-
-def _lower_priority() -> None:
-    """Lower the priority of the calling thread."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

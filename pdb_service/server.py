@@ -3,7 +3,6 @@
 import contextlib
 import ctypes
 import os
-import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from fastapi import FastAPI
 
 from pdb_core.errors import InputError, PdbError, ServiceError
 from pdb_core.messages import as_typed
+from pdb_core.resources import raise_file_limit
 from pdb_service.connection_limits import Connection
 from pdb_service.service import Service
 
@@ -49,12 +49,12 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
     service cannot be made ready.
     """
     service: Service = app.state.service
-    _raise_file_limit()
+    raise_file_limit()
     _give_back_memory()
     config = uvicorn.Config(
         app,
         http=Connection,
-        loop="uvloop",
+        loop="auto",  # uvloop if it is installed, else asyncio: uvloop is not made for Windows
         ws="none",
         lifespan="on",
         access_log=access_log,
@@ -104,16 +104,10 @@ def _give_back_memory() -> None:
     """Let malloc return large blocks of memory to the system when they are freed.
 
     By default glibc keeps them in heaps that never shrink: large bodies, one after the other, would let the process
-    grow to several times the memory of one.
+    grow to several times the memory of one. Other C libraries lack the setting.
     """
-    with contextlib.suppress(AttributeError, OSError):
+    with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
-
-
-def _raise_file_limit() -> None:
-    """Raise the limit of open files, and so of connections, to the highest that the system allows."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _systemd_socket() -> socket.socket | None:
@@ -136,7 +130,7 @@ def _systemd_socket() -> socket.socket | None:
 def notify_systemd() -> None:
     """Report to systemd, if it started this process, that the service is ready."""
     address = os.environ.get("NOTIFY_SOCKET")
-    if not address:
+    if not address or not hasattr(socket, "AF_UNIX"):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         sender.sendto(b"READY=1", "\0" + address[1:] if address.startswith("@") else address)

@@ -4,7 +4,6 @@ Builds missing tables, solves random boards, one per thread, and writes the last
 """
 
 import argparse
-import os
 import re
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from pdb_build import build_database, plan_build
 from pdb_core.encoding import Encoding
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import BoardSize, blank_last, random_boards
+from pdb_core.resources import available_cores
 from pdb_query import open_database
 from pdb_study.heuristics import heuristic_values
 from solver import HeuristicSolver, Solver
@@ -107,7 +107,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reproduce", description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"rows to measure: {'; '.join(ROWS)} (default: all)")
     parser.add_argument("--boards", type=int, default=1000, help="random boards per row, at least 2 (default: 1000)")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="by default all cores")
+    parser.add_argument("--threads", type=int, default=available_cores(), help="by default all cores")
     parser.add_argument("--data", type=Path, default=Path("data/reproduce"), help="folder of the tables, 2.7 GB")
     options = parser.parse_args()
     options.data.mkdir(parents=True, exist_ok=True)

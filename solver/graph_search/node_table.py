@@ -129,7 +129,8 @@ class NodeTable:
         `MemoryLimitError` if it is less than the smallest table.
         """
         if memory_limit_bytes is None:
-            memory_limit_bytes = int(_MEMORY_SHARE * available_memory()) or _MEMORY_UNKNOWN_BYTES
+            available = available_memory()
+            memory_limit_bytes = _MEMORY_UNKNOWN_BYTES if available is None else int(_MEMORY_SHARE * available)
         self.packing, self.n_values, self.limit_bytes, self.other_bytes = (
             packing, n_values, memory_limit_bytes, other_bytes,
         )  # fmt: skip

@@ -232,6 +232,17 @@ def test_build_without_memory_is_rejected_with_what_would_fit(tmp_path: Path, mo
 
 
 @pytest.mark.tiny
+def test_build_goes_on_if_the_available_memory_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: None)
+    plan = small_plan(tmp_path / "a.h5")
+    assert plan.available_memory is None
+    with pytest.warns(RuntimeWarning, match=r"the available memory is unknown; building .* for 3x3 needs 200\.\d MB"):
+        result = build_database(plan)
+    assert result.path.exists()
+    assert small_plan(tmp_path / "b.h5", EIGHTS, "5x5").overlaps_writing
+
+
+@pytest.mark.tiny
 def test_built_file_holds_the_naive_tables(tmp_path: Path) -> None:
     for encoding in ENCODINGS:
         result = build_database(small_plan(tmp_path / f"{encoding}.h5", encoding=encoding))

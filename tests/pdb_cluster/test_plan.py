@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,29 @@ def test_pattern_too_large_for_each_worker_is_divided() -> None:
     tasks = tasks_of("78", *[alone - 0.05] * 8)
     assert [(task.index, task.n_shards) for task in tasks] == [(0, 8), (1, 1)]
     assert tasks[0].memory_bytes < (alone - 0.05) * GB
+
+
+def test_workers_of_unknown_memory_take_any_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_cluster.build_plan.available_memory", lambda: None)
+
+    class Manager:
+        memory_limit = None
+
+    class DaskWorker:
+        memory_manager = Manager
+
+        class state:  # noqa: N801 (Dask's name)
+            nthreads = 1
+
+    class OneWorker:
+        def run(self, function: Any, on_error: str) -> dict[str, Any]:
+            assert on_error == "return"
+            return {"tcp://0": function(DaskWorker)}
+
+    client: Any = OneWorker()
+    with pytest.warns(RuntimeWarning, match="the available memory of some workers is unknown"):
+        (worker,) = workers_of(client)
+    assert plan_task(plan("78", BoardSize(4, 4)), 0, (worker,)).n_shards == 1
 
 
 def test_pattern_too_large_for_all_workers_is_refused() -> None:

@@ -70,13 +70,16 @@ class Server:
 
 
 @contextmanager
-def serving(*paths: Path, options: Sequence[str] = (), settings: dict[str, Any] | None = None) -> Iterator[Server]:
+def serving(
+    *paths: Path, options: Sequence[str] = (), settings: dict[str, Any] | None = None, prelude: str = ""
+) -> Iterator[Server]:
     """Yield a ready `pdb serve` with these tables on a free port; `settings` are fields of `ServiceSettings`.
+    `prelude` is a program that runs first.
 
     At the end it is stopped, if it still runs, and must exit with 0.
     """
     databases = [word for path in paths for word in ("--db", str(path))]
-    command = [sys.executable, "-c", _PROGRAM, "serve", "--port", "0", *databases, *options]
+    command = [sys.executable, "-c", prelude + _PROGRAM, "serve", "--port", "0", *databases, *options]
     named = {"PYTHONWARNINGS": "error", "TEST_SERVICE_SETTINGS": json.dumps(settings or {})}
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **named})
     log: list[str] = []

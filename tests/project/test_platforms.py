@@ -1,0 +1,62 @@
+"""The tool without what only POSIX systems have, in a process of its own."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pdb_service.server import notify_systemd
+from tests import ROOT
+from tests.pdb_service.server import serving
+from tests.tables import table_file
+
+_HIDE = "import tests.hidden_posix\n"
+_PROGRAM = """
+import json, sys
+from pdb_cli.main import run
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    try:
+        run()
+    except SystemExit as end:
+        assert not end.code, words
+import fcntl
+"""
+_BOARD = "8 6 7/2 5 4/3 0 1"
+
+
+def test_commands_run_without_posix_calls(tmp_path: Path) -> None:
+    """Build, solve, look up, verify; then see that modules were hidden."""
+    table = str(tmp_path / "8.h5")
+    lookups = [[command, "--db", table, _BOARD] for command in ("solve", "query")]
+    commands = [["build", "8", "--out", table], *lookups, ["verify", table]]
+    result = subprocess.run(
+        [sys.executable, "-c", _HIDE + _PROGRAM, json.dumps(commands)], capture_output=True, text=True, cwd=ROOT
+    )
+    assert "ModuleNotFoundError: No module named 'fcntl'" in result.stderr.splitlines()[-1], result.stderr
+    expected = ("362,880 entries", "31 moves, optimal", "maximum      31", "8.h5: sound")
+    found = 0
+    for text in expected:
+        found = result.stdout.find(text, found) + 1
+        assert found, (text, result.stdout)
+    assert not (tmp_path / "8.h5.partial").exists()
+    assert (tmp_path / "8.h5").read_bytes() == table_file("8", "3x3", encoding="bits").read_bytes()
+
+
+def test_service_runs_without_posix_calls() -> None:
+    with serving(table_file("8", "3x3"), prelude=_HIDE) as server:
+        body = json.dumps({"boards": [[8, 6, 7, 2, 5, 4, 3, 0, 1]]}).encode()
+        answer = server.ask("/v1/lookup", body, content_type="application/json")
+        assert answer.status == 200, answer.body
+        assert answer.json["answers"][0]["h"] == 31
+
+
+def test_systemd_is_not_notified_without_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", "/nowhere")
+    with pytest.raises(FileNotFoundError):
+        notify_systemd()
+    monkeypatch.delattr(socket, "AF_UNIX")
+    notify_systemd()
