@@ -321,7 +321,8 @@ def _option(field: "Field[Any]", title: str) -> inspect.Parameter:
     kind, info = get_args(field.type)
     info = copy(info)
     info.rich_help_panel = title
-    annotation = Annotated.__class_getitem__((kind, info))  # type: ignore[attr-defined]
+    annotated: Any = Annotated  # a type checker would read the next line as a type
+    annotation = annotated[kind, info]
     default = inspect.Parameter.empty if field.default is MISSING else field.default
     return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 

@@ -33,7 +33,10 @@ def _choose_lanes() -> int:
     if settings.CPU_FEATURES is not None:
         features = {part[1:] for part in settings.CPU_FEATURES.split(",") if part.startswith("+")}
     else:
-        features = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+        try:
+            features = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+        except RuntimeError:  # LLVM does not know the features of this processor; numba compiles without any
+            features = set()
     return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
 
 

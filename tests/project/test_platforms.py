@@ -1,4 +1,4 @@
-"""The tool without what only POSIX systems have, in a process of its own."""
+"""Commands and service in a process without the modules and calls that only POSIX systems have."""
 
 import json
 import socket
