@@ -217,7 +217,11 @@ def _plan_text(record: Record) -> Iterator[str]:
             f"  pattern {tiles}: {count(entry['entries'])} entries, "
             f"{about}{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
         )
-    size = {name: "unknown" if n is None else format_bytes(n) for name, n in record.items() if name.endswith("_bytes")}
+    size = {
+        name: "an unknown amount" if n is None else format_bytes(n)
+        for name, n in record.items()
+        if name.endswith("_bytes")
+    }
     yield (
         f"  memory {size['memory_bytes']} of {size['memory_available_bytes']} available, "
         f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {record['threads']} threads"

@@ -5,7 +5,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 VENV="${VENV:-.venv}"
 
 find_python() {
-  for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3; do
+  for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3.14 python3; do
     if [ -n "$candidate" ] && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       echo "$candidate"
       return

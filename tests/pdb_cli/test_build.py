@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from pdb_cli.build import _plan_record, _plan_text
 from pdb_core.encoding import ENCODINGS
 from pdb_core.pattern import named_partitions
 from tests.command_line import BOARD, PROGRAM, on_terminal, pdb, refused
 from tests.fork_server import fork_server
+from tests.tables import small_plan
 
 
 def test_build_takes_several_partitions_and_goals(tmp_path: Path) -> None:
@@ -23,6 +25,13 @@ def test_build_takes_several_partitions_and_goals(tmp_path: Path) -> None:
     files = [json.loads(line)["file"] for line in result.stdout.splitlines()]
     assert files == ["data/8.h5", "data/1-2-3-4_5-6-7-8.h5"]
     assert all((tmp_path / name).exists() for name in files)
+
+
+def test_plan_states_that_the_available_memory_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_build.plan.available_memory", lambda: None)
+    record = _plan_record(small_plan(tmp_path / "a.h5"))
+    assert json.loads(json.dumps(record))["memory_available_bytes"] is None
+    assert any(" MB of an unknown amount available, " in line for line in _plan_text(record))
 
 
 def test_build_help_names_every_partition() -> None:

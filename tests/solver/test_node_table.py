@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, random_boards
 from solver.board_arrays import N_MOVES
+from solver.graph_search import node_table
 from solver.graph_search.node_table import NodeTable, pack, packing_of
 from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
 from tests.naive.boards_and_tables import naive_moves
@@ -69,6 +70,18 @@ def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
     stranger = pack(packing, tuple(reversed(boards[0])))
     slot = first_slot(packing, stranger, 0, len(table.nodes.slots))
     assert find(packing, table.nodes, stranger, 0, slot) < 0
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("available", "limit"), [(None, node_table._MEMORY_UNKNOWN_BYTES), (8_000_000_000, 6_000_000_000)]
+)
+def test_limit_follows_from_the_available_memory(
+    monkeypatch: pytest.MonkeyPatch, available: int | None, limit: int
+) -> None:
+    monkeypatch.setattr(node_table, "available_memory", lambda: available)
+    packing = packing_of(BoardSize(3, 3), blank_last(BoardSize(3, 3)))
+    assert NodeTable(packing, n_notes=1, n_values=1, memory_limit_bytes=None).limit_bytes == limit
 
 
 def test_a_slot_that_is_free_is_found_after_few_steps() -> None:
