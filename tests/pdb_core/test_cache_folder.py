@@ -6,13 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
 from pdb_cli.databases import standard_table
-from pdb_core import jit, kernel_folder
+from pdb_core import jit, kernel_folder, system
 from pdb_core.errors import DiskFullError, OutputError
 from pdb_core.kernel_folder import KEPT_DAYS, UnsafeFolderError, use_kernel_folder
 from pdb_core.puzzle import BoardSize, blank_last
@@ -147,6 +148,31 @@ def test_kernel_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
     with pytest.raises(UnsafeFolderError, match=r"kernels belongs to another user \(number \d+\)"):
         use_kernel_folder(folder.parent, OWN)
+
+
+@pytest.mark.usefixtures("held")
+def test_kernel_folder_that_is_removed_meanwhile_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process removes the folder between its check and the lock, and between the opening and the lock."""
+    parent = tmp_path / "kernels"
+    use_kernel_folder(parent, OWN)
+    removals = [partial((parent / OWN).rename, tmp_path / name) for name in ("first", "second")]
+    folder_lock, system_lock = kernel_folder._lock, system.lock
+
+    def slow_folder_lock(folder: Path) -> bool:
+        if len(removals) == 2:
+            removals.pop()()
+        return folder_lock(folder)
+
+    def slow_system_lock(descriptor: int, *, shared: bool = False) -> None:
+        if len(removals) == 1:
+            removals.pop()()
+        system_lock(descriptor, shared=shared)
+
+    monkeypatch.setattr(kernel_folder, "_lock", slow_folder_lock)
+    monkeypatch.setattr(system, "lock", slow_system_lock)
+    folder = use_kernel_folder(parent, OWN)
+    assert not removals
+    assert (folder / "in-use.lock").exists()
 
 
 def test_unsafe_kernel_folder_is_one_warning(tmp_path: Path) -> None:

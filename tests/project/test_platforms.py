@@ -29,10 +29,11 @@ _BOARD = "8 6 7/2 5 4/3 0 1"
 
 
 def test_commands_run_without_posix_calls(tmp_path: Path) -> None:
-    """Build, solve, look up, verify; then see that modules were hidden."""
+    """Build, solve, look up, verify, label; then see that modules were hidden."""
     table = str(tmp_path / "8.h5")
     lookups = [[command, "--db", table, _BOARD] for command in ("solve", "query")]
-    commands = [["build", "8", "--out", table], *lookups, ["verify", table]]
+    labels = ["label", "--db", table, "--random", "10", "--out", str(tmp_path / "labels.npz")]
+    commands = [["build", "8", "--out", table], *lookups, ["verify", table], labels]
     result = subprocess.run(
         [sys.executable, "-c", _HIDE + _PROGRAM, json.dumps(commands)], capture_output=True, text=True, cwd=ROOT
     )
@@ -42,7 +43,7 @@ def test_commands_run_without_posix_calls(tmp_path: Path) -> None:
     for text in expected:
         found = result.stdout.find(text, found) + 1
         assert found, (text, result.stdout)
-    assert not (tmp_path / "8.h5.partial").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["8.build.json", "8.h5", "labels.npz"]
     assert (tmp_path / "8.h5").read_bytes() == table_file("8", "3x3", encoding="bits").read_bytes()
 
 
