@@ -234,7 +234,9 @@ def sort_bits(blocks: Any, bits: Any, slot_of_rank: Any, table: Any) -> None:
                 square[i] = bits[first + i, w]
             square[n_rows:] = 0
             transpose_bits(square)
-            columns[w * 64 : w * 64 + 64] = square
+            # A loop: numba compiles the assignment of an array for two seconds.
+            for i in range(64):
+                columns[_at(w * 64 + i)] = square[_at(i)]
         for first_rank in range(0, n_orders, 64):
             n_ranks = min(64, n_orders - first_rank)
             square[n_ranks:] = 0

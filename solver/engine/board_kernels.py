@@ -148,8 +148,9 @@ def search_boards(
                     place[N_FINISHED] = 1
                     place[THRESHOLD] = -1
                     continue
-                if place[THRESHOLD] - sums[row].min() > 2 * lay.MAX_SLACK:
-                    return lay.TOO_DEEP
+                for s in range(tables.n_sums):
+                    if place[THRESHOLD] - sums[row, s] > 2 * lay.MAX_SLACK:
+                        return lay.TOO_DEEP
                 begin_threshold(tables, at, counters, batch.roots[row], sums[row], place[THRESHOLD])
                 before = counters[lay.GENERATED]
                 if place[N_FINISHED] >= batch.counts.shape[1] or place[THRESHOLD] > batch.paths.shape[1]:

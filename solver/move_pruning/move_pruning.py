@@ -118,7 +118,8 @@ def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int,
         order = np.lexsort((codes, lengths, hashes))
         hashes, codes, lengths = hashes[order], codes[order], lengths[order]
         is_duplicate = np.zeros(len(codes), dtype=bool)
-        mark_duplicates(hashes, codes, lengths, length, keeps_equals, is_duplicate)
+        grids, boxes = np.tile(np.arange(GRID * GRID), (2, 1)), np.empty((len(codes), 4), dtype=np.int64)
+        mark_duplicates(hashes, codes, lengths, length, keeps_equals, grids, boxes, is_duplicate)
         if is_duplicate.any():
             duplicates[length] = np.sort(codes[is_duplicate])
     return duplicates
@@ -134,7 +135,10 @@ def _sequences_that_meet(successors: States, length: int, n_before: int) -> tupl
     hashes = np.empty(4 * n_before + 1, dtype=np.int64)
     nothing, no_filter = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
     # All hashes first, without the sequences: most effects are those of one sequence.
-    n_sequences = list_sequences(successors, length, LONGEST_SIDE, keys, no_filter, nothing, hashes, nothing, nothing)
+    grid = np.arange(GRID * GRID)
+    n_sequences = list_sequences(
+        successors, length, LONGEST_SIDE, keys, grid, no_filter, nothing, hashes, nothing, nothing
+    )
     hashes = hashes[:n_sequences]
     hashes.sort()
     is_repeated = hashes[1:] == hashes[:-1]
@@ -145,7 +149,7 @@ def _sequences_that_meet(successors: States, length: int, n_before: int) -> tupl
     fill_table(repeated, filter_bits, table)
     del hashes
     hashes, codes, lengths = np.empty((3, n_listed), dtype=np.int64)
-    list_sequences(successors, length, LONGEST_SIDE, keys, filter_bits, table, hashes, codes, lengths)
+    list_sequences(successors, length, LONGEST_SIDE, keys, grid, filter_bits, table, hashes, codes, lengths)
     return hashes, codes, lengths, n_sequences
 
 

@@ -39,14 +39,15 @@ def _number(keys: Any, piece: int, cell: int) -> int:
 
 @kernel
 def list_sequences(
-    successors: Any, length: int, longest_side: int, keys: Any, filter_bits: Any, table: Any, hashes: Any, codes: Any,
-    lengths: Any,
+    successors: Any, length: int, longest_side: int, keys: Any, grid: Any, filter_bits: Any, table: Any, hashes: Any,
+    codes: Any, lengths: Any,
 ) -> int:  # fmt: skip
     """List the sequences that an FSM accepts, of `length` moves and of 2, 4, ... fewer. Returns how many.
 
     successors    int32[n_states, 4]  the FSM; a negative entry prunes the move
     longest_side  most rows and most columns that the blank may visit
     keys          int64[2 * GRID * GRID]  random numbers of 31 bits, for the cell a piece came from and the one it is on
+    grid          int64[GRID * GRID]  scratch: each cell holds its own number, before and after
     filter_bits, table  as `fill_table` makes them, to list only sequences with the hashes there; empty to list all
     hashes        int64[m]            mutated: the hashes of the effects
     codes, lengths  int64[m]          mutated: the sequences; not written if all are listed
@@ -54,10 +55,11 @@ def list_sequences(
     Depth first: sequences with a common beginning share the moves that are played.
     """
     # By depth: the state, the next move to try, the blank's cell, the hash, and the rows and columns visited.
-    states, next_moves = np.zeros(length + 1, dtype=np.int64), np.zeros(length + 1, dtype=np.int64)
-    cells, path_hashes = np.full(length + 1, MIDDLE, dtype=np.int64), np.zeros(length + 1, dtype=np.int64)
-    boxes = np.full((length + 1, 4), GRID // 2, dtype=np.int64)
-    grid = np.arange(GRID * GRID)
+    states, next_moves = np.empty(length + 1, dtype=np.int64), np.empty(length + 1, dtype=np.int64)
+    cells, path_hashes = np.empty(length + 1, dtype=np.int64), np.empty(length + 1, dtype=np.int64)
+    boxes = np.empty((length + 1, 4), dtype=np.int64)
+    states[0], next_moves[0], cells[0], path_hashes[0] = 0, 0, MIDDLE, 0
+    boxes[0, :] = GRID // 2
     depth, code, n_listed = 0, 0, 0
     if length & 1 == 0:
         n_listed = _list(0, 0, 0, filter_bits, table, hashes, codes, lengths, n_listed)
@@ -157,17 +159,20 @@ def _differ(grid: Any, other: Any, box: Any) -> bool:
 
 
 @kernel
-def mark_duplicates(hashes: Any, codes: Any, lengths: Any, length: int, keeps_equals: bool, is_duplicate: Any) -> None:
+def mark_duplicates(
+    hashes: Any, codes: Any, lengths: Any, length: int, keeps_equals: bool, grids: Any, boxes: Any, is_duplicate: Any
+) -> None:
     """Mark the sequences of `length` moves that an earlier one with the same effect inside the same box replaces.
 
     hashes, codes, lengths  int64[m]  sequences, ordered by hash, then length, then code
     keeps_equals            only shorter sequences replace others
+    grids         int64[2, GRID * GRID]  scratch: each cell holds its own number, before and after
+    boxes         int64[m, 4]  scratch
     is_duplicate            bool[m]   mutated: False before
 
     Effects are compared move by move: equal hashes prove nothing.
     """
-    grid, other = np.arange(GRID * GRID), np.arange(GRID * GRID)
-    boxes = np.empty((codes.shape[0], 4), dtype=np.int64)
+    grid, other = grids[0], grids[1]
     first = 0
     for i in range(codes.shape[0]):
         if hashes[i] != hashes[first]:

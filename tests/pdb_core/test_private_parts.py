@@ -5,6 +5,7 @@
 
 import ast
 import asyncio
+import gc
 import re
 import tomllib
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from distributed.comm import connect
 from numba.core import cgutils, event
 from numba.core.typing import templates
+from numba.extending import overload
 
 from pdb_core import jit
 from tests import ROOT
@@ -65,6 +67,24 @@ def test_compilation_is_announced() -> None:
     with event.install_listener("numba:compile", listener):
         numba.njit(lambda a: a * np.int64(3))(1)
     assert told == ["now"]
+
+
+def test_garbage_is_not_collected_while_kernels_are_compiled() -> None:
+    seen: list[bool] = []
+
+    def half(number):
+        return number // 2
+
+    @overload(half)
+    def compile_half(number):  # noqa: ARG001
+        seen.append(gc.isenabled())
+        return lambda number: number // 2
+
+    for _ in range(2):
+        assert numba.njit(lambda number: half(number) + 1)(8) == 5
+        assert gc.isenabled()
+    assert seen
+    assert not any(seen)
 
 
 def test_invalid_address_is_no_connection() -> None:

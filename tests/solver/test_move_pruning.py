@@ -23,7 +23,7 @@ from solver.move_pruning.move_pruning import (
     fsm_for,
     pruning_fsm,
 )
-from solver.move_pruning.move_pruning_kernels import mark_duplicates
+from solver.move_pruning.move_pruning_kernels import GRID, mark_duplicates
 from solver.solution import replay
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
@@ -67,7 +67,9 @@ def test_sequences_with_equal_hashes_are_compared() -> None:
     codes = np.array([code_of(word) for word in words])
     is_duplicate = np.zeros(len(words), dtype=bool)
     lengths = np.array([len(word) for word in words])
-    mark_duplicates(np.zeros(len(words), dtype=np.int64), codes, lengths, 6, False, is_duplicate)
+    grids, boxes = np.tile(np.arange(GRID * GRID), (2, 1)), np.empty((len(words), 4), dtype=np.int64)
+    mark_duplicates(np.zeros(len(words), dtype=np.int64), codes, lengths, 6, False, grids, boxes, is_duplicate)
+    assert (grids == np.arange(GRID * GRID)).all()
     assert (codes[is_duplicate] == find_duplicates(6)[6]).all()
 
 
