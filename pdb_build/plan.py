@@ -110,6 +110,11 @@ class BuildPlan:
         """Entries of all tables."""
         return sum(entry.n_entries for entry in self.patterns if entry.use is None)
 
+    def finished_share(self, pattern_index: int, share: float) -> float:
+        """Return the finished share of the build when a share of a pattern is searched, and all patterns before it."""
+        before = sum(entry.n_entries for entry in self.patterns[:pattern_index] if entry.use is None)
+        return (before + share * self.patterns[pattern_index].n_entries) / self.n_entries
+
 
 def plan_build(
     size: BoardSize,

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_cli.output import message
-from pdb_cli.progress import ProgressLine
+from pdb_cli.progress import BuildDisplay, ProgressLine
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
@@ -91,17 +92,18 @@ def open_file(path: Path, load: str, *, verify: bool) -> "Database":
 
 def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:
     """Return a function that shows how much of a table file has been compared with its digests."""
-    return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %")
+    return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
 
 
 def standard_table(size: "BoardSize", goal: "Tiles") -> Path:
     """Return the standard table of a size and goal, as `tilepdb.standard` does, with messages for a command."""
-    """Return the standard table of a size and goal, as `tilepdb.standard` does, with messages for a command."""
     from tilepdb import standard
 
-    def begin(plan: "BuildPlan") -> "Callable[[BuildProgress], None]":
-        message(f"pdb: no --db given: building {plan.spec.partition.name} for {size} once, in {plan.out}")
-        return lambda _: None
-
     advice = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
-    return standard.standard_table(size, goal, begin=begin, advice=advice)
+    with ExitStack() as stack:
+
+        def begin(plan: "BuildPlan") -> "Callable[[BuildProgress], None]":
+            message(f"pdb: no --db given: building {plan.spec.partition.name} for {size} once, in {plan.out}")
+            return stack.enter_context(BuildDisplay(plan)).show_build
+
+        return standard.standard_table(size, goal, begin=begin, advice=advice)

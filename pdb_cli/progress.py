@@ -1,4 +1,4 @@
-"""Progress on stderr: one line that is rewritten on a terminal, occasional lines in a log."""
+"""Progress on stderr: one line with a bar on a terminal, occasional lines in a log."""
 
 import math
 import os
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pdb_cluster.solve_boards import ClusterProgress
     from pdb_query import Instance
     from solver import Checkpoint, Iteration
+    from tilepdb.progress_bar import ProgressLine as DrawnLine
 
 # In a log, a threshold is reported after this time, then at longer and longer intervals, in seconds.
 _LOG_S, _MOST_LOG_S, _LOG_SHARE = 5.0, 60.0, 0.1
@@ -29,8 +30,8 @@ class ProgressLine:
 
     def __init__(self, *, log_every_s: float = math.inf) -> None:
         """In a log, a line is printed every `log_every_s` seconds."""
-        # Rich would follow FORCE_COLOR, and write control codes into a log.
         self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._drawn: DrawnLine | None = None
         self._log_every_s, self._logged_at = log_every_s, time.monotonic()
         self._lock = threading.Lock()
 
@@ -40,11 +41,18 @@ class ProgressLine:
     def __exit__(self, *_: object) -> None:
         self.clear()
 
-    def show(self, text: str, *, is_due: bool = False) -> None:
-        """Replace the line on a terminal, or print it in a log if it is time or `is_due`."""
+    def show(self, text: str, share: float | None = None, *, is_due: bool = False) -> None:
+        """Replace the line on a terminal, with a bar if the finished share is known.
+
+        In a log, print the line if it is time or `is_due`.
+        """
         with self._lock:
             if self._live:
-                print(f"\r\x1b[K{text[: _terminal_columns() - 1]}", end="", file=sys.stderr, flush=True)
+                if self._drawn is None:
+                    from tilepdb.progress_bar import ProgressLine as DrawnLine  # imports rich
+
+                    self._drawn = DrawnLine()
+                self._drawn.show(text, share)
             elif is_due or time.monotonic() - self._logged_at >= self._log_every_s:
                 self._logged_at = time.monotonic()
                 message(f"pdb: {text}")
@@ -57,15 +65,8 @@ class ProgressLine:
     def clear(self) -> None:
         """Remove the line before something else is written."""
         with self._lock:
-            if self._live:
-                print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _terminal_columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
-    except OSError:  # it was closed
-        return 80
+            if self._drawn is not None:
+                self._drawn.clear()
 
 
 class BuildDisplay(ProgressLine):
@@ -73,7 +74,7 @@ class BuildDisplay(ProgressLine):
 
     def __init__(self, plan: "BuildPlan") -> None:
         super().__init__(log_every_s=_BUILD_LOG_S)
-        self._n_patterns = len(plan.patterns)
+        self._plan = plan
 
     def say(self, text: str) -> None:
         """Print a sentence that stays."""
@@ -81,9 +82,11 @@ class BuildDisplay(ProgressLine):
 
     def show_build(self, progress: "BuildProgress") -> None:
         """Show the progress; called once for each depth."""
+        share = progress.n_reached / progress.n_states
         self.show(
-            f"pattern {progress.pattern_index + 1} of {self._n_patterns} ({progress.pattern}): depth {progress.depth}, "
-            f"{100 * progress.n_reached / progress.n_states:.0f} % of {count(progress.n_states)} states"
+            f"pattern {progress.pattern_index + 1} of {len(self._plan.patterns)} ({progress.pattern}): "
+            f"depth {progress.depth}, {100 * share:.0f} % of {count(progress.n_states)} states",
+            self._plan.finished_share(progress.pattern_index, share),
         )
 
 
@@ -105,6 +108,7 @@ class SearchDisplay(ProgressLine):
         self.show(
             f"board {instance.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint)}"
             f"{count(iteration.generated)} nodes, {iteration.seconds:.1f} s, {rate:.1f} million/s",
+            checkpoint.share,
             is_due=is_due,
         )
 
@@ -192,5 +196,6 @@ class ClusterDisplay(ProgressLine):
         self.show(
             f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {threads}, "
             f"{self._rate / 1e6:.1f} million/s{boards}",
+            progress.n_done / max(1, progress.n_taken),
             is_due=is_due,
         )

@@ -240,7 +240,9 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
         specs[index],
         database.table(index),
         n_threads=threads or available_cores(),
-        progress=lambda stage, part: line.show(f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %"),
+        progress=lambda stage, part: line.show(
+            f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %", part
+        ),
     )
     return {"tiles": list(pattern.tiles), "same_as": None, **asdict(proof)}
 
