@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pdb_cli import completion
 from pdb_cli.options import (
     ClusterOptions,
     EncodingOption,
@@ -37,6 +38,7 @@ PartitionsArgument = Annotated[
         help="663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, fringe, auto for any --size, or written out: "
         "1,2,5/3,4,6/7,8. Several joined by + make one file, a catalogue: 78+78d; so do 24-small and "
         "24-large, of seven partitions of the 24-puzzle.",
+        autocompletion=completion.partitions,
     ),
 ]
 

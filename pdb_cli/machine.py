@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdb_cli import completion
 from pdb_cli.databases import open_file
 from pdb_cli.options import EncodingOption, FormatOption, LoadOption, LoadOptions
 from pdb_cli.output import Format, Record, count, message, prepare, write_records
@@ -30,13 +31,26 @@ _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
 @command
-def doctor(output: FormatOption = Format.text) -> None:
+def doctor(
+    context: typer.Context,
+    warm_up: Annotated[
+        bool,
+        typer.Option(
+            "--warm-up",
+            help="Compile the kernels of build, solve, search, approximate, query and serve, and build the standard "
+            "tables of 3x3 and 4x4. Later commands start at once.",
+        ),
+    ] = False,
+    output: FormatOption = Format.text,
+) -> None:
     """Print versions, cores, memory and cache folders; test a small build, a lookup and a search."""
     prepare()
-    write_records(_checks(), output, columns=("check", "value"), text=_check_text)
+    program = context.find_root().command if warm_up else None
+    write_records(_checks(program), output, columns=("check", "value"), text=_check_text)
 
 
-def _checks() -> Iterator[dict[str, Any]]:
+def _checks(program: Any = None) -> Iterator[dict[str, Any]]:
+    """Yield the checks; with `program`, warm its commands up at the end."""
     import h5py
     import numba
     import numpy as np
@@ -60,6 +74,13 @@ def _checks() -> Iterator[dict[str, Any]]:
     )
     yield _row("huge pages", _huge_pages())
     yield _row("self-test", _self_test())
+    if program is not None:
+        from pdb_cli.warm_up import warm_up
+
+        start = time.perf_counter()
+        for shown, seconds in warm_up(program):
+            yield _row("warm-up", f"{seconds:6.2f} s  {shown}")
+        yield _row("warm-up", f"passed: kernels compiled in {time.perf_counter() - start:.2f} s")
 
 
 def _row(check: str, value: Any) -> dict[str, Any]:
@@ -109,13 +130,24 @@ class BenchOptions:
 
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PARTITION]...", help="Partitions of the 4x4 board.", show_default="663 78"),
+        typer.Argument(
+            metavar="[PARTITION]...",
+            help="Partitions of the 4x4 board.",
+            show_default="663 78",
+            autocompletion=completion.partitions,
+        ),
     ] = None
     repeats: Annotated[int, typer.Option(min=1, max=100, help="Builds of each partition.")] = 3
     boards: Annotated[int, typer.Option(min=1, help="Random boards to solve.")] = 1000
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random boards.")] = 1
     sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Instance sets to solve.", show_default=", ".join(_SETS))
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Instance sets to solve.",
+            show_default=", ".join(_SETS),
+            autocompletion=completion.instance_sets,
+        ),
     ] = None
     encoding: EncodingOption = "bits"
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 from typer.core import TyperCommand
 
+from pdb_cli import completion
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.output import Format, message, plural
 from pdb_core.errors import InputError
-from solver.algorithms import ALGORITHMS, IDA_STAR
+from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -30,7 +31,11 @@ SizeOption = Annotated[
 ]
 GoalOption = Annotated[
     str | None,
-    typer.Option(metavar="GOAL", help="Goal: blank-last (the default), blank-first, snail, or a board."),
+    typer.Option(
+        metavar="GOAL",
+        help="Goal: blank-last (the default), blank-first, snail, or a board.",
+        autocompletion=completion.goals,
+    ),
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads; all cores by default.", show_default=False)
@@ -45,7 +50,9 @@ EncodingOption = Annotated[
 InstancesOption = Annotated[
     str | None,
     typer.Option(
-        metavar="SET|FILE|-", help="Boards of a named set, of a file, or of standard input: one per line, or CSV."
+        metavar="SET|FILE|-",
+        help="Boards of a named set, of a file, or of standard input: one per line, or CSV.",
+        autocompletion=completion.instance_sets,
     ),
 ]
 LoadOption = Annotated[
@@ -172,14 +179,16 @@ class IdaStarOptions:
 class AlgorithmOptions:
     """Algorithm."""
 
-    algorithm: Annotated[str, typer.Option(metavar="NAME", help=f"{', '.join(ALGORITHMS)}.")] = IDA_STAR
+    algorithm: Annotated[
+        str, typer.Option(metavar="NAME", help=f"{', '.join(ALGORITHMS)}.", autocompletion=completion.algorithms)
+    ] = IDA_STAR
     heuristic: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="misplaced, manhattan, corner-tiles, last-move, linear-conflict, korf-taylor, walking-distance, "
-            "pairs, triples, db (the tables), or the maximum of several: max(a,b). By default db with --db, else "
-            "manhattan.",
+            help=f"{', '.join(HEURISTIC_NAMES)}, db (the tables), or the maximum of several: max(a,b). By default db "
+            "with --db, else manhattan.",
+            autocompletion=completion.heuristics,
         ),
     ] = None
     weight: WeightOption = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pdb_cli import completion
 from pdb_cli.answers import Answers
 from pdb_cli.board_input import read_boards, size_hint
 from pdb_cli.databases import OpenDatabases
@@ -76,6 +77,7 @@ class MethodOptions:
             metavar="NAME",
             help="Heuristic to compare, as in pdb search; repeat the option.",
             show_default=", ".join(_DEFAULT_HEURISTICS),
+            autocompletion=completion.heuristics,
         ),
     ] = None
     algorithm: Annotated[
@@ -84,6 +86,7 @@ class MethodOptions:
             metavar="NAME",
             help="Algorithm to compare, as in pdb search; repeat the option.",
             show_default=IDA_STAR,
+            autocompletion=completion.algorithms,
         ),
     ] = None
     weight: WeightOption = None
@@ -175,7 +178,10 @@ def _answers(
             answers.record(outcome)
             found.append(outcome.answer)
             name = method.heuristic or "no heuristic"
-            line.show(f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards")
+            line.show(
+                f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards",
+                len(found) / len(instances),
+            )
     if isinstance(answers.worst, WrongAnswerError):
         raise answers.worst
     return found

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pdb_cli import completion
 from pdb_cli.options import FormatOption, GoalOption, TableOptions, ThreadsOption
 from pdb_cli.output import Format, count, message, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
@@ -21,19 +22,22 @@ _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "mi
 # Columns of heuristics in a table that fits a terminal.
 _ABREAST = 4
 
+HeuristicsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Heuristic to study; repeat the option.",
+        show_default="all that the size has",
+        autocompletion=completion.heuristics,
+    ),
+]
+
 
 @command
 def heuristics(
     tables: TableOptions,
     size: Annotated[str, typer.Argument(metavar="WxH", help="Board size.")] = "3x3",
-    heuristic: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Heuristic to study; repeat the option.",
-            show_default="all that the size has",
-        ),
-    ] = None,
+    heuristic: HeuristicsOption = None,
     goal: GoalOption = None,
     boards: Annotated[
         int, typer.Option(min=2, max=1_000_000, help="Number of random boards of more than 10 cells.")
@@ -73,7 +77,7 @@ def heuristics(
                 solves_with=lambda: opened.databases_for(board_size, wanted),
                 n_threads=threads,
                 progress=lambda done, total: line.show(
-                    f"solving boards to know their distances: {count(done)} of {count(total)}"
+                    f"solving boards to know their distances: {count(done)} of {count(total)}", done / total
                 ),
             )
     if output is Format.text:

@@ -1,9 +1,14 @@
-"""Search algorithms by name, with what each of them needs. Importing this module does not import numba."""
+"""Search algorithms and heuristics by name. Importing this module does not import numba."""
 
 from typing import NamedTuple
 
 IDA_STAR, A_STAR, WEIGHTED_A_STAR, GREEDY = "ida-star", "a-star", "weighted-a-star", "greedy"
 BREADTH_FIRST, BIDIRECTIONAL = "breadth-first", "bidirectional"
+# Heuristics that need no database, in the order of evaluation: the cheapest first.
+HEURISTIC_NAMES = (
+    "misplaced", "manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor", "walking-distance",
+    "pairs", "triples",
+)  # fmt: skip
 
 
 class Algorithm(NamedTuple):

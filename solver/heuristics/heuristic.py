@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import BoardSize, Tiles, check_table_size
+from solver.algorithms import HEURISTIC_NAMES
 from solver.board_arrays import manhattan_distances
 from solver.heuristics.korf_taylor import (
     LastMoveTables,
@@ -25,16 +26,8 @@ from solver.heuristics.korf_taylor import (
 from solver.heuristics.mutual_cost import GroupTables, group_tables
 from solver.heuristics.walking_distance import WalkingTables, no_walking_tables, walking_tables
 
-# Heuristics by name, with their codes for kernels in the order of evaluation: the cheapest first.
-HEURISTICS = {
-    name: code
-    for code, name in enumerate(
-        (
-            "misplaced", "manhattan", "corner-tiles", "last-move", "linear-conflict", "korf-taylor",
-            "walking-distance", "pairs", "triples",
-        )
-    )
-}  # fmt: skip
+# Heuristics by name, with their codes for kernels in the order of evaluation.
+HEURISTICS = {name: code for code, name in enumerate(HEURISTIC_NAMES)}
 (
     MISPLACED, MANHATTAN, CORNER_TILES, LAST_MOVE, LINEAR_CONFLICT, KORF_TAYLOR, WALKING_DISTANCE, PAIRS, TRIPLES,
 ) = HEURISTICS.values()  # fmt: skip

@@ -6,10 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import typer.main
 
 from pdb_cli.machine import _bench_text, _huge_pages, _self_test
+from pdb_cli.main import app
+from pdb_cli.warm_up import _run
 from pdb_core.errors import WrongAnswerError
-from tests.command_line import pdb
+from tests.command_line import pdb, started_pdb
 
 
 def test_doctor_finds_this_installation_well() -> None:
@@ -51,3 +54,23 @@ def test_bench_measures_builds_and_searches() -> None:
     assert re.fullmatch(r"663 bits: build, whole process +\d+\.\d\d s \(median of 1\).*", build)
     for line in searches:
         assert re.search(r"[\d.]+ s, +[\d.]+ ms a board, mean h [\d.]+, [\d,]+ nodes, [\d.]+ million/s", line)
+
+
+def test_warm_up_compiles_what_the_first_solve_needs(tmp_path: Path) -> None:
+    records = json.loads(pdb("doctor", "--warm-up", "--format", "json").stdout)
+    values = [record["value"] for record in records if record["check"] == "warm-up"]
+    assert re.fullmatch(r"passed: kernels compiled in \d+\.\d\d s", values[-1])
+    commands = {value.split()[3] for value in values[:-1]}
+    assert commands == {"solve", "build", "query", "search", "approximate"}
+    assert all(re.match(r" *\d+\.\d\d s  pdb ", value) for value in values[:-1])
+    # A new process, whose tables are those of the warm-up.
+    for command in (["solve"], ["build", "663", "--out", str(tmp_path / "a.h5")], ["search", "--algorithm", "a-star"]):
+        boards = [] if command[0] == "build" else ["2 1 3 4/5 6 7 8/9 10 11 12/13 15 14 0"]
+        result = started_pdb(*command, *boards)
+        assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_failed_command_of_the_warm_up_is_reported() -> None:
+    program = typer.main.get_command(app)
+    with pytest.raises(WrongAnswerError, match=r"pdb solve 1 2 3 failed: pdb: .*3 numbers"):
+        _run(program, ["solve", "1 2 3"])
