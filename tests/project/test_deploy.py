@@ -3,6 +3,7 @@
 import configparser
 import json
 import os
+import platform
 import re
 import shlex
 import signal
@@ -80,6 +81,20 @@ def test_containerfile_names_existing_files_and_options() -> None:
     assert f":{port}/readyz" in (DEPLOY / "is_ready.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the level is one of x86-64")
+def test_container_keeps_its_kernels_on_another_processor() -> None:
+    """The key of a compiled kernel is the level in the Containerfile, without the features of this machine."""
+    (level,) = [line.removeprefix("CPU=") for line in container_lines("ARG")]
+    settings = dict(word.split("=", 1) for line in container_lines("ENV") for word in line.split())
+    numba = {name: value.replace("$CPU", level) for name, value in settings.items() if name.startswith("NUMBA_")}
+    program = (
+        "from numba.core.registry import cpu_target; from solver.vectors.llvm_vectors import LANES; "
+        "_, name, features = cpu_target.target_context.codegen().magic_tuple(); print(name, repr(features), LANES)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], env=os.environ | numba, capture_output=True, check=True)
+    assert found.stdout.decode().split() == [level, "''", "8"]
+
+
 @pytest.mark.tiny
 def test_readme_of_deploy_names_existing_files_and_options() -> None:
     text = (DEPLOY / "README.md").read_text(encoding="utf-8")
@@ -89,7 +104,7 @@ def test_readme_of_deploy_names_existing_files_and_options() -> None:
         assert (ROOT / target).exists(), target
     commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
     options = {option for command in commands for parameter in command.params for option in parameter.opts}
-    others = {"--init", "--format", "--rm", "--now", "--read-only"}
+    others = {"--init", "--format", "--rm", "--now", "--read-only", "--build-arg"}
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", text)) - others <= options
 
 
