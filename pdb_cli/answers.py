@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
-    "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open",
+    "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open", "gap",
 )  # fmt: skip
 _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
@@ -142,6 +142,7 @@ def _fields(solution: "Solution") -> dict[str, Any]:
         "bound": solution.bound,
         "reopened": solution.reopened,
         "peak_open": solution.peak_open,
+        "gap": solution.gap,
     }
 
 
@@ -177,7 +178,7 @@ def _quality(record: Record) -> str:
         if not record["all_solutions"]:
             return "optimal, one of many"
         return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {count(record['solutions'])}"
-    least = f"the optimal length is at least {record['lower_bound']}"
+    least = f"the optimal length is at least {record['lower_bound']} (gap {record['gap']})"
     return least if record["bound"] is None else f"at most {record['bound']:g} times the optimal length; {least}"
 
 

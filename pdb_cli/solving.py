@@ -158,10 +158,12 @@ def _search_one(
 ) -> Any:
     from solver import find_suboptimal_solution
 
-    board, limits, search = instance.board, batch.limits, batch.solvers.method.search
+    board, size, limits, method = instance.board, instance.size, batch.limits, batch.solvers.method
+    search = method.search
     if search == APPROXIMATE:
-        return find_suboptimal_solution(board, goal, instance.size, time_limit=limits.seconds)
-    solver = batch.solvers.solver(instance.size, goal)
+        databases = batch.solvers.databases.databases_for(size, goal) if method.uses_databases else ()
+        return find_suboptimal_solution(board, goal, size, time_limit=limits.seconds, databases=databases)
+    solver = batch.solvers.solver(size, goal)
     if search != IDA_STAR:
         return solver.solve(board, limits=limits, report=report)
     solve = solver.solve

@@ -1,17 +1,20 @@
 """Beam search for a path to one board, or to any board with some pieces on their cells."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from solver.large_boards.beam_search_kernels import N_CLASSES, Beam, Int64s, grow_beam, start_beam
+from solver.large_boards.fitted_values import no_fitted_values
+from solver.large_boards.fitted_values_kernels import FittedValues
 from solver.large_boards.line_by_line import Geometry, Pieces
 from solver.large_boards.line_by_line_kernels import Int32s
 
 # Cells copied between two checks of the time limit.
 _SLICE_CELLS = 10_000_000
-_SEEN_BITS = 18
+# Recent boards that are recognised as duplicates: at least 2 ** _SEEN_BITS, and more than three layers of children.
+_SEEN_BITS, _SEEN_PER_BOARD = 16, 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +27,7 @@ class Aim:
     focus       int32[k]     the pieces that must reach their goal cells; all pieces if empty
     pull        cost of each cell between the blank and the nearest misplaced piece of the focus
     noise       upper bound of the random part of a rank, at least 1
+    fitted      values of the pieces and of their pairs; they name a piece by its goal cell, so `wanted` is 0, 1, 2, ...
     """
 
     wanted: Int32s
@@ -32,6 +36,7 @@ class Aim:
     focus: Int32s
     pull: int
     noise: int
+    fitted: FittedValues = field(default_factory=no_fitted_values)
 
 
 class BeamSearch:
@@ -46,10 +51,12 @@ class BeamSearch:
             blanks=np.empty((2, width), dtype=np.int32),
             last=np.empty((2, width), dtype=np.int32),
             estimates=np.empty((2, width), dtype=np.int64),
+            values=np.empty((2, width), dtype=np.int64),
             keys=np.empty((2, width), dtype=np.uint64),
-            seen=np.zeros(1 << _SEEN_BITS, dtype=np.uint64),
+            seen=np.zeros(1 << max(_SEEN_BITS, (_SEEN_PER_BOARD * width).bit_length()), dtype=np.uint64),
             state=np.zeros(4, dtype=np.int64),
             child_estimates=np.empty(3 * width + 4, dtype=np.int64),
+            child_values=np.empty(3 * width + 4, dtype=np.int64),
             child_ranks=np.empty(3 * width + 4, dtype=np.int64),
             child_keys=np.empty(3 * width + 4, dtype=np.uint64),
             child_moves=np.empty(3 * width + 4, dtype=np.int32),
@@ -72,7 +79,7 @@ class BeamSearch:
         self._n_searches += 1
         arrays, beam = self._arrays, self._beam
         start_beam(
-            beam, pieces.cells, pieces.blank_cell, aim.wanted, aim.weights, arrays.rows, arrays.columns,
+            beam, pieces.cells, pieces.blank_cell, aim.wanted, aim.weights, aim.fitted, arrays.rows, arrays.columns,
             self._n_searches,
         )  # fmt: skip
         self._leasts[0] = beam.state[3]
@@ -88,8 +95,8 @@ class BeamSearch:
             if beam.state[1] == 0 or depth >= limit or time.perf_counter() > end:
                 break
             found = grow_beam(
-                beam, aim.wanted, aim.weights, arrays.rows, arrays.columns, aim.neighbours, aim.focus, aim.pull,
-                aim.noise, self._parents, self._leasts, min(depth + step, limit),
+                beam, aim.wanted, aim.weights, aim.fitted, arrays.rows, arrays.columns, aim.neighbours, aim.focus,
+                aim.pull, aim.noise, self._parents, self._leasts, min(depth + step, limit),
             )  # fmt: skip
             if found >= 0:
                 return self._trace(pieces, int(beam.state[2]), found)

@@ -1,9 +1,10 @@
 """Kernels of beam search, which keeps only the best boards of each layer.
 
 Boards consist of pieces, as in `line_by_line_kernels`. The goal is one board, or any board with the pieces of the
-*focus* on their goal cells. The rank of a board is the sum of three terms: the weighted Manhattan distances of its
-pieces, the distance of the blank from the nearest misplaced piece of the focus, and a small random number. Without the
-random number a beam fills with near copies of one board.
+*focus* on their goal cells. The rank of a board is the sum of four terms: the weighted Manhattan distances of its
+pieces, fitted values of its pieces and of its pairs of pieces (see `fitted_values`), the distance of the blank from the
+nearest misplaced piece of the focus, and a small random number. Without fitted values and the random number, a beam
+fills with near copies of one board. Boards of equal rank keep the order of their parents.
 """
 
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.jit import kernel
+from solver.large_boards.fitted_values_kernels import FittedValues, value_change, value_of_board
 from solver.large_boards.line_by_line_kernels import NOT_FOUND, Int32s, distance
 
 Int64s = npt.NDArray[np.int64]
@@ -29,10 +31,12 @@ class Beam(NamedTuple):
     blanks     int32[2, b]         the blank's cell
     last       int32[2, b]         the last move, 0 to 3, or -1
     estimates  int64[2, b]         weighted distances to the goal
+    values     int64[2, b]         fitted values
     keys       uint64[2, b]        hashes of the boards
     seen       uint64[2**k]        keys of recent boards
     state      int64[4]            the current layer (0 or 1), its boards, its depth, the first estimate
-    child_estimates, child_ranks, child_keys, child_moves, order   3b + 4 children: int64 twice, uint64, int32
+    child_estimates, child_values, child_ranks   int64[3b + 4]  of the children
+    child_keys, child_moves, order   uint64[3b + 4], int32[3b + 4] twice
     counts     int64[N_CLASSES + 1]
     astray     int32[n]            cells of the misplaced pieces of the focus
     """
@@ -42,10 +46,12 @@ class Beam(NamedTuple):
     blanks: Int32s
     last: Int32s
     estimates: Int64s
+    values: Int64s
     keys: UInt64s
     seen: UInt64s
     state: Int64s
     child_estimates: Int64s
+    child_values: Int64s
     child_ranks: Int64s
     child_keys: UInt64s
     child_moves: Int32s
@@ -65,8 +71,8 @@ def mixed(number: int) -> np.uint64:
 
 @kernel
 def start_beam(
-    beam: Beam, cells: Int32s, blank_cell: int, wanted: Int32s, weights: Int32s, rows: Int32s, columns: Int32s,
-    search: int,
+    beam: Beam, cells: Int32s, blank_cell: int, wanted: Int32s, weights: Int32s, fitted: FittedValues, rows: Int32s,
+    columns: Int32s, search: int,
 ) -> None:  # fmt: skip
     """Make the first layer of one board. `search` is different in each search, so that `seen` need not be cleared."""
     n = len(cells)
@@ -81,20 +87,21 @@ def start_beam(
             key ^= mixed(piece * n + cell)
     beam.blanks[0, 0], beam.last[0, 0] = blank_cell, -1
     beam.estimates[0, 0], beam.keys[0, 0] = estimate, key
+    beam.values[0, 0] = value_of_board(fitted, cells, blank_cell)
     beam.state[0], beam.state[1], beam.state[2], beam.state[3] = 0, 1, 0, estimate
 
 
 @kernel
 def grow_beam(
-    beam: Beam, wanted: Int32s, weights: Int32s, rows: Int32s, columns: Int32s, neighbours: Int32s,
-    focus: Int32s, pull: int, noise: int, parents: Int32s, leasts: Int64s, to_depth: int,
+    beam: Beam, wanted: Int32s, weights: Int32s, fitted: FittedValues, rows: Int32s, columns: Int32s,
+    neighbours: Int32s, focus: Int32s, pull: int, noise: int, parents: Int32s, leasts: Int64s, to_depth: int,
 ) -> int:  # fmt: skip
     """Grow the beam to the depth `to_depth`, or until it reaches the goal.
 
     Returns the index of the goal in the last layer, or NOT_FOUND. A layer has the best children, the best first, each
     board once, without recent boards. If it is empty, state[1] is 0.
 
-    wanted, weights, neighbours, focus, pull, noise   as in `beam_search.Aim`
+    wanted, weights, fitted, neighbours, focus, pull, noise   as in `beam_search.Aim`
     parents  int32[m, b]  mutated: 4 * (index in the layer before) + move, for each board of the layer at each depth
     leasts   int64[m]     mutated: the estimate of the best board of each layer
     """
@@ -123,7 +130,8 @@ def grow_beam(
                 change = distance(rows, columns, place, here) - distance(rows, columns, place, near)
                 estimate = beam.estimates[now, i] + weights[piece] * change
                 key = beam.keys[now, i] ^ mixed(piece * n + near) ^ mixed(piece * n + here)
-                rank = estimate + np.int64((key >> np.uint64(40)) % np.uint64(noise))
+                value = beam.values[now, i] + value_change(fitted, beam.boards[now, i], piece, near, here)
+                rank = estimate + value + np.int64((key >> np.uint64(40)) % np.uint64(noise))
                 if n_astray > 0:
                     nearest = n
                     for q in range(n_astray):
@@ -132,6 +140,7 @@ def grow_beam(
                         nearest = min(nearest, distance(rows, columns, near, cell))
                     rank += pull * nearest
                 beam.child_estimates[n_children] = estimate
+                beam.child_values[n_children] = value
                 beam.child_ranks[n_children] = rank
                 beam.child_keys[n_children] = key
                 beam.child_moves[n_children] = i * 4 + move
@@ -170,6 +179,7 @@ def grow_beam(
             beam.places[after, n_after, blank] = near
             beam.blanks[after, n_after], beam.last[after, n_after] = near, move
             beam.estimates[after, n_after], beam.keys[after, n_after] = beam.child_estimates[j], key
+            beam.values[after, n_after] = beam.child_values[j]
             parents[depth, n_after] = beam.child_moves[j]
             n_after += 1
             arrived = beam.child_estimates[j] == 0

@@ -1,9 +1,12 @@
-"""Suboptimal solution of a board of up to 32x32, without tables, within a time limit.
+"""Suboptimal solution of a board of up to 32x32 within a time limit, and a lower bound of the optimal length.
 
-1. Solve the board line by line.                                     line_by_line.py
-2. Solve it line by line again, each part by beam search.            beam_search.py
-3. Replace windows of the solution by shorter paths between boards.
-4. Replay the solution, move by move.                                solution.py
+1. Solve the board line by line.                                                     line_by_line.py
+2. Up to 6x6: search by beams of growing width, ranked by fitted values,             fitted_values.py
+   from the board and from the goal.                                                 beam_search.py
+   Larger boards: solve them line by line again, each part by beam search, until
+   a rest of at most 6x6 is left, which is searched as above.
+3. Replace windows of the solution by shorter paths between boards, found by beams.
+4. Replay the solution, move by move.                                                solution.py
 
 A path is the list of cells that the blank moves to.
 """
@@ -11,13 +14,26 @@ A path is the list of cells that the blank moves to.
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, Tiles, as_goal, blank_last
+from pdb_core.resources import available_cores
+from pdb_query import Database
 from solver.large_boards.beam_search import Aim, BeamSearch
+from solver.large_boards.fitted_values import (
+    FITTED_SIZE,
+    MOVE_UNITS,
+    Embedding,
+    embedding,
+    fits,
+    fitted_values,
+    no_fitted_values,
+)
+from solver.large_boards.fitted_values_kernels import FittedValues
 from solver.large_boards.line_by_line import (
     Geometry,
     Part,
@@ -31,6 +47,7 @@ from solver.large_boards.line_by_line import (
     solve_rest,
 )
 from solver.large_boards.line_by_line_kernels import Bytes, Int32s
+from solver.large_boards.lower_bound import lower_bound, manhattan_distance
 from solver.solution import Solution, check_solution, check_solvable, one_move_away
 
 
@@ -59,10 +76,16 @@ _MOVES_A_CELL = 2.0
 _FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
 # Share of the time limit for beams; windows get the rest.
 _BEAM_SHARE = 0.7
-# Up to this number of cells, a beam searches for the goal without parts.
-_WHOLE_BOARD_CELLS = 36
-# Passes over the windows: moves of a window, and width of the beam.
+_FIRST_FITTED_WIDTH, _MAX_FITTED_WIDTH = 500, 400_000
+_FITTED_BEAM_SHARE = 0.7
+# Passes over the windows: moves of a window, and width of the beam, which doubles after each round of passes.
 _WINDOWS = ((40, 40), (100, 100), (150, 400), (200, 1500))
+_FITTED_WINDOWS = ((60, 500), (90, 1000), (120, 2000))
+_MAX_ROUNDS = 8
+# Width of the beams for the rest of a larger board, for each board of the beams of its parts.
+_REST_FACTOR = 4
+# Longer paths for a rest are not searched for.
+_REST_MOVES = 400
 
 
 def default_time_limit(size: BoardSize) -> float:
@@ -76,11 +99,15 @@ def find_suboptimal_solution(
     size: BoardSize | str | None = None,
     *,
     time_limit: float | None = None,
+    databases: Sequence[Database] = (),
 ) -> Solution:
     """Return a solution of a board from 2x2 to 32x32, the best one found within `time_limit` seconds.
 
-    The first solution is always completed. Raises `BoardError` for an invalid board, `UnsolvableError` if there is no
-    solution.
+    The first solution is always completed. `lower_bound` of the solution is the largest of `databases` and of
+    heuristics without tables; `bound` is the length divided by it.
+
+    Raises `BoardError` for an invalid board, `UnsolvableError` if there is no solution, `TableMismatchError` if a
+    database is for another size, `GoalError` if it cannot serve the goal.
 
     >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)
@@ -90,27 +117,27 @@ def find_suboptimal_solution(
     checked_goal = as_goal(goal, size)
     check_solvable(checked, checked_goal, size)
     _compile_kernels()
+    pieces = in_pieces(checked, checked_goal)
+    h = bound = lower_bound(checked, checked_goal, size, databases, pieces)
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
-    pieces = in_pieces(checked, checked_goal)
-    h = bound = manhattan_distance(pieces, geometry(size))
     path = without_loops(pieces, solve_by_lines(pieces, size))
     if not plan_lines(size, pieces.blank).parts:
         # IDA* has searched the whole board: the path is optimal.
         bound = len(path)
+    elif fits(size):
+        path = _solve_fitted(pieces, size, path, bound, start, seconds)
     else:
-        path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds)
-        path = _shorten_windows(pieces, size, path, bound, start + seconds)
+        path = _solve_in_parts(pieces, size, path, bound, start, seconds)
     tiles = tiles_on_path(checked, path)
     check_solution(checked, tiles, checked_goal, size)
-    is_optimal = len(tiles) == bound
     return Solution(
         board=checked,
         goal=checked_goal,
         length=len(tiles),
         tiles=tiles,
-        is_optimal=is_optimal,
-        bound=1.0 if is_optimal else None,
+        is_optimal=len(tiles) == bound,
+        bound=len(tiles) / bound if bound else 1.0,
         h=h,
         lower_bound=bound,
         generated=0,
@@ -122,28 +149,106 @@ def find_suboptimal_solution(
 
 @lru_cache(maxsize=1)
 def _compile_kernels() -> None:
-    """Solve a small board with every kernel, so that the time limit does not include their compilation."""
-    size = BoardSize(4, 4)
+    """Solve a small board with every kernel and the fitted values, so that time limits do not include loading them."""
+    size = BoardSize(FITTED_SIZE.width + 1, FITTED_SIZE.height)
     goal = blank_last(size)
     pieces = in_pieces(one_move_away(goal, size), goal)
-    _LineSolver(size, pieces.blank, 1, math.inf).solve(pieces)
+    solve_by_lines(pieces, size)
+    with ThreadPoolExecutor(1) as pool:
+        _LineSolver(size, pieces.blank, 1, math.inf, pool).solve(pieces)
 
 
-def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:
-    """Return the sum of the distances of all tiles from their goal cells."""
-    rows, columns, cells = arrays.rows, arrays.columns, pieces.cells
-    away = np.abs(rows[cells] - rows) + np.abs(columns[cells] - columns)
-    return int(away.sum() - away[pieces.blank_cell])
+class _Space(NamedTuple):
+    """Boards between which beams search for paths: of at most 6x6, ranked by fitted values; or others, without them."""
+
+    arrays: Geometry
+    neighbours: Int32s
+    fitted: FittedValues
+
+    @property
+    def is_fitted(self) -> bool:
+        return len(self.fitted.pairs) > 0
+
+    def find(self, pieces: Pieces, width: int, limit: int, end: float) -> list[int] | None:
+        """Return a path of at most `limit` moves to the goal, or None if a beam finds none."""
+        if limit < 1:
+            return None
+        n = self.arrays.size.n_cells
+        aim = Aim(
+            wanted=np.arange(n, dtype=np.int32),
+            weights=np.full(n, MOVE_UNITS, dtype=np.int32),
+            neighbours=self.neighbours,
+            focus=np.empty(0, dtype=np.int32),
+            pull=0,
+            noise=1 if self.is_fitted else _NOISE,
+            fitted=self.fitted,
+        )
+        return BeamSearch(self.arrays, width, limit).find(pieces, aim, limit=limit, end=end)
+
+    def find_back(self, pieces: Pieces, width: int, limit: int, end: float) -> list[int] | None:
+        """Return a path as `find` does, searched for from the goal to the board."""
+        back = Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
+        path = self.find(back, width, limit, end)
+        return None if path is None else [*path[-2::-1], pieces.blank]
+
+    def find_from_both_ends(
+        self, pieces: Pieces, width: int, limit: int, end: float, pool: ThreadPoolExecutor
+    ) -> list[int] | None:
+        """Return the shorter path of `find` and `find_back`."""
+        finds = [pool.submit(find, pieces, width, limit, end) for find in (self.find, self.find_back)]
+        return min((path for future in finds if (path := future.result()) is not None), key=len, default=None)
 
 
-def _improve_by_beams(pieces: Pieces, size: BoardSize, path: list[int], end: float) -> list[int]:
-    """Return the shortest of `path` and the paths found by beams of growing width."""
+def fitted_space(embedded: Embedding) -> _Space:
+    return _Space(geometry(FITTED_SIZE), embedded.neighbours, fitted_values())
+
+
+def _solve_fitted(
+    pieces: Pieces, size: BoardSize, path: list[int], bound: int, start: float, seconds: float
+) -> list[int]:
+    """Return the shortest path found by beams and windows with fitted values, at most as long as `path`."""
+    whole = embedding(size, range(size.height), range(size.width))
+    space = fitted_space(whole)
+    pieces, path = whole.embed(pieces), whole.embed_path(path)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        path = _widen_beams(space, pieces, path, start + _FITTED_BEAM_SHARE * seconds, pool)
+        path = _shorten_windows(space, pieces, path, bound, start + seconds, pool)
+    return whole.original_path(path)
+
+
+def _widen_beams(space: _Space, pieces: Pieces, path: list[int], end: float, pool: ThreadPoolExecutor) -> list[int]:
+    """Return the shortest of `path` and the paths found from both ends by beams of growing width."""
+    width = _FIRST_FITTED_WIDTH
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        path = space.find_from_both_ends(pieces, width, len(path) - 2, end, pool) or path
+        seconds = time.perf_counter() - start
+        wider = min(_MAX_FITTED_WIDTH, int(width * 0.8 * (end - time.perf_counter()) / seconds))
+        if wider < 1.3 * width:
+            break
+        # If the last beam takes all of the time left, the one before takes an eighth.
+        width = wider if wider < 8 * width else max(8 * width, wider // 8)
+    return path
+
+
+def _solve_in_parts(
+    pieces: Pieces, size: BoardSize, path: list[int], bound: int, start: float, seconds: float
+) -> list[int]:
+    """Return the shortest path found line by line by beams and windows, at most as long as `path`."""
+    space = _Space(geometry(size), geometry(size).neighbours, no_fitted_values())
+    with ThreadPoolExecutor(available_cores()) as pool:
+        path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds, pool)
+        return _shorten_windows(space, pieces, path, bound, start + seconds, pool)
+
+
+def _improve_by_beams(
+    pieces: Pieces, size: BoardSize, path: list[int], end: float, pool: ThreadPoolExecutor
+) -> list[int]:
+    """Return the shortest of `path` and the paths found line by line by beams of growing width."""
     width = _FIRST_WIDTH
     while time.perf_counter() < end:
         start = time.perf_counter()
-        if size.n_cells <= _WHOLE_BOARD_CELLS:
-            path = min(path, _search_whole_board(pieces, size, 8 * width, len(path), end) or path, key=len)
-        found = _LineSolver(size, pieces.blank, width, end).solve(pieces)
+        found = _LineSolver(size, pieces.blank, width, end, pool).solve(pieces)
         path = min(path, without_loops(pieces, found), key=len)
         seconds = time.perf_counter() - start
         wider = min(_MAX_WIDTH, int(width * 0.85 * (end - time.perf_counter()) / seconds))
@@ -153,26 +258,11 @@ def _improve_by_beams(pieces: Pieces, size: BoardSize, path: list[int], end: flo
     return path
 
 
-def _search_whole_board(pieces: Pieces, size: BoardSize, width: int, length: int, end: float) -> list[int] | None:
-    """Return a path shorter than `length` to the goal, or None if the beam finds none."""
-    if length < 2:
-        return None
-    arrays = geometry(size)
-    aim = _whole_board(arrays, np.arange(size.n_cells, dtype=np.int32))
-    return BeamSearch(arrays, width, length).find(pieces, aim, limit=length - 2, end=end)
-
-
-def _whole_board(arrays: Geometry, wanted: Int32s) -> Aim:
-    """Return the aim to reach one board."""
-    weights, nothing = np.full(len(wanted), 16, dtype=np.int32), np.empty(0, dtype=np.int32)
-    return Aim(wanted, weights, arrays.neighbours, nothing, pull=0, noise=_NOISE)
-
-
 class _LineSolver:
     """Solver that places parts of lines by beams of one width; without beams after `end`."""
 
-    def __init__(self, size: BoardSize, blank: int, width: int, end: float) -> None:
-        self._size, self._end = size, end
+    def __init__(self, size: BoardSize, blank: int, width: int, end: float, pool: ThreadPoolExecutor) -> None:
+        self._size, self._width, self._end, self._pool = size, width, end, pool
         self._arrays = geometry(size)
         self._plan: Plan = plan_lines(size, blank)
         self._beam = BeamSearch(self._arrays, width, 50 * (size.width + size.height))
@@ -183,6 +273,9 @@ class _LineSolver:
         locked = np.zeros(self._size.n_cells, dtype=np.uint8)
         path: list[int] = []
         for part in self._plan.parts:
+            rest = self._find_rest(pieces, locked)
+            if rest is not None:
+                return path + rest
             best = solve_part(pieces, self._size, part, locked)
             if time.perf_counter() < self._end:
                 together = self._place(pieces, part, locked, _TOGETHER, best)
@@ -192,6 +285,18 @@ class _LineSolver:
             locked[part.cells] = 1
             path += best
         return path + solve_rest(pieces, self._size, self._plan)
+
+    def _find_rest(self, pieces: Pieces, locked: Bytes) -> list[int] | None:
+        """Return a path to the goal if the open cells are a rectangle of at most 6x6 and beams find one, else None."""
+        rows, columns = (np.unique(lines[locked == 0]) for lines in (self._arrays.rows, self._arrays.columns))
+        n_open = np.count_nonzero(locked == 0)
+        if max(len(rows), len(columns)) > FITTED_SIZE.width or n_open < len(rows) * len(columns):
+            return None
+        rest = embedding(self._size, range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1))
+        found = fitted_space(rest).find_from_both_ends(
+            rest.embed(pieces), _REST_FACTOR * self._width, _REST_MOVES, self._end, self._pool
+        )
+        return None if found is None else rest.original_path(found)
 
     def _cost(self, pieces: Pieces, path: list[int]) -> float:
         return len(path) + _MOVES_A_CELL * manhattan_distance(pieces.after(path), self._arrays)
@@ -236,36 +341,47 @@ class _LineSolver:
         return result
 
 
-def _shorten_windows(pieces: Pieces, size: BoardSize, path: list[int], bound: int, end: float) -> list[int]:
-    """Shorten windows of the path in passes of growing cost, until `end` or a round without change."""
-    before = None
-    while before != path and len(path) > bound:
+def _shorten_windows(
+    space: _Space, pieces: Pieces, path: list[int], bound: int, end: float, pool: ThreadPoolExecutor
+) -> list[int]:
+    """Shorten windows of the path in rounds of growing width, until `end` or `_MAX_ROUNDS`."""
+    for n_round in range(_MAX_ROUNDS):
         before = path
-        for length, width in _WINDOWS:
-            if time.perf_counter() > end:
-                return path
-            path = without_loops(pieces, _shorten_each_window(pieces, size, path, length, width, end))
+        for length, width in _FITTED_WINDOWS if space.is_fitted else _WINDOWS:
+            for first in (0, length // 2):
+                if time.perf_counter() > end or len(path) <= bound:
+                    return path
+                path = shorten_each_window(space, pieces, path, first, length, width << n_round, end, pool)
+            path = without_loops(pieces, path)
+        if path == before and not space.is_fitted:
+            break
     return path
 
 
-def _shorten_each_window(
-    pieces: Pieces, size: BoardSize, path: list[int], length: int, width: int, end: float
+def shorten_each_window(
+    space: _Space,
+    pieces: Pieces,
+    path: list[int],
+    first: int,
+    length: int,
+    width: int,
+    end: float,
+    pool: ThreadPoolExecutor,
 ) -> list[int]:
-    """Replace windows of `length` moves, which overlap by half, by shorter paths that a beam of `width` finds."""
-    arrays = geometry(size)
-    beam = BeamSearch(arrays, width, length)
-    result = list(path)
-    start, board = 0, pieces
-    while start < len(result) - 2 and time.perf_counter() < end:
-        window = result[start : start + length]
-        wanted = np.argsort(board.after(window).cells).astype(np.int32)
-        better = beam.find(board, _whole_board(arrays, wanted), limit=len(window) - 2, end=end)
-        if better is not None:
-            result[start : start + len(window)] = better
-        step = length // 2
-        board = board.after(result[start : start + step])
-        start += step
-    return result
+    """Replace windows of `length` moves, from the move `first` on, by shorter paths that a beam of `width` finds."""
+    starts = list(range(first, len(path), length))
+    windows = [path[start : start + length] for start in starts]
+    boards = [pieces.after(path[:first])]
+    for window in windows[:-1]:
+        boards.append(boards[-1].after(window))
+
+    def shorten(board: Pieces, window: list[int]) -> list[int]:
+        # Name each piece by its cell at the end of the window.
+        names = np.argsort(board.after(window).cells).astype(np.int32)
+        renamed = Pieces(names[board.cells], int(names[board.blank]))
+        return space.find(renamed, width, len(window) - 2, end) or window
+
+    return path[:first] + [cell for part in pool.map(shorten, boards, windows) for cell in part]
 
 
 def without_loops(pieces: Pieces, path: list[int]) -> list[int]:

@@ -12,15 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pdb_core.errors import BoardError, UnsolvableError, WrongAnswerError
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, is_solvable, random_boards, snail
+from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError, WrongAnswerError
+from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, is_solvable, parse_goal, random_boards, snail
+from pdb_query import open_database, read_instances
 from solver import find_suboptimal_solution, replay
 from solver.large_boards.beam_search import Aim, BeamSearch
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces, solve_by_lines
-from solver.large_boards.suboptimal import manhattan_distance, without_loops
+from solver.large_boards.lower_bound import linear_conflict_bound, lower_bound, manhattan_distance
+from solver.large_boards.suboptimal import without_loops
 from solver.solution import check_solution
 from tests.command_line import pdb, refused
 from tests.naive import boards_and_tables as naive
+from tests.tables import table_file
 
 
 def solvable(size: BoardSize, goal: Tiles, seed: int) -> Tiles:
@@ -109,12 +112,51 @@ def test_solutions_of_small_boards_are_optimal(size: BoardSize) -> None:
         assert found.length == found.lower_bound == distance >= found.h
 
 
-def test_lower_bound_is_the_manhattan_distance() -> None:
-    size = BoardSize(4, 3)
+@pytest.mark.parametrize("size", [BoardSize(4, 3), BoardSize(7, 7)], ids=str)
+def test_bounds_of_any_size_equal_naive_ones(size: BoardSize) -> None:
     for seed in range(20):
         goal = any_goal(size, seed)
-        board = solvable(size, goal, seed)
-        assert manhattan_distance(in_pieces(board, goal), geometry(size)) == naive.naive_manhattan(board, goal, size)
+        # A few moves of many tiles: there are more conflicts than in random boards.
+        board = tuple(np.random.default_rng(seed).permutation(np.array(goal).reshape(size.height, -1)).reshape(-1))
+        for cells in (solvable(size, goal, seed), tuple(map(int, board))):
+            pieces = in_pieces(cells, goal)
+            assert manhattan_distance(pieces, geometry(size)) == naive.naive_manhattan(cells, goal, size)
+            assert linear_conflict_bound(pieces, size) == naive.naive_linear_conflict(cells, goal, size)
+
+
+@pytest.mark.parametrize("goal", [blank_last(BoardSize(3, 3)), snail(BoardSize(3, 3))])
+def test_lower_bound_is_at_most_the_optimal_length(goal: Tiles) -> None:
+    size = BoardSize(3, 3)
+    with open_database(table_file("1,2,3,4/5,6,7,8", "3x3")) as database:
+        databases = (database,) if goal == database.goal else ()
+        for board, distance in itertools.islice(naive.naive_distances(size, goal).items(), 0, None, 701):
+            bound = lower_bound(board, goal, size, databases, in_pieces(board, goal))
+            assert manhattan_distance(in_pieces(board, goal), geometry(size)) <= bound <= distance
+
+
+def test_lower_bound_is_at_most_the_known_optimal_length_of_15_puzzles() -> None:
+    size = BoardSize(4, 4)
+    bounds = []
+    for instance in read_instances("korf100", size):
+        assert instance.goal is not None
+        goal = parse_goal(instance.goal, size)
+        bounds.append(lower_bound(instance.board, goal, size, (), in_pieces(instance.board, goal)))
+        assert bounds[-1] <= (instance.optimal_length or 0)
+    assert 40 < sum(bounds) / len(bounds) < 45
+
+
+def test_databases_raise_the_lower_bound() -> None:
+    size = BoardSize(4, 3)
+    goal = blank_last(size)
+    with open_database(table_file("1,2,3,5,6/4,7,8,9,10,11", "4x3")) as database:
+        for board in map(tuple, random_boards(size, goal, 5, seed=1).tolist()):
+            plain = find_suboptimal_solution(board, goal, size, time_limit=0.05)
+            found = find_suboptimal_solution(board, goal, size, time_limit=0.05, databases=(database,))
+            assert found.lower_bound == max(plain.lower_bound, database.probe(board).maximum)
+            assert found.gap == (found.length or 0) - found.lower_bound
+            assert found.bound == (found.length or 0) / found.lower_bound
+        with pytest.raises(TableMismatchError):
+            find_suboptimal_solution((1, 2, 3, 0), (1, 2, 3, 0), BoardSize(2, 2), databases=(database,))
 
 
 def test_solutions_become_shorter_with_time() -> None:
@@ -180,7 +222,23 @@ def test_command_tells_whether_a_solution_is_the_shortest() -> None:
     hardest = "0 12 9 13/15 11 10 14/3 7 2 5/4 8 6 1"
     text = pdb("approximate", "1 2 3/4 5 6/7 0 8", hardest, "--time-limit", "0.1").stdout.splitlines()
     assert text[0].startswith("1: 1 move, optimal; ")
-    assert "the optimal length is at least 58" in text[2]
+    assert "the optimal length is at least 60 (gap " in text[2]
+
+
+def test_command_reports_the_gap_to_the_bound_of_a_database() -> None:
+    size = BoardSize(4, 3)
+    file, board = (
+        str(table_file("1,2,3,5,6/4,7,8,9,10,11", "4x3")),
+        format_board(solvable(size, blank_last(size), 1), size),
+    )
+    record = json.loads(pdb("approximate", board, "--db", file, "--format", "json", "--time-limit", "0.1").stdout)[0]
+    assert record["heuristic"] == "db"
+    assert record["gap"] == record["length"] - record["lower_bound"]
+    assert record["bound"] == record["length"] / record["lower_bound"]
+    header, row = pdb("approximate", board, "--format", "csv", "--time-limit", "0.1").stdout.splitlines()
+    cells = dict(zip(header.split(",")[-8:], row.split(",")[-8:], strict=True))
+    assert int(cells["gap"]) >= 0
+    assert float(cells["bound"]) >= 1
 
 
 def test_command_rejects_unsolvable_boards() -> None:

@@ -1,0 +1,102 @@
+"""Fitted values of boards up to 6x6: an estimate of the moves to the goal that ranks boards for beam search.
+
+The estimate is the Manhattan distance plus a value of each piece on its cell plus a value of each pair of pieces on
+their cells. Values were fitted to the lengths of good solutions of random boards by `scripts/fit_values.py`, so the
+estimate is not a lower bound. A piece is named by its goal cell, and the values do not depend on the goal cell of the
+blank: one table serves every goal, and every board between two others of a path.
+
+A smaller board is embedded in 6x6: the cells outside have their own pieces, which do not move.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from pdb_core.errors import WrongAnswerError
+from pdb_core.puzzle import BoardSize
+from solver.large_boards.fitted_values_kernels import FittedValues, unfold
+from solver.large_boards.line_by_line import Pieces, geometry
+from solver.large_boards.line_by_line_kernels import Int32s
+
+FITTED_SIZE = BoardSize(6, 6)
+# Units of a move. The fitted values are in these units too.
+MOVE_UNITS = 16
+FITTED_FILE = Path(__file__).with_name("fitted_values.npz")
+
+
+@cache
+def no_fitted_values() -> FittedValues:
+    """Return the tables for a search without fitted values."""
+    return FittedValues(np.zeros((0, 0), dtype=np.int16), np.zeros((0, 0, 0, 0), dtype=np.int16))
+
+
+@cache
+def fitted_values() -> FittedValues:
+    """Return the tables for 6x6. They are unfolded from `FITTED_FILE` in half a second, and kept in memory (3.4 MB).
+
+    The file has `singles`, int16[36, 36], and `classes`, int16[m], one value per class, see `unfold`.
+    """
+    with np.load(FITTED_FILE) as file:
+        singles, classes = file["singles"], file["classes"]
+    n = FITTED_SIZE.n_cells
+    values = np.empty((n, n, n, n), dtype=np.int16)
+    n_classes = unfold(classes, symmetry_images(FITTED_SIZE), values)
+    if n_classes != len(classes):
+        raise WrongAnswerError(f"{FITTED_FILE} has {len(classes)} values, not {n_classes}; install the package again")
+    return FittedValues(singles, np.ascontiguousarray(values.transpose(0, 1, 3, 2)))
+
+
+def symmetry_images(size: BoardSize) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+    """Return the image of each cell of a square board in its eight symmetries, int64[8, n_cells]."""
+    cells = np.arange(size.n_cells).reshape(size.height, size.width)
+    turned = [np.rot90(board, k) for board in (cells, cells.T) for k in range(4)]
+    return np.array([board.reshape(-1) for board in turned], dtype=np.int64)
+
+
+def fits(size: BoardSize) -> bool:
+    """Return True if boards of that size can be embedded in 6x6."""
+    return max(size.width, size.height) <= FITTED_SIZE.width
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Rectangle of a board, embedded in the upper left corner of 6x6.
+
+    cells       int32[k]      the cells of the rectangle on the board
+    images      int32[k]      their cells on 6x6
+    neighbours  int32[36, 4]  as in `Geometry`, inside the rectangle only
+    """
+
+    cells: Int32s
+    images: Int32s
+    neighbours: Int32s
+
+    def embed(self, pieces: Pieces) -> Pieces:
+        """Return the rectangle of a board, whose pieces belong there, as a board of 6x6."""
+        image_of = dict(zip(self.cells.tolist(), self.images.tolist(), strict=True))
+        cells = np.arange(FITTED_SIZE.n_cells, dtype=np.int32)
+        cells[self.images] = [image_of[piece] for piece in pieces.cells[self.cells].tolist()]
+        return Pieces(cells, image_of[pieces.blank])
+
+    def embed_path(self, path: list[int]) -> list[int]:
+        """Return the images of the cells of a path inside the rectangle."""
+        image_of = dict(zip(self.cells.tolist(), self.images.tolist(), strict=True))
+        return [image_of[cell] for cell in path]
+
+    def original_path(self, path: list[int]) -> list[int]:
+        """Return the path on the board for a path on 6x6."""
+        cell_of = dict(zip(self.images.tolist(), self.cells.tolist(), strict=True))
+        return [cell_of[cell] for cell in path]
+
+
+def embedding(size: BoardSize, rows: range, columns: range) -> Embedding:
+    """Return the embedding of a rectangle of at most 6x6 cells."""
+    cells = [size.cell(row, column) for row in rows for column in columns]
+    images = [FITTED_SIZE.cell(row - rows.start, column - columns.start) for row in rows for column in columns]
+    neighbours = geometry(FITTED_SIZE).neighbours
+    # The last entry is that of the neighbour -1.
+    is_inside = np.append(np.isin(np.arange(FITTED_SIZE.n_cells), images), False)
+    inner = np.where(is_inside[neighbours] & is_inside[:-1, np.newaxis], neighbours, -1).astype(np.int32)
+    return Embedding(np.array(cells, dtype=np.int32), np.array(images, dtype=np.int32), inner)

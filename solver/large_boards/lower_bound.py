@@ -1,0 +1,63 @@
+"""Lower bound of the optimal length of a board of any size: the largest of databases and of cheap heuristics."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from pdb_core.puzzle import MAX_TABLE_SIDE, Board, BoardSize
+from pdb_query import Database
+from solver.heuristics import heuristic_tables
+from solver.heuristics.evaluate_kernels import evaluate_many
+from solver.large_boards.line_by_line import Geometry, Pieces, geometry
+
+# Heuristics whose tables take less than 0.2 seconds up to 6x6. Together they are never below the others of that kind.
+_HEURISTICS = ("korf-taylor", "pairs")
+
+
+def lower_bound(board: Board, goal: Board, size: BoardSize, databases: Sequence[Database], pieces: Pieces) -> int:
+    """Return the largest lower bound of a solvable board; `pieces` is the board in terms of the goal.
+
+    Raises `TableMismatchError` if a database is for another size, `GoalError` if it cannot serve the goal.
+    """
+    for database in databases:
+        database.check_size(size)
+    bounds = [database.probe(board, goal).maximum for database in databases]
+    bounds.append(linear_conflict_bound(pieces, size))
+    if max(size.width, size.height) <= MAX_TABLE_SIDE:
+        tables = heuristic_tables(_HEURISTICS, size, goal)
+        values = np.empty((1, len(_HEURISTICS)), dtype=np.uint16)
+        evaluate_many(tables, np.array([board], dtype=np.uint8), values)
+        bounds.append(int(values.max()))
+    return max(bounds)
+
+
+def manhattan_distance(pieces: Pieces, arrays: Geometry) -> int:
+    """Return the sum of the distances of all tiles from their goal cells."""
+    rows, columns, cells = arrays.rows, arrays.columns, pieces.cells
+    away = np.abs(rows[cells] - rows) + np.abs(columns[cells] - columns)
+    return int(away.sum() - away[pieces.blank_cell])
+
+
+def linear_conflict_bound(pieces: Pieces, size: BoardSize) -> int:
+    """Return the Manhattan distance plus two moves for each tile that must leave its goal line."""
+    arrays = geometry(size)
+    lines = list(zip(arrays.rows.tolist(), arrays.columns.tolist(), strict=True))
+    bound = manhattan_distance(pieces, arrays)
+    cells = np.arange(size.n_cells).reshape(size.height, size.width)
+    for axis, board_lines in ((0, cells), (1, cells.T)):
+        for number, line in enumerate(board_lines.tolist()):
+            at_home = [piece for piece in pieces.cells[line].tolist() if lines[piece][axis] == number]
+            positions = [lines[piece][1 - axis] for piece in at_home if piece != pieces.blank]
+            bound += 2 * (len(positions) - longest_increasing(positions))
+    return bound
+
+
+def longest_increasing(numbers: Iterable[int]) -> int:
+    """Return the length of the longest increasing subsequence of different numbers."""
+    # The least last number of a subsequence of each length.
+    lasts: list[int] = []
+    for number in numbers:
+        at = bisect_left(lasts, number)
+        lasts[at : at + 1] = [number]
+    return len(lasts)

@@ -1,0 +1,112 @@
+"""Fitted values: their tables, the values of boards, embedded boards, and the solutions that they lead to."""
+
+import itertools
+import math
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from pdb_core.puzzle import BoardSize, blank_last, random_boards
+from solver.large_boards.fitted_values import (
+    FITTED_SIZE,
+    embedding,
+    fitted_values,
+    no_fitted_values,
+    symmetry_images,
+)
+from solver.large_boards.fitted_values_kernels import FittedValues, unfold, value_change, value_of_board
+from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
+from solver.large_boards.lower_bound import manhattan_distance
+from solver.large_boards.suboptimal import fitted_space
+from tests.naive.fitted_values import naive_unfold, naive_value
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("side", [2, 3])
+def test_classes_are_unfolded_as_by_growing_them(side: int) -> None:
+    size = BoardSize(side, side)
+    n = size.n_cells
+    values = np.empty((n, n, n, n), dtype=np.int16)
+    n_classes = unfold(np.zeros(0, dtype=np.int16), symmetry_images(size), values)
+    assert not values.any()
+    classes = np.arange(1, n_classes + 1, dtype=np.int16)
+    assert unfold(classes, symmetry_images(size), values) == n_classes
+    expected = naive_unfold(classes.tolist(), side)
+    for pair in itertools.product(range(n), repeat=4):
+        assert values[pair] == expected.get(pair, 0)
+
+
+def test_file_has_one_value_for_each_class() -> None:
+    singles, pairs = fitted_values()
+    assert pairs.shape == (36, 36, 36, 36)
+    assert not pairs[range(36), :, :, range(36)].any()
+    assert not pairs[:, range(36), range(36), :].any()
+    # Two tiles exchanged in their line take more moves than their Manhattan distance.
+    assert singles[0, 0] < singles[0, 35] + 16 * 10
+    assert pairs[0, 1, 0, 1] > pairs[0, 0, 1, 1]
+
+
+@pytest.mark.tiny
+def test_values_of_boards_and_of_moves_equal_naive_ones() -> None:
+    size = BoardSize(3, 2)
+    rng, chooser = np.random.default_rng(1), random.Random(1)
+    singles = rng.integers(-50, 50, (6, 6)).astype(np.int16)
+    pairs = rng.integers(-50, 50, (6, 6, 6, 6)).astype(np.int16)
+    # The pair p, c, q, d is the pair q, d, p, c.
+    pairs = (pairs + pairs.transpose(3, 2, 1, 0)).astype(np.int16)
+    pairs[range(6), :, :, range(6)] = 0
+    pairs[:, range(6), range(6), :] = 0
+    fitted = FittedValues(singles, np.ascontiguousarray(pairs))
+    for blank_piece in range(6):
+        pieces = Pieces(rng.permutation(6).astype(np.int32), blank_piece)
+        for _ in range(30):
+            here = pieces.blank_cell
+            near = chooser.choice(size.neighbours[here])
+            after = pieces.after([near])
+            value = value_of_board(fitted, pieces.cells, here)
+            assert value == naive_value(singles, pairs, pieces.cells.tolist(), blank_piece)
+            change = value_change(fitted, pieces.cells, int(pieces.cells[near]), near, here)
+            assert change == naive_value(singles, pairs, after.cells.tolist(), blank_piece) - value
+            pieces = after
+    assert value_of_board(no_fitted_values(), pieces.cells, pieces.blank_cell) == 0
+    assert value_change(no_fitted_values(), pieces.cells, 1, 0, 1) == 0
+
+
+def test_paths_of_embedded_rectangles_solve_the_board() -> None:
+    size, rows, columns = BoardSize(8, 7), range(3, 7), range(2, 8)
+    inner = embedding(size, rows, columns)
+    goal = blank_last(BoardSize(6, 4))
+    board = in_pieces(tuple(random_boards(BoardSize(6, 4), goal, 1, seed=1)[0].tolist()), goal)
+    cells = np.arange(size.n_cells, dtype=np.int32)
+    cells[inner.cells] = inner.cells[board.cells]
+    pieces = Pieces(cells, size.n_cells - 1)
+    space = fitted_space(inner)
+    for find in (space.find, space.find_back):
+        found = find(inner.embed(pieces), 200, 400, math.inf)
+        assert found is not None
+        path = inner.original_path(found)
+        assert inner.embed_path(path) == found
+        here = pieces.blank_cell
+        for cell in path:
+            assert cell in size.neighbours[here]
+            here = cell
+        assert pieces.after(path).cells.tolist() == list(range(size.n_cells))
+
+
+def test_narrow_beams_find_short_solutions_of_6x6() -> None:
+    goal = blank_last(FITTED_SIZE)
+    space = fitted_space(embedding(FITTED_SIZE, range(6), range(6)))
+    ratios = []
+    with ThreadPoolExecutor(2) as pool:
+        for board in random_boards(FITTED_SIZE, goal, 4, seed=2):
+            pieces = in_pieces(tuple(board.tolist()), goal)
+            found = space.find_from_both_ends(pieces, 300, 500, math.inf, pool)
+            assert found is not None
+            assert pieces.after(found).cells.tolist() == list(range(36))
+            assert space.find_from_both_ends(pieces, 300, 500, math.inf, pool) == found
+            assert space.find_from_both_ends(pieces, 300, len(found) - 2, math.inf, pool) in (None, found)
+            ratios.append(len(found) / manhattan_distance(pieces, geometry(FITTED_SIZE)))
+    # 1.46 on average; Manhattan distance with the same beam finds no solution of most boards.
+    assert sum(ratios) / len(ratios) < 1.6
