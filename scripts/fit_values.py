@@ -13,7 +13,6 @@ solver/large_boards/fitted_values.npz; docs/decisions/0051-values-fitted-to-solu
 import argparse
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -28,8 +27,8 @@ from solver.large_boards.suboptimal import fitted_space, shorten_each_window
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-# A path as boards of pieces: int64[moves + 1, 36].
-Path36 = Ints
+# The boards of a solution, in pieces: int64[moves + 1, 36].
+Boards = Ints
 _WIDTH, _WINDOWS = 2000, ((60, 500), (100, 1000))
 _N = FITTED_SIZE.n_cells
 # Examples per step. With many more, the steps for pairs of equal displacements add up to too much.
@@ -40,20 +39,19 @@ _SYMMETRY_SHARE, _DECAY = 0.3, 1e-4
 _LEAST_MOVES = 5
 
 
-def solutions(n_boards: int, seed: int) -> Iterator[Path36]:
+def solutions(n_boards: int, seed: int) -> Iterator[Boards]:
     """Yield the boards of a good solution of each random board."""
     goal = blank_last(FITTED_SIZE)
     space = fitted_space(embedding(FITTED_SIZE, range(6), range(6)))
-    with ThreadPoolExecutor() as pool:
-        for board in random_boards(FITTED_SIZE, goal, n_boards, seed):
-            pieces = in_pieces(tuple(board.tolist()), goal)
-            path = space.find(pieces, _WIDTH, 500, math.inf)
-            if path is None:
-                continue
-            for length, width in _WINDOWS:
-                for first in (0, length // 2):
-                    path = shorten_each_window(space, pieces, path, first, length, width, math.inf, pool)
-            yield np.array([cells.cells for cells in _boards_of(pieces, path)], dtype=np.int64)
+    for board in random_boards(FITTED_SIZE, goal, n_boards, seed):
+        pieces = in_pieces(tuple(board.tolist()), goal)
+        path = space.find(pieces, _WIDTH, 500, math.inf)
+        if path is None:
+            continue
+        for length, width in _WINDOWS:
+            for first in (0, length // 2):
+                path = shorten_each_window(space, pieces, path, first, length, width, math.inf)
+        yield np.array([cells.cells for cells in _boards_of(pieces, path)], dtype=np.int64)
 
 
 def _boards_of(pieces: Pieces, path: list[int]) -> Iterator[Pieces]:
@@ -99,7 +97,7 @@ class Fit:
         self._singles = np.zeros(self._single_classes.max() + 1)
         self._upper = np.triu_indices(_N - 1, 1)
 
-    def step(self, paths: list[Path36], rng: np.random.Generator, rate: float) -> Floats:
+    def step(self, paths: list[Boards], rng: np.random.Generator, rate: float) -> Floats:
         """Move the values towards those of a batch of random examples. Returns the errors before, in moves."""
         errors = np.empty(_BATCH)
         pairs: list[list[Ints]] = [[], []]
@@ -145,6 +143,7 @@ def _descend(values: Floats, classes: list[Ints], steps: Floats, decay: float) -
 
 
 def main() -> None:
+    """Fit values and write them."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("out", type=Path, help="file to write, .npz")
     parser.add_argument("--boards", type=int, default=500, help="random boards; a tenth is left out of the fit")

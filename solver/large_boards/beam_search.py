@@ -10,6 +10,7 @@ from solver.large_boards.fitted_values import no_fitted_values
 from solver.large_boards.fitted_values_kernels import FittedValues
 from solver.large_boards.line_by_line import Geometry, Pieces
 from solver.large_boards.line_by_line_kernels import Int32s
+from solver.progress import Iteration, Report
 
 # Cells copied between two checks of the time limit.
 _SLICE_CELLS = 10_000_000
@@ -68,12 +69,20 @@ class BeamSearch:
         self._leasts: Int64s = np.empty(max_depth + 1, dtype=np.int64)
 
     def find(
-        self, pieces: Pieces, aim: Aim, *, limit: int, patience: int | None = None, end: float
+        self,
+        pieces: Pieces,
+        aim: Aim,
+        *,
+        limit: int,
+        patience: int | None = None,
+        end: float,
+        report: Report | None = None,
     ) -> list[int] | None:
         """Return a path of at most `limit` moves to a goal of `aim`, or None if the beam finds none.
 
         With `patience`, the search ends after so many moves without a better board, and returns the path to the best
-        one. It also ends when `time.perf_counter()` passes `end`.
+        one. It also ends when `time.perf_counter()` passes `end`. `report` is called with the depth every fraction of a
+        second; an exception from it ends the search.
         """
         limit = min(limit, self._max_depth)
         self._n_searches += 1
@@ -88,6 +97,8 @@ class BeamSearch:
         nearest = 0
         while True:
             depth = int(beam.state[2])
+            if report is not None:
+                report(Iteration(threshold=depth, generated=0, expanded=0, seconds=0.0))
             if patience is not None:
                 nearest = int(np.argmin(self._leasts[: depth + 1]))
                 if depth >= nearest + patience:

@@ -14,7 +14,6 @@ A path is the list of cells that the blank moves to.
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ import numpy as np
 from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, Tiles, as_goal, blank_last
 from pdb_core.resources import available_cores
 from pdb_query import Database
+from solver.engine.worker_pool import WorkerPool, in_parallel
 from solver.large_boards.beam_search import Aim, BeamSearch
 from solver.large_boards.fitted_values import (
     FITTED_SIZE,
@@ -48,6 +48,7 @@ from solver.large_boards.line_by_line import (
 )
 from solver.large_boards.line_by_line_kernels import Bytes, Int32s
 from solver.large_boards.lower_bound import lower_bound, manhattan_distance
+from solver.progress import Report
 from solver.solution import Solution, check_solution, check_solvable, one_move_away
 
 
@@ -76,7 +77,7 @@ _MOVES_A_CELL = 2.0
 _FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
 # Share of the time limit for beams; windows get the rest.
 _BEAM_SHARE = 0.7
-_FIRST_FITTED_WIDTH, _MAX_FITTED_WIDTH = 500, 400_000
+_FIRST_FITTED_WIDTH, _MAX_FITTED_WIDTH = 500, 200_000
 _FITTED_BEAM_SHARE = 0.7
 # Passes over the windows: moves of a window, and width of the beam, which doubles after each round of passes.
 _WINDOWS = ((40, 40), (100, 100), (150, 400), (200, 1500))
@@ -154,8 +155,7 @@ def _compile_kernels() -> None:
     goal = blank_last(size)
     pieces = in_pieces(one_move_away(goal, size), goal)
     solve_by_lines(pieces, size)
-    with ThreadPoolExecutor(1) as pool:
-        _LineSolver(size, pieces.blank, 1, math.inf, pool).solve(pieces)
+    _LineSolver(size, pieces.blank, 1, math.inf).solve(pieces)
 
 
 class _Space(NamedTuple):
@@ -167,10 +167,13 @@ class _Space(NamedTuple):
 
     @property
     def is_fitted(self) -> bool:
+        """Return True if fitted values rank the boards."""
         return len(self.fitted.pairs) > 0
 
-    def find(self, pieces: Pieces, width: int, limit: int, end: float) -> list[int] | None:
-        """Return a path of at most `limit` moves to the goal, or None if a beam finds none."""
+    def find(
+        self, pieces: Pieces, width: int, limit: int, end: float, report: Report | None = None
+    ) -> list[int] | None:
+        """Return a path of at most `limit` moves to the goal, or None if a beam finds none by the time `end`."""
         if limit < 1:
             return None
         n = self.arrays.size.n_cells
@@ -183,23 +186,28 @@ class _Space(NamedTuple):
             noise=1 if self.is_fitted else _NOISE,
             fitted=self.fitted,
         )
-        return BeamSearch(self.arrays, width, limit).find(pieces, aim, limit=limit, end=end)
+        return BeamSearch(self.arrays, width, limit).find(pieces, aim, limit=limit, end=end, report=report)
 
-    def find_back(self, pieces: Pieces, width: int, limit: int, end: float) -> list[int] | None:
+    def find_back(
+        self, pieces: Pieces, width: int, limit: int, end: float, report: Report | None = None
+    ) -> list[int] | None:
         """Return a path as `find` does, searched for from the goal to the board."""
         back = Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
-        path = self.find(back, width, limit, end)
+        path = self.find(back, width, limit, end, report)
         return None if path is None else [*path[-2::-1], pieces.blank]
 
-    def find_from_both_ends(
-        self, pieces: Pieces, width: int, limit: int, end: float, pool: ThreadPoolExecutor
-    ) -> list[int] | None:
+    def find_from_both_ends(self, pieces: Pieces, width: int, limit: int, end: float) -> list[int] | None:
         """Return the shorter path of `find` and `find_back`."""
-        finds = [pool.submit(find, pieces, width, limit, end) for find in (self.find, self.find_back)]
-        return min((path for future in finds if (path := future.result()) is not None), key=len, default=None)
+        paths = in_parallel(
+            (self.find, self.find_back),
+            lambda find, report, _: find(pieces, width, limit, end, report),
+            n_threads=available_cores(),
+        )
+        return min((path for path in paths if path is not None), key=len, default=None)
 
 
 def fitted_space(embedded: Embedding) -> _Space:
+    """Return the space of the boards of an embedded rectangle."""
     return _Space(geometry(FITTED_SIZE), embedded.neighbours, fitted_values())
 
 
@@ -210,18 +218,17 @@ def _solve_fitted(
     whole = embedding(size, range(size.height), range(size.width))
     space = fitted_space(whole)
     pieces, path = whole.embed(pieces), whole.embed_path(path)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        path = _widen_beams(space, pieces, path, start + _FITTED_BEAM_SHARE * seconds, pool)
-        path = _shorten_windows(space, pieces, path, bound, start + seconds, pool)
+    path = _widen_beams(space, pieces, path, start + _FITTED_BEAM_SHARE * seconds)
+    path = _shorten_windows(space, pieces, path, bound, start + seconds)
     return whole.original_path(path)
 
 
-def _widen_beams(space: _Space, pieces: Pieces, path: list[int], end: float, pool: ThreadPoolExecutor) -> list[int]:
+def _widen_beams(space: _Space, pieces: Pieces, path: list[int], end: float) -> list[int]:
     """Return the shortest of `path` and the paths found from both ends by beams of growing width."""
     width = _FIRST_FITTED_WIDTH
     while time.perf_counter() < end:
         start = time.perf_counter()
-        path = space.find_from_both_ends(pieces, width, len(path) - 2, end, pool) or path
+        path = space.find_from_both_ends(pieces, width, len(path) - 2, end) or path
         seconds = time.perf_counter() - start
         wider = min(_MAX_FITTED_WIDTH, int(width * 0.8 * (end - time.perf_counter()) / seconds))
         if wider < 1.3 * width:
@@ -236,19 +243,16 @@ def _solve_in_parts(
 ) -> list[int]:
     """Return the shortest path found line by line by beams and windows, at most as long as `path`."""
     space = _Space(geometry(size), geometry(size).neighbours, no_fitted_values())
-    with ThreadPoolExecutor(available_cores()) as pool:
-        path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds, pool)
-        return _shorten_windows(space, pieces, path, bound, start + seconds, pool)
+    path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds)
+    return _shorten_windows(space, pieces, path, bound, start + seconds)
 
 
-def _improve_by_beams(
-    pieces: Pieces, size: BoardSize, path: list[int], end: float, pool: ThreadPoolExecutor
-) -> list[int]:
+def _improve_by_beams(pieces: Pieces, size: BoardSize, path: list[int], end: float) -> list[int]:
     """Return the shortest of `path` and the paths found line by line by beams of growing width."""
     width = _FIRST_WIDTH
     while time.perf_counter() < end:
         start = time.perf_counter()
-        found = _LineSolver(size, pieces.blank, width, end, pool).solve(pieces)
+        found = _LineSolver(size, pieces.blank, width, end).solve(pieces)
         path = min(path, without_loops(pieces, found), key=len)
         seconds = time.perf_counter() - start
         wider = min(_MAX_WIDTH, int(width * 0.85 * (end - time.perf_counter()) / seconds))
@@ -261,8 +265,8 @@ def _improve_by_beams(
 class _LineSolver:
     """Solver that places parts of lines by beams of one width; without beams after `end`."""
 
-    def __init__(self, size: BoardSize, blank: int, width: int, end: float, pool: ThreadPoolExecutor) -> None:
-        self._size, self._width, self._end, self._pool = size, width, end, pool
+    def __init__(self, size: BoardSize, blank: int, width: int, end: float) -> None:
+        self._size, self._width, self._end = size, width, end
         self._arrays = geometry(size)
         self._plan: Plan = plan_lines(size, blank)
         self._beam = BeamSearch(self._arrays, width, 50 * (size.width + size.height))
@@ -294,7 +298,7 @@ class _LineSolver:
             return None
         rest = embedding(self._size, range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1))
         found = fitted_space(rest).find_from_both_ends(
-            rest.embed(pieces), _REST_FACTOR * self._width, _REST_MOVES, self._end, self._pool
+            rest.embed(pieces), _REST_FACTOR * self._width, _REST_MOVES, self._end
         )
         return None if found is None else rest.original_path(found)
 
@@ -341,9 +345,7 @@ class _LineSolver:
         return result
 
 
-def _shorten_windows(
-    space: _Space, pieces: Pieces, path: list[int], bound: int, end: float, pool: ThreadPoolExecutor
-) -> list[int]:
+def _shorten_windows(space: _Space, pieces: Pieces, path: list[int], bound: int, end: float) -> list[int]:
     """Shorten windows of the path in rounds of growing width, until `end` or `_MAX_ROUNDS`."""
     for n_round in range(_MAX_ROUNDS):
         before = path
@@ -351,7 +353,7 @@ def _shorten_windows(
             for first in (0, length // 2):
                 if time.perf_counter() > end or len(path) <= bound:
                     return path
-                path = shorten_each_window(space, pieces, path, first, length, width << n_round, end, pool)
+                path = shorten_each_window(space, pieces, path, first, length, width << n_round, end)
             path = without_loops(pieces, path)
         if path == before and not space.is_fitted:
             break
@@ -366,7 +368,6 @@ def shorten_each_window(
     length: int,
     width: int,
     end: float,
-    pool: ThreadPoolExecutor,
 ) -> list[int]:
     """Replace windows of `length` moves, from the move `first` on, by shorter paths that a beam of `width` finds."""
     starts = list(range(first, len(path), length))
@@ -375,13 +376,15 @@ def shorten_each_window(
     for window in windows[:-1]:
         boards.append(boards[-1].after(window))
 
-    def shorten(board: Pieces, window: list[int]) -> list[int]:
+    def shorten(item: tuple[Pieces, list[int]], report: Report, _: WorkerPool | None) -> list[int]:
+        board, window = item
         # Name each piece by its cell at the end of the window.
         names = np.argsort(board.after(window).cells).astype(np.int32)
         renamed = Pieces(names[board.cells], int(names[board.blank]))
-        return space.find(renamed, width, len(window) - 2, end) or window
+        return space.find(renamed, width, len(window) - 2, end, report) or window
 
-    return path[:first] + [cell for part in pool.map(shorten, boards, windows) for cell in part]
+    shortened = in_parallel(zip(boards, windows, strict=True), shorten, n_threads=available_cores())
+    return path[:first] + [cell for part in shortened for cell in part]
 
 
 def without_loops(pieces: Pieces, path: list[int]) -> list[int]:

@@ -55,7 +55,7 @@ def test_wheel_contains_the_packages_and_the_sets_of_boards_only(wheel: Path) ->
     assert {f"{package}/py.typed" for package in PACKAGES} <= expected
     # No C: the program that benchmarks compare with stays in the repository.
     kinds = {Path(name).suffix for name in names if about not in name}
-    assert kinds == {".py", ".typed", ".csv", ".html", ".css", ".js", ".svg"}
+    assert kinds == {".py", ".typed", ".csv", ".npz", ".html", ".css", ".js", ".svg"}
 
 
 def test_version_is_written_in_one_file(wheel: Path) -> None:

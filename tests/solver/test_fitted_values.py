@@ -3,7 +3,6 @@
 import itertools
 import math
 import random
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -99,14 +98,13 @@ def test_narrow_beams_find_short_solutions_of_6x6() -> None:
     goal = blank_last(FITTED_SIZE)
     space = fitted_space(embedding(FITTED_SIZE, range(6), range(6)))
     ratios = []
-    with ThreadPoolExecutor(2) as pool:
-        for board in random_boards(FITTED_SIZE, goal, 4, seed=2):
-            pieces = in_pieces(tuple(board.tolist()), goal)
-            found = space.find_from_both_ends(pieces, 300, 500, math.inf, pool)
-            assert found is not None
-            assert pieces.after(found).cells.tolist() == list(range(36))
-            assert space.find_from_both_ends(pieces, 300, 500, math.inf, pool) == found
-            assert space.find_from_both_ends(pieces, 300, len(found) - 2, math.inf, pool) in (None, found)
-            ratios.append(len(found) / manhattan_distance(pieces, geometry(FITTED_SIZE)))
-    # 1.46 on average; Manhattan distance with the same beam finds no solution of most boards.
-    assert sum(ratios) / len(ratios) < 1.6
+    for board in random_boards(FITTED_SIZE, goal, 4, seed=2):
+        pieces = in_pieces(tuple(board.tolist()), goal)
+        found = space.find_from_both_ends(pieces, 300, 500, math.inf)
+        assert found is not None
+        assert pieces.after(found).cells.tolist() == list(range(36))
+        assert space.find_from_both_ends(pieces, 300, 500, math.inf) == found
+        assert space.find_from_both_ends(pieces, 300, len(found) - 2, math.inf) in (None, found)
+        ratios.append(len(found) / manhattan_distance(pieces, geometry(FITTED_SIZE)))
+    # The mean is 1.38, and 2.17 without fitted values.
+    assert sum(ratios) / len(ratios) < 1.5
