@@ -370,11 +370,12 @@ def shorten_each_window(
     end: float,
 ) -> list[int]:
     """Replace windows of `length` moves, from the move `first` on, by shorter paths that a beam of `width` finds."""
-    starts = list(range(first, len(path), length))
-    windows = [path[start : start + length] for start in starts]
-    boards = [pieces.after(path[:first])]
-    for window in windows[:-1]:
-        boards.append(boards[-1].after(window))
+    items: list[tuple[Pieces, list[int]]] = []
+    board = pieces.after(path[:first])
+    for start in range(first, len(path), length):
+        window = path[start : start + length]
+        items.append((board, window))
+        board = board.after(window)
 
     def shorten(item: tuple[Pieces, list[int]], report: Report, _: WorkerPool | None) -> list[int]:
         board, window = item
@@ -383,7 +384,7 @@ def shorten_each_window(
         renamed = Pieces(names[board.cells], int(names[board.blank]))
         return space.find(renamed, width, len(window) - 2, end, report) or window
 
-    shortened = in_parallel(zip(boards, windows, strict=True), shorten, n_threads=available_cores())
+    shortened = in_parallel(items, shorten, n_threads=available_cores())
     return path[:first] + [cell for part in shortened for cell in part]
 
 
