@@ -10,7 +10,6 @@ from typing import Any
 
 from pdb_cli.output import count
 from pdb_cli.progress import ProgressLine
-from pdb_core.errors import WrongAnswerError
 from solver.algorithms import ALGORITHMS, IDA_STAR
 
 _LOG_S = 10.0
@@ -25,7 +24,7 @@ _PATTERNS_5X5 = "1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24"
 def warm_up(program: Any) -> Iterator[tuple[str, float]]:
     """Run the commands of `program` that compile kernels. Yield the line of each and its seconds.
 
-    The standard tables of 3x3 and 4x4 are built in the cache folder too. Raises `WrongAnswerError` if a command fails.
+    The standard tables of 3x3 and 4x4 are built in the cache folder too. Raises the errors of the commands.
     """
     with tempfile.TemporaryDirectory() as folder, ProgressLine(log_every_s=_LOG_S) as line:
         lines = _lines(Path(folder))
@@ -65,12 +64,10 @@ def _lines(folder: Path) -> list[list[str]]:
 
 
 def _run(program: Any, arguments: list[str]) -> None:
-    """Run a command in this process, without its output."""
-    errors = io.StringIO()
+    """Run a command in this process, without its output. Raises its error, or the interrupt that ended it."""
     try:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             program.main(arguments, prog_name="pdb", standalone_mode=False)
     except SystemExit as end:
-        if end.code == 130:
-            raise KeyboardInterrupt from None
-        raise WrongAnswerError(f"warm-up: pdb {' '.join(arguments)} failed: {errors.getvalue().strip()}") from None
+        # The command has turned its error into an exit code. The command that runs this one does so again.
+        raise end.__context__ or end from None

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import typer.main
 from pdb_cli.machine import _bench_text, _huge_pages, _self_test
 from pdb_cli.main import app
 from pdb_cli.warm_up import _run
-from pdb_core.errors import WrongAnswerError
+from pdb_core.errors import BoardError, WrongAnswerError
 from tests.command_line import pdb, started_pdb
 
 
@@ -70,7 +71,12 @@ def test_warm_up_compiles_what_the_first_solve_needs(tmp_path: Path) -> None:
         assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_failed_command_of_the_warm_up_is_reported() -> None:
-    program = typer.main.get_command(app)
-    with pytest.raises(WrongAnswerError, match=r"pdb solve 1 2 3 failed: pdb: .*3 numbers"):
-        _run(program, ["solve", "1 2 3"])
+def test_error_of_a_command_of_the_warm_up_is_raised() -> None:
+    with pytest.raises(BoardError, match="3 numbers"):
+        _run(typer.main.get_command(app), ["solve", "1 2 3"])
+
+
+def test_interrupt_ends_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pdb_cli.solving.prepare", lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        _run(typer.main.get_command(app), ["solve", "1 2 3"])
