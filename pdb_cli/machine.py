@@ -37,8 +37,8 @@ def doctor(
         bool,
         typer.Option(
             "--warm-up",
-            help="Compile the kernels of build, solve, search, approximate, query and serve, and build the standard "
-            "tables of 3x3 and 4x4. Later commands start at once.",
+            help="Compile the kernels of build, solve, label, search, approximate, query and serve, and build the "
+            "standard tables of 3x3 and 4x4. Later commands start at once.",
         ),
     ] = False,
     output: FormatOption = Format.text,

@@ -46,6 +46,7 @@ def _lines(folder: Path) -> list[list[str]]:
         ["solve", "--time-limit", "60", "--log", str(folder / "a.log"), _BOARD_4X4],
         ["solve", "--all", _BOARD_4X4],
         ["solve", "--frontier-memory", "1G", _BOARD_4X4],
+        ["label", "--random", "10", "--out", str(folder / "labels.npz")],
         ["build", _PATTERNS_4X4, "--out", bits],
         ["build", _PATTERNS_4X4, "--encoding", "bytes", "--out", byte_file],
         ["build", "8", "--encoding", "bytes", "--out", str(folder / "8.h5")],
