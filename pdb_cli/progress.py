@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # In a log, a threshold is reported after this time, then at longer and longer intervals, in seconds.
 _LOG_S, _MOST_LOG_S, _LOG_SHARE = 5.0, 60.0, 0.1
 _BUILD_LOG_S = 10.0
+# Delay of the line of a search, in seconds: to draw it takes longer than an easy board.
+_SEARCH_DELAY_S = 0.1
 # Interval at which the rate of a cluster is measured.
 _RATE_S = 1.0
 # The least finished share of a threshold from which the rest is estimated.
@@ -28,8 +30,11 @@ _LEAST_SHARE = 0.005
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 
-    def __init__(self, *, log_every_s: float = math.inf) -> None:
-        """In a log, a line is printed every `log_every_s` seconds."""
+    def __init__(self, *, log_every_s: float = math.inf, delay_s: float = 0.0) -> None:
+        """In a log, a line is printed every `log_every_s` seconds. On a terminal, one that is removed within `delay_s`
+        seconds is not drawn.
+        """
+        self._delay_s = delay_s
         self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._drawn: DrawnLine | None = None
         self._log_every_s, self._logged_at = log_every_s, time.monotonic()
@@ -51,7 +56,7 @@ class ProgressLine:
                 if self._drawn is None:
                     from tilepdb.progress_bar import ProgressLine as DrawnLine  # imports rich
 
-                    self._drawn = DrawnLine()
+                    self._drawn = DrawnLine(delay_s=self._delay_s)
                 self._drawn.show(text, share)
             elif is_due or time.monotonic() - self._logged_at >= self._log_every_s:
                 self._logged_at = time.monotonic()
@@ -94,7 +99,7 @@ class SearchDisplay(ProgressLine):
     """Display of the threshold under way."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(delay_s=_SEARCH_DELAY_S)
         self._shown_at: dict[tuple[str, int], float] = {}
 
     def show_search(self, instance: "Instance", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
@@ -157,7 +162,10 @@ class LabelDisplay(ProgressLine):
             return
         rate = (n_done - self._first) / max(time.monotonic() - self._started_at, 1e-9)
         left = _duration((self._n_boards - n_done) / rate)
-        self.show(f"{count(n_done)} of {count(self._n_boards)} boards, {rate:,.0f} boards/s, about {left} left")
+        self.show(
+            f"{count(n_done)} of {count(self._n_boards)} boards, {rate:,.0f} boards/s, about {left} left",
+            n_done / self._n_boards,
+        )
 
 
 class ClusterDisplay(ProgressLine):

@@ -1,4 +1,4 @@
-"""Bars of progress: in a terminal drawn by rich, in a notebook as HTML."""
+"""Bars of progress in a terminal, drawn by rich, and in a notebook."""
 
 import sys
 import time
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
 
 _BAR_WIDTH = 20
-# A line that would be removed within this time is not drawn, in seconds: drawing takes longer than an easy board.
-_DELAY_S = 0.1
 # Seconds between two updates in a notebook, each of which is a message to the browser.
 _UPDATE_S = 0.2
 
@@ -30,10 +28,11 @@ class _ShareColumn(ProgressColumn):
 
 
 class ProgressLine:
-    """Line of progress on stderr, if that is a terminal; elsewhere nothing is shown."""
+    """Line of progress on stderr in a terminal; elsewhere nothing is shown."""
 
-    def __init__(self) -> None:
-        console = Console(file=sys.stderr, force_jupyter=False)
+    def __init__(self, *, delay_s: float = 0.0) -> None:
+        """A line that is removed within `delay_s` seconds is not drawn."""
+        console = Console(file=sys.stderr)
         self._progress = Progress(
             _ShareColumn(),
             TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
@@ -45,12 +44,12 @@ class ProgressLine:
             disable=not sys.stderr.isatty(),
         )
         self._task = self._progress.add_task("", share=None)
-        self._absent_since = time.monotonic()
+        self._delay_s, self._absent_since = delay_s, time.monotonic()
 
     def show(self, text: str, share: float | None = None) -> None:
         """Replace the line, with a bar of the finished `share` if that is known."""
         self._progress.update(self._task, description=text, share=share)
-        if time.monotonic() - self._absent_since >= _DELAY_S:
+        if time.monotonic() - self._absent_since >= self._delay_s:
             self._progress.start()
 
     def clear(self) -> None:
@@ -60,32 +59,30 @@ class ProgressLine:
             self._absent_since = time.monotonic()
 
 
-class NotebookLine:
-    """Line of progress in a notebook, as HTML: rich would need widgets."""
+class BuildBar:
+    """Bar of a build, removed at the end: a context manager that returns the function to call with the progress.
 
-    def __init__(self) -> None:
-        self._handle: Any = None
-        self._shown_at = 0.0
+    Without a terminal or a notebook nothing is shown.
+    """
 
-    def show(self, text: str, share: float | None = None) -> None:
-        """Show the line, or replace it a few times a second, with a bar of the finished `share` if that is known."""
-        if time.monotonic() - self._shown_at < _UPDATE_S:
-            return
-        self._shown_at = time.monotonic()
-        bar = "" if share is None else f'<progress value="{share:.3f}" max="1"></progress> '
-        shown = {"text/html": bar + escape(text)}
-        if self._handle is None:
-            from IPython.display import display
+    def __init__(self, plan: "BuildPlan", instead: "Callable[[BuildProgress], None] | None" = None) -> None:
+        """With `instead`, that function gets the progress, and there is no bar."""
+        self._plan, self._instead = plan, instead
+        self._text = f"building {plan.spec.partition.name} for {plan.spec.size}"
+        self._line: ProgressLine | _NotebookBar = _NotebookBar() if _is_notebook() else ProgressLine()
 
-            self._handle = display(shown, raw=True, display_id=True)
-        else:
-            self._handle.update(shown, raw=True)
+    def __enter__(self) -> "Callable[[BuildProgress], None]":
+        if self._instead is not None:
+            return self._instead
+        self._line.show(self._text, 0.0)
+        return self._show
 
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._handle is not None:
-            self._handle.update({"text/plain": ""}, raw=True)
-            self._handle = None
+    def __exit__(self, *_: object) -> None:
+        self._line.clear()
+
+    def _show(self, progress: "BuildProgress") -> None:
+        share = self._plan.finished_share(progress.pattern_index, progress.n_reached / progress.n_states)
+        self._line.show(self._text, share)
 
 
 def _is_notebook() -> bool:
@@ -95,21 +92,25 @@ def _is_notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-class BuildBar:
-    """Bar of a build, removed at the end: a context manager that returns the function to call with the progress."""
+class _NotebookBar:
+    """Bar as HTML, which needs no widgets."""
 
-    def __init__(self, plan: "BuildPlan", instead: "Callable[[BuildProgress], None] | None" = None) -> None:
-        """With `instead`, that function gets the progress, and there is no bar."""
-        self._plan, self._instead = plan, instead
-        self._line = NotebookLine() if _is_notebook() else ProgressLine()
+    def __init__(self) -> None:
+        self._shown_at = 0.0
+        self._handle: Any = None
 
-    def __enter__(self) -> "Callable[[BuildProgress], None]":
-        return self._instead or self._show
+    def show(self, text: str, share: float) -> None:
+        """Show the finished share of a text, or replace the one that is shown."""
+        html = {"text/html": f'<progress value="{share:.3f}" max="1"></progress> {escape(text)}'}
+        if self._handle is None:
+            from IPython.display import display
 
-    def __exit__(self, *_: object) -> None:
-        self._line.clear()
+            self._handle = display(html, raw=True, display_id=True)
+        elif time.monotonic() - self._shown_at >= _UPDATE_S:
+            self._shown_at = time.monotonic()
+            self._handle.update(html, raw=True)
 
-    def _show(self, progress: "BuildProgress") -> None:
-        spec = self._plan.spec
-        share = self._plan.finished_share(progress.pattern_index, progress.n_reached / progress.n_states)
-        self._line.show(f"building {spec.partition.name} for {spec.size}", share)
+    def clear(self) -> None:
+        """Remove the bar."""
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
