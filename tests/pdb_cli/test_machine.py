@@ -57,6 +57,7 @@ def test_bench_measures_builds_and_searches() -> None:
         assert re.search(r"[\d.]+ s, +[\d.]+ ms a board, mean h [\d.]+, [\d,]+ nodes, [\d.]+ million/s", line)
 
 
+@pytest.mark.slow
 def test_warm_up_compiles_what_the_first_solve_needs(tmp_path: Path) -> None:
     records = json.loads(pdb("doctor", "--warm-up", "--format", "json").stdout)
     values = [record["value"] for record in records if record["check"] == "warm-up"]

@@ -28,7 +28,11 @@ from tests.solving import (
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize(
     "max_duplicate",
-    [pytest.param(2, marks=pytest.mark.tiny), pytest.param(8, marks=pytest.mark.tiny), LARGE_BOARD_LENGTH],
+    [
+        pytest.param(2, marks=pytest.mark.tiny),
+        pytest.param(8, marks=pytest.mark.tiny),
+        pytest.param(LARGE_BOARD_LENGTH, marks=pytest.mark.slow),
+    ],
 )
 def test_complete_thresholds_have_the_nodes_of_the_textbook(max_duplicate: int, encoding: Encoding) -> None:
     duplicates = naive.naive_duplicates(max_duplicate) if max_duplicate <= 8 else duplicates_up_to(max_duplicate)

@@ -278,7 +278,7 @@ def golden_counts(name: str, partition: str, encoding: Encoding) -> dict[str, tu
         pytest.param("worst-for-78", "78", "bits", marks=pytest.mark.slow),
         ("classic", "78", "bits"),
         pytest.param("hardest80", "78", "bytes", marks=pytest.mark.slow),
-        ("korf100", "78", "bytes"),
+        pytest.param("korf100", "78", "bytes", marks=pytest.mark.slow),
         ("korf100", "663", "bits"),
         ("korf100", "663", "bytes"),
         pytest.param("hardest80", "663", "bits", marks=pytest.mark.slow),

@@ -19,7 +19,7 @@ def test_all_optimal_solutions_of_small_boards_are_listed(partition: str, size: 
     assert_all_solutions(partition, size, encoding, step=1)
 
 
-@pytest.mark.parametrize("partition", ["8", "1,2,5/3,4,6/7,8"])
+@pytest.mark.parametrize("partition", ["8", pytest.param("1,2,5/3,4,6/7,8", marks=pytest.mark.slow)])
 def test_all_optimal_solutions_of_the_8_puzzle_are_listed(partition: str) -> None:
     assert_all_solutions(partition, "3x3", "bits", step=97)
 

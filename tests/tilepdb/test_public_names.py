@@ -68,7 +68,7 @@ def test_program_of_a_user_runs(tmp_path: Path) -> None:
 
 
 def test_program_of_a_user_passes_mypy() -> None:
-    run("-m", "mypy", "--strict", "--no-incremental", str(PROGRAM))
+    run("-m", "mypy", "--strict", str(PROGRAM))
 
 
 def test_program_of_a_user_passes_pyright(tmp_path: Path) -> None:
