@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -78,6 +77,9 @@ def test_error_of_a_command_of_the_warm_up_is_raised() -> None:
 
 
 def test_interrupt_ends_the_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pdb_cli.solving.prepare", lambda: signal.raise_signal(signal.SIGINT))
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pdb_cli.solving.prepare", interrupt)
     with pytest.raises(KeyboardInterrupt):
         _run(typer.main.get_command(app), ["solve", "1 2 3"])

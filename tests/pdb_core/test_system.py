@@ -150,8 +150,13 @@ def test_disk_bytes_without_blocks_are_the_size() -> None:
 @pytest.mark.usefixtures("on_windows")
 def test_signal_is_raised_where_os_kill_would_end_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "kill", None)
-    with pytest.raises(KeyboardInterrupt):
-        system.send_signal(signal.SIGINT)
+    # A process that a script starts in the background ignores Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            system.send_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_pipe_that_cannot_be_waited_for_is_tried_again() -> None:

@@ -99,7 +99,6 @@ def test_all_rounds_search_a_catalogue_alike(size: str, parts: tuple[str, ...], 
                 assert_same_search(search, searches[0], board)
 
 
-@pytest.mark.tiny
 def test_more_than_32_tables_are_searched_like_few() -> None:
     parts = [f"{a},{b}/{','.join(str(t) for t in range(1, 9) if t not in (a, b))}"
              for a in range(1, 9) for b in range(a + 1, min(a + 3, 9))]  # fmt: skip

@@ -69,6 +69,11 @@ def test_version_is_written_in_one_file(wheel: Path) -> None:
     assert not re.search(r"^version\s*=", (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
 
 
+def test_citation_names_this_version() -> None:
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
+
+
 def test_changelog_has_a_section_for_this_version() -> None:
     headings = [line for line in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines() if line.startswith("## ")]
     releases = [match for match in map(_RELEASE.fullmatch, headings) if match]

@@ -59,7 +59,6 @@ def test_workers_do_not_change_the_number_of_solutions() -> None:
             assert (shared.generated, shared.expanded) == (alone.generated, alone.expanded)
 
 
-@pytest.mark.tiny
 def test_all_optimal_solutions_are_found_without_tables() -> None:
     goal = blank_last(S3X2)
     solver = HeuristicSolver(S3X2, goal, ["linear-conflict"])
