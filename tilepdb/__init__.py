@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         BoardLike as BoardLike,
         BoardSize as BoardSize,
         format_board as format_board,
-        is_solvable as is_solvable,
         parse_goal as parse_goal,
         parse_size as parse_size,
         random_boards as random_boards,
@@ -84,7 +83,6 @@ if TYPE_CHECKING:
         SolvedBoards as SolvedBoards,
         WorkerPool as WorkerPool,
         find_suboptimal_solution as find_suboptimal_solution,
-        replay as replay,
     )
     from tilepdb.named_build import (
         build as build,
@@ -100,7 +98,7 @@ _NAMES = {
     "pdb_core": ("__version__",),
     "pdb_core.errors": ("PdbError",),
     "pdb_core.puzzle": (
-        "Board", "BoardLike", "BoardSize", "format_board", "is_solvable", "parse_goal", "parse_size", "random_boards",
+        "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
     ),
     "pdb_data": (
         "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label", "write_labels",
@@ -116,7 +114,7 @@ _NAMES = {
     "pdb_study.space": ("StateSpace", "explore_space"),
     "solver": (
         "ALGORITHMS", "Checkpoint", "GraphSolver", "HeuristicSolver", "Iteration", "Limits", "Solution",
-        "SolvedBoards", "WorkerPool", "find_suboptimal_solution", "replay",
+        "SolvedBoards", "WorkerPool", "find_suboptimal_solution",
     ),
     "tilepdb.named_build": ("build",),
     "tilepdb.solver": ("Solver", "solve"),
