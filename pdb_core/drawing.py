@@ -16,7 +16,7 @@ _CELL, _GAP = 40, 2
 
 
 class HasPartition(Protocol):
-    """What has a partition: a `Database`."""
+    """Any object with a partition, such as a `Database`."""
 
     @property
     def partition(self) -> "Partition":

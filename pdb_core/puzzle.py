@@ -225,7 +225,7 @@ def _read_sequence(
 
 
 def _size_of_rows(lengths: list[int], expected: BoardSize | None, shown: str) -> BoardSize:
-    """Return the size of a board with rows of these lengths; one row may stand for all."""
+    """Return the size of a board with rows of these lengths. A single row may hold the whole board."""
     width, height = lengths[0], len(lengths)
     if expected is not None:
         if height > 1 and lengths != [expected.width] * expected.height:

@@ -36,7 +36,7 @@ class ComparisonRow:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every solvable board was solved."""
+        """Return True if every solvable board was solved."""
         return self.n_solved + self.n_unsolvable == self.n_boards
 
 

@@ -64,7 +64,7 @@ class HeuristicStudy:
 
     @property
     def boards_text(self) -> str:
-        """How many boards of which size: `181,440 boards of 3x3`."""
+        """Return the number and the size of the boards, such as `181,440 boards of 3x3`."""
         return f"{self.n_boards:,} {'random ' if self.is_sample else ''}boards of {self.size}"
 
     def _repr_html_(self) -> str:

@@ -67,7 +67,7 @@ class Solution:
 
     @property
     def gap(self) -> int | None:
-        """How many moves the solution is longer than the proved lower bound; None without a solution."""
+        """Return the length minus the proved lower bound; None without a solution."""
         return None if self.length is None else self.length - self.lower_bound
 
     def boards(self) -> tuple[Board, ...]:

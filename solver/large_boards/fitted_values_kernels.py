@@ -58,7 +58,7 @@ def unfold(classes: Int16s, images: Any, values: Int16s) -> int:
 
 @kernel
 def value_of_board(fitted: FittedValues, cells: Any, blank_cell: int) -> int:
-    """Return the value of a board: that of all its pieces but the blank, and of all pairs of them."""
+    """Return the value of a board: the sum over its pieces without the blank, and over all pairs of them."""
     value = 0
     if len(fitted.pairs) == 0:
         return value
