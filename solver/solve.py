@@ -181,9 +181,11 @@ class Solver(IdaStarSolver):
         reflects: bool = True,
         frontier_bytes: int | None = None,
     ) -> None:
-        """Raises `TableMismatchError` if the databases are of different sizes, `GoalError` if one cannot serve the goal
-        of the first.
+        """Raises `ValueError` without a database, `TableMismatchError` if the databases are of different sizes,
+        `GoalError` if one cannot serve the goal of the first.
         """
+        if not databases:
+            raise ValueError("a solver needs at least one database; HeuristicSolver needs none")
         self._databases, self._database = databases, databases[0]
         database = self._database
         for other in databases[1:]:
