@@ -57,7 +57,7 @@ class FileOptions:
             "all moves (a standard PDB); patterns combine by maximum. The partition's name sets the default."
         ),
     ] = None
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Table file; PARTITION.h5 by default.")] = None
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Table file; data/PARTITION.h5 by default.")] = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,7 @@ def build(
 def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
     """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
     from pdb_build import build_database, check_plan
+    from tilepdb.named_build import make_table_folder
 
     results = []
     with contextlib.ExitStack() as stack:
@@ -139,6 +140,7 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
             else:
                 check_plan(plan)
         for plan in [] if run.dry_run else plans:
+            make_table_folder(plan.out)
             with BuildDisplay(plan) as display:
                 results.append(build_plan(plan, progress=display.show_build, say=display.say, fresh=run.fresh))
     return results
@@ -162,7 +164,6 @@ def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan"
     """Return the plan of one table file. Raises `InputError` if the options describe none."""
     from tilepdb.named_build import named_plan
 
-    folder = Path("data")
     return named_plan(
         partition,
         file.out,
@@ -170,7 +171,6 @@ def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan"
         goal=file.goal or "blank-last",
         encoding=file.encoding,
         cost=file.cost,
-        folder=folder if folder.is_dir() else Path(),
         n_threads=threads,
     )
 

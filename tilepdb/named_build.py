@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pdb_core.encoding import DEFAULT_ENCODING, Cost, Encoding
+from pdb_core.errors import OutputError
 from pdb_core.pattern import Partition, default_cost, parse_partition
 from pdb_core.puzzle import BoardLike, BoardSize, as_goal, as_size
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
     from pdb_query import Database
 
+# Tables without a given file go here, below the current folder.
+TABLE_FOLDER = Path("data")
 # Longer names of partitions do not become names of files.
 _LONGEST_STEM = 80
 
@@ -24,12 +27,11 @@ def named_plan(
     goal: BoardLike = "blank-last",
     encoding: Encoding = DEFAULT_ENCODING,
     cost: Cost | None = None,
-    folder: Path = Path(),
     n_threads: int | None = None,
 ) -> "BuildPlan":
     """Return the plan of the build of a partition, given as `parse_partition` reads it.
 
-    Without `out` the file is named after the partition, in `folder`.
+    Without `out` the file is `data/PARTITION.h5`.
 
     Raises `PartitionError`, `GoalError`, `InputError`.
     """
@@ -39,8 +41,17 @@ def named_plan(
     board_size = given or parse_partition(partition, None, cost=cost).size
     checked_goal = as_goal(goal, board_size)
     parsed = parse_partition(partition, board_size, checked_goal, cost)
-    path = folder / f"{_stem(parsed)}.h5" if out is None else Path(out)
+    path = TABLE_FOLDER / f"{_stem(parsed)}.h5" if out is None else Path(out)
     return plan_build(board_size, checked_goal, parsed, path, encoding=encoding, n_threads=n_threads)
+
+
+def make_table_folder(path: Path) -> None:
+    """Make the folder of a table file if it is `TABLE_FOLDER`. Raises `OutputError` if that is impossible."""
+    if path.parent == TABLE_FOLDER:
+        try:
+            TABLE_FOLDER.mkdir(exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot make the folder of {path}: {error.strerror}; choose a file with --out") from None
 
 
 def _stem(partition: Partition) -> str:
@@ -62,16 +73,18 @@ def build(
 ) -> "Database":
     """Build the table file of a partition, such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, and open it.
 
-    The size follows from the partition, except of `auto`. `out` is `PARTITION.h5` by default; a file of that name is
-    replaced. A bar shows the progress, or `progress` is called.
+    The size follows from the partition, except of `auto`. `out` is `data/PARTITION.h5` by default; a file of that
+    name is replaced. A bar shows the progress, or `progress` is called.
 
-    Raises `PartitionError`, `GoalError`, `InputError`, and the errors of `build_database` and `open_database`.
+    Raises `PartitionError`, `GoalError`, `InputError`, `OutputError`, and the errors of `build_database` and
+    `open_database`.
     """
     from pdb_build import build_database
     from pdb_query import open_database
     from tilepdb.progress_bar import BuildBar
 
     plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, n_threads=n_threads)
+    make_table_folder(plan.out)
     with BuildBar(plan, progress) as show:
         build_database(plan, progress=show)
     return open_database(plan.out)

@@ -18,8 +18,10 @@ from tests.fork_server import fork_server
 from tests.tables import small_plan
 
 
-def test_build_takes_several_partitions_and_goals(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()  # then files are written there
+@pytest.mark.parametrize("is_checkout", [True, False])
+def test_build_takes_several_partitions_and_goals(tmp_path: Path, is_checkout: bool) -> None:
+    if is_checkout:
+        (tmp_path / "data").mkdir()
     result = pdb("build", "8", "1,2,3,4/5,6,7,8", "--goal", "blank-first", "--format", "ndjson", cwd=tmp_path)
     assert result.returncode == 0
     files = [json.loads(line)["file"] for line in result.stdout.splitlines()]
@@ -80,6 +82,11 @@ def test_place_that_takes_no_files_is_refused(tmp_path: Path) -> None:
     refused(pdb("build", "8", "--out", "/proc/8.h5", cwd=tmp_path), 5, "/proc/8.h5 needs .* are free there")
 
 
+def test_folder_of_tables_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file\n")
+    refused(pdb("build", "8", cwd=tmp_path), 2, "cannot make the folder of data/8.h5: File exists; choose a file")
+
+
 def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     """A limit on the size of files replaces a full disk, which only root could make."""
     path = tmp_path / "8.h5"
@@ -101,7 +108,7 @@ def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int, code: i
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not (tmp_path / "663.h5.partial" / "checkpoint").exists():
+    while not (tmp_path / "data" / "663.h5.partial" / "checkpoint").exists():
         assert process.poll() is None
         time.sleep(0.01)
     start = time.perf_counter()
@@ -111,15 +118,15 @@ def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int, code: i
     assert time.perf_counter() - start < 5.0
     assert process.returncode == code
     assert "663.h5 is kept up to" in err
-    assert not (tmp_path / "663.h5").exists()
+    assert not (tmp_path / "data" / "663.h5").exists()
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_is_built(tmp_path: Path, encoding: str) -> None:
     record = json.loads(pdb("build", "8", "--encoding", encoding, "--format", "ndjson", cwd=tmp_path).stdout)
     assert record["encoding"] == encoding
-    assert pdb("verify", "--deep", "8.h5", cwd=tmp_path).returncode == 0
-    queried = json.loads(pdb("query", "--db", "8.h5", BOARD, "--format", "ndjson", cwd=tmp_path).stdout)
+    assert pdb("verify", "--deep", "data/8.h5", cwd=tmp_path).returncode == 0
+    queried = json.loads(pdb("query", "--db", "data/8.h5", BOARD, "--format", "ndjson", cwd=tmp_path).stdout)
     assert queried["h"] == 31
 
 

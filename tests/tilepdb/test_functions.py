@@ -27,11 +27,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_build_names_the_file_and_reports_each_depth(folder: Path) -> None:
     seen: list[BuildProgress] = []
     with tilepdb.build(TWO, progress=seen.append) as database:
-        assert database.path == Path("1-2-3-4_5-6-7-8.h5")
-        assert repr(database) == f"Database('1-2-3-4_5-6-7-8.h5': 3x3, {TWO} in bits, goal blank-last)"
+        assert database.path == Path("data/1-2-3-4_5-6-7-8.h5")
+        assert repr(database) == f"Database('data/1-2-3-4_5-6-7-8.h5': 3x3, {TWO} in bits, goal blank-last)"
     assert {at.pattern_index for at in seen} == {0, 1}
     assert seen[-1].n_reached == seen[-1].n_states
-    assert sorted(path.suffix for path in folder.iterdir()) == [".h5", ".json"]
+    assert sorted(path.suffix for path in (folder / "data").iterdir()) == [".h5", ".json"]
     with pytest.raises(PartitionError):
         tilepdb.build("no partition")
 
