@@ -1,4 +1,4 @@
-"""Builder of pattern databases: plan, search, write, prove. Start reading in `build`."""
+"""Builder of pattern databases: plan a build, search its patterns, write the tables. Start reading in `build`."""
 
 from pdb_build.build import BuildProgress, build_database
 from pdb_build.plan import BuildPlan, check_plan, plan_build

@@ -29,7 +29,12 @@ CHECKPOINT_EVERY_S = 60.0
 
 @dataclass(frozen=True)
 class BuildProgress:
-    """Progress of a build: the pattern, the depth, and the states of the pattern reached so far."""
+    """Progress of a build.
+
+    pattern_index, pattern  the pattern that is searched, and its index in the partition
+    depth                   the distance that the search has reached
+    n_reached, n_states     states of the pattern: those reached so far, and all
+    """
 
     pattern_index: int
     pattern: Pattern
@@ -46,15 +51,19 @@ def build_database(
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     fresh: bool = False,
 ) -> BuildResult:
-    """Build the database of a plan, at `plan.out`.
+    """Build the database of a plan, at `plan.out`. Return the result, and write a report beside the table file.
 
-    The same plan gives the same bytes, for any number of threads and of runs that were stopped. A build that takes
-    longer than `checkpoint_every_s` seconds (0: one level) writes checkpoints in the folder `OUT.partial`, and the same
-    call continues from there; with `fresh` it starts over. `say` is called with sentences about checkpoints.
+    The same plan gives the same bytes, for any number of threads and of runs that were stopped.
+
+    progress            is called after each level of the search of a pattern
+    say                 is called with sentences about checkpoints
+    checkpoint_every_s  seconds after which a checkpoint is written in the folder `OUT.partial`; 0 for one after each
+                        level. If the build is stopped, the same call continues from the checkpoint
+    fresh               start over instead of continuing
 
     After any error, `plan.out` is as it was before. Raises `MemoryLimitError`, `DiskFullError`, `OutputError`,
-    `BuildRunningError` if another process builds the same file, and `CheckpointMismatchError` if there is a checkpoint
-    of other options or of another version of the builder.
+    `LimitReachedError` for a distance over 254, `BuildRunningError` if another process builds the same file, and
+    `CheckpointMismatchError` if there is a checkpoint of other options or of another version of the builder.
     """
     check_plan(plan)
     with PartialFolder(plan.out) as folder:

@@ -59,7 +59,7 @@ class StateSpace:
         return self.n_blocks * self.n_orders
 
     def state_of(self, board: Tiles, tiles: tuple[int, ...]) -> tuple[int, int]:
-        """Return the state of a board as (block, rank of the arrangement); `tiles` are the pattern's, ascending."""
+        """Return the state of `board`: (block, rank of the arrangement). `tiles` are the pattern's, ascending."""
         cells = np.array([[board.index(tile) for tile in tiles]], dtype=np.uint8)
         cell_set, order = divmod(int(PatternIndex(self.size, self.n_tiles).rank(cells)[0]), self.n_orders)
         return int(self.first_block[cell_set]) + int(self.region_numbers[board.index(BLANK), cell_set]), order

@@ -73,8 +73,11 @@ class PatternPlan:
 
 @dataclass(frozen=True)
 class BuildPlan:
-    """Build before it starts.
+    """Plan of a build: the tables to make, and the memory and the disk that the build takes.
 
+    spec              the goal, the partition and the encoding
+    out               the table file
+    patterns          one plan for each pattern of the partition
     memory_bytes      peak memory of the process
     available_memory  None if it is unknown
     disk_bytes        size of the table file
@@ -125,11 +128,12 @@ def plan_build(
     encoding: Encoding = DEFAULT_ENCODING,
     n_threads: int | None = None,
 ) -> BuildPlan:
-    """Plan the build of a partition on this machine. `n_threads` defaults to all cores.
+    """Return the plan of a build on this machine. `n_threads` is by default the number of available cores.
 
-    Patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`.
+    Patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`. `check_plan` compares
+    the plan with the available memory and disk.
 
-    Raises `InputError` if `encoding` cannot store the partition.
+    Raises `InputError` if `encoding` cannot store the partition, and `BoardError` if the goal is of another size.
     """
     database = DatabaseSpec(goal, partition, encoding)
     if partition.is_catalogue and encoding != "bits":
@@ -159,9 +163,9 @@ def plan_build(
 
 
 def check_plan(plan: BuildPlan) -> None:
-    """Raise `MemoryLimitError` or `DiskFullError` if memory or disk do not suffice, with what would fit.
+    """Raise `MemoryLimitError` or `DiskFullError` if the memory or the disk is too small for the plan.
 
-    Warn if the available memory is unknown.
+    The error of the memory states which patterns would fit. Warn if the available memory is unknown.
     """
     available = plan.available_memory
     if available is None:
@@ -189,8 +193,10 @@ def _plan_pattern(spec: TableSpec, use: TableUse | None) -> PatternPlan:
 
 
 def _fit(patterns: tuple[PatternPlan, ...], memory: int | None) -> tuple[tuple[PatternPlan, ...], bool]:
-    """Fit the searches into the memory: write tables before the next search, and keep bits in a file. Return the
-    patterns, and whether writing and searching overlap. If the memory is unknown, all of a build is in memory.
+    """Fit the searches into `memory`. Return the patterns, and whether writing and searching overlap.
+
+    If a search does not fit, each table is written before the next search, and some bits are kept in a file. If the
+    memory is unknown, the whole build is in memory.
     """
     if memory is None:
         return patterns, True

@@ -26,8 +26,11 @@ from pdb_core.schema import FORMAT_VERSION, Header
 class BuildResult:
     """Result of a build.
 
-    searches  one for each pattern, without its table; 0 seconds if the pattern uses the table of another
-    seconds   time of all runs
+    header             header of the table file
+    searches           one for each pattern, without its table; 0 seconds if the pattern uses the table of another
+    seconds            time of all runs
+    peak_memory_bytes  of this process
+    n_runs             1, and one more for each time that the build continued from a checkpoint
     """
 
     plan: BuildPlan

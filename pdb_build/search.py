@@ -26,8 +26,9 @@ class PatternTable:
     """Distances of one pattern.
 
     table             uint8[n_bytes] in the encoding of `spec`; empty once it is written
-    histogram         entries at each distance
-    states_per_depth  zero-aware states at each distance; in bits these are the entries
+    histogram         number of entries at each distance
+    states_per_depth  number of zero-aware states at each distance; in bits these are the entries
+    seconds           of the search, in all runs
     offset, sha256    of a table that is in a file
     """
 
@@ -86,10 +87,14 @@ def search_pattern(
 ) -> PatternTable:
     """Return the distances of all placements of a pattern from the goal.
 
-    `restore` fills the arrays of the search from a checkpoint and returns its position. `keep` is called after each
-    level, and may write a checkpoint. `finishes_level` is called with the level that Ctrl-C interrupts; if it returns
-    True, the level is finished and kept before the search ends. `spill` keeps some of the bits in a file, which takes
-    less memory. The result does not depend on any of them, nor on `n_threads`.
+    progress        is called after each level with the depth, the states reached so far, and all states
+    restore         fills the arrays of the search from a checkpoint and returns its position
+    keep            is called after each level, and may write a checkpoint
+    finishes_level  is called with the level that Ctrl-C interrupts; if it returns True, the level is finished and kept
+                    before the search ends
+    spill           keeps some of the bits in a file, which takes less memory
+
+    The result does not depend on any of them, nor on `n_threads`.
 
     Raises `LimitReachedError` for a distance over 254, which no byte can hold; `DiskFullError` and `OutputError` if the
     file of `spill` cannot be written or read; and what the callbacks raise.

@@ -53,7 +53,7 @@ class Answers:
         self.worst: PdbError | None = None
 
     def record(self, outcome: Outcome) -> dict[str, Any]:
-        """Return the record of a board. Messages about it go to stderr."""
+        """Return the record of one board. Messages about the board go to stderr."""
         instance, goal, answer = outcome
         self._n_boards += 1
         record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
@@ -183,7 +183,7 @@ def _quality(record: Record) -> str:
 
 
 def solution_list(output: Format, names: TileNames | None) -> Callable[[str], Callable[[tuple[int, ...]], None]]:
-    """Return a function of the id of a board that returns the function to write one of its solutions. Thread-safe."""
+    """Return a function that maps a board's id to a function, which writes a solution of that board. Thread-safe."""
     lock = threading.Lock()
 
     def writer_of(board_id: str) -> Callable[[tuple[int, ...]], None]:

@@ -79,7 +79,7 @@ class TileNames:
         return self._words[tile]
 
     def named(self, record: Record) -> dict[str, Any]:
-        """Return the record of a board with words for tiles."""
+        """Return a board's record with words for tiles."""
         lists = {key: record[key] for key in ("board", "goal", "moves") if record.get(key) is not None}
         return {**record} | {key: list(map(self.word, tiles)) for key, tiles in lists.items()}
 

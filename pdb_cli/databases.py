@@ -39,7 +39,7 @@ class OpenDatabases:
             database.close()
 
     def goal_of(self, instance: "Instance", goal: str | None) -> "Tiles":
-        """Return the goal of a board: the first of its own, that of --goal, that of the tables of --db, and blank-last.
+        """Return the goal of `instance`: its own, else that of --goal, else that of the --db tables, else blank-last.
 
         Raises `GoalError`.
         """

@@ -35,7 +35,7 @@ def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = For
 
 
 def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | None) -> dict[str, Any]:
-    """Return the record of a board. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
+    """Return the record of `instance`. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
     goal = databases.goal_of(instance, goal_text)
     tables = databases.databases_for(instance.size, goal)
     record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}

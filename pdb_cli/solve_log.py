@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _KIND, _VERSION = "tile-pdb solve log", 2
 # Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
 _SYNC_S = 1.0
-# Seconds between two lines about the subtrees of a board, so that a log of hours stays small.
+# Seconds between two lines about the subtrees of one board, so that the log of a long run stays small.
 _WRITE_S = 5.0
 _SHOWN_DIFFERENCES = 4
 
@@ -97,7 +97,7 @@ class SolveLog:
             return True
 
     def answer(self, board: "Tiles", goal: "Tiles", size: "BoardSize") -> "Answer | None":
-        """Return the answer of a board in this run, or its solution in the log, replayed; None if there is none.
+        """Return the answer for `board` in this run, or its solution in the log, replayed; None if both are missing.
 
         Raises `InputError` if it is wrong.
         """
@@ -120,7 +120,7 @@ class SolveLog:
         return solution
 
     def checkpoint(self, board: "Tiles", goal: "Tiles") -> "_LoggedCheckpoint":
-        """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
+        """Return the checkpoint of `board`. Its methods raise `DiskFullError`, `OutputError`."""
         with self._lock:
             return self._checkpoint(_key(board, goal))
 
@@ -134,7 +134,7 @@ class SolveLog:
         return self._checkpoints[key]
 
     def add(self, board: "Tiles", goal: "Tiles", answer: "Answer") -> None:
-        """Append a solved board. Of a board that was given up, only the checkpoint is kept.
+        """Append the answer for a solved board. For a board that was given up, the log keeps only the checkpoint.
 
         Raises `DiskFullError`, `OutputError`.
         """

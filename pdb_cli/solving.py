@@ -229,7 +229,7 @@ def answer_boards(
 
     boards = boards_to_solve(options, tables.db)
     answers = Answers(method.search, method.heuristic, names=boards.names, counts_all=ida_star.all_solutions)
-    # By default one thread solves boards of standard input, as they come.
+    # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     with ExitStack() as stack:
         databases = stack.enter_context(tables.open())

@@ -24,7 +24,7 @@ from solver.progress import Iteration, Limits
 
 # Estimated nodes of a threshold, as a multiple of those of the threshold before.
 _GROWTH = 6
-# Intended tasks of a board under way, per thread of the cluster; time limit of a task.
+# Intended number of running tasks of one board, per thread of the cluster; time limit of a task.
 _TASKS_PER_THREAD, _PART_S = 3, 0.5
 
 

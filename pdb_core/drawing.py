@@ -54,7 +54,7 @@ def pattern_colours(board: "Board", database: HasPartition | None) -> list[str]:
 
 
 def board_drawing(board: "Board", database: HasPartition | None) -> Drawing:
-    """Return the picture of a board; see `Board.draw`."""
+    """Return the picture of `board`; see `Board.draw`."""
     size, colours = board.size, pattern_colours(board, database)
     width, height = (side * _CELL + _GAP for side in (size.width, size.height))
     label = escape(repr(board), quote=True)

@@ -42,7 +42,7 @@ class UnknownDatabaseError(InputError):
 
 
 class RequestError(InputError):
-    """An HTTP request is not as docs/http.md says."""
+    """An HTTP request is not of the form that docs/http.md describes."""
 
 
 class RequestTooLargeError(RequestError):
@@ -106,7 +106,7 @@ class LimitReachedError(PdbError):
 class MemoryLimitError(LimitReachedError):
     """A build or a search needs more memory than is available or allowed.
 
-    solution  of a search that had begun: the `solver.Solution`, without a length, of what it knew by then
+    solution  the `solver.Solution` of a search that had begun, with its bounds and node counts, without a length
     """
 
     solution: object = None

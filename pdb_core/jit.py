@@ -111,7 +111,7 @@ def borrowing_kernel(function: Function) -> Function:
 
 
 def inlined_kernel(function: Function) -> Function:
-    """Compile as `borrowing_kernel` does, as a part of each kernel that calls it, without a file of its own on disk.
+    """Compile as `borrowing_kernel` does, but into each kernel that calls it, without a separate file on disk.
 
     A function that gets large tuples would otherwise spend much of its time on moving their fields to the stack and
     back. Python cannot call the function: its wrapper for Python is left out, which takes as long to compile as the

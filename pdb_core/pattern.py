@@ -67,14 +67,15 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Partition:
-    """Patterns of the tiles of a board, and the moves that their distances count.
+    """Patterns of tiles for one board size, and the moves that their distances count.
 
     name  the published name, or the patterns written out
-    sums  for each lower bound the indices of its patterns in `patterns`, ascending; a catalogue has several, an empty
-          tuple stands for one sum of all patterns
+    cost  the moves that the distances count: "additive" or "every-move", see `pdb_core.encoding`
+    sums  for each lower bound the indices of its patterns in `patterns`, ascending; a catalogue has several; an empty
+          tuple means one sum of all patterns
 
     The patterns of a sum are disjoint. Additive ones cover all tiles; if every move counts, they may leave tiles out.
-    Raises `PartitionError`, also for too many patterns.
+    Raises `PartitionError`, also for too many patterns, and `InputError` for boards larger than 6x6.
     """
 
     name: str

@@ -22,7 +22,7 @@ from pdb_core.messages import listed, shorten
 if TYPE_CHECKING:
     from pdb_core.drawing import Drawing, HasPartition
 
-# The tile on each cell of a board.
+# A board: the tile on each cell, row by row.
 Tiles = tuple[int, ...]
 # What users may give for a board: see `Board`.
 BoardLike = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
@@ -36,7 +36,7 @@ BLANK = 0
 
 @dataclass(frozen=True)
 class BoardSize:
-    """Width and height of a board in cells. Raises `InputError` if one is not from 2 to 32.
+    """Board size: width and height in cells. Raises `InputError` if one of them is not from 2 to 32.
 
     >>> BoardSize(4, 4).n_cells
     16
@@ -57,11 +57,11 @@ class BoardSize:
         return self.width * self.height
 
     def cell(self, row: int, column: int) -> int:
-        """Return the number of a cell."""
+        """Return the number of a cell, 0 in the upper left corner."""
         return row * self.width + column
 
     def row_and_column(self, cell: int) -> tuple[int, int]:
-        """Return the row and the column of a cell."""
+        """Return the row and the column of a cell, from 0 on."""
         return divmod(cell, self.width)
 
     @cached_property
@@ -80,7 +80,7 @@ class BoardSize:
 
 
 def parse_size(text: str) -> BoardSize:
-    """Read a size written `WIDTHxHEIGHT`, such as `4x4`. Raises `InputError`."""
+    """Return the size written `WIDTHxHEIGHT`, such as `4x4`. Raises `InputError`."""
     match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII)
     if match is None or len(text) > 20:
         raise InputError(f"board size {shorten(text, 40)!r} is not of the form WIDTHxHEIGHT, such as 4x4")
@@ -105,11 +105,11 @@ def square_size(n_cells: int) -> BoardSize | None:
 
 
 class Board(tuple[int, ...]):
-    """A board: the tile on each cell row by row, 0 for the blank, and its `size`. It is equal to the plain tuple.
+    """Board: the tile on each cell row by row, 0 for the blank, and its `size`. It is equal to the plain tuple.
 
-    `Board(board, size)` converts and checks whatever a user may give: a string of numbers separated by whitespace or
-    commas, rows optionally by `/`; a sequence of numbers, or of rows; an array of one dimension or two. Without `size`
-    the rows give the size; without these the board is square. Raises `BoardError`.
+    `Board(board, size)` converts and checks a string of numbers separated by whitespace or commas, rows optionally by
+    `/`; a sequence of numbers, or of rows; or an array of one or two dimensions. Without `size` the rows give the size;
+    without rows the board is square. Raises `BoardError`, and `InputError` for an invalid `size`.
 
     >>> Board("1 2 3/4 5 6/7 0 8")
     Board('1 2 3/4 5 6/7 0 8')
@@ -225,7 +225,7 @@ def _read_sequence(
 
 
 def _size_of_rows(lengths: list[int], expected: BoardSize | None, shown: str) -> BoardSize:
-    """Return the size of a board with rows of these lengths. A single row may hold the whole board."""
+    """Return the board size for rows of these lengths. A single row may hold the whole board."""
     width, height = lengths[0], len(lengths)
     if expected is not None:
         if height > 1 and lengths != [expected.width] * expected.height:
@@ -298,7 +298,7 @@ NAMED_GOALS = {"blank-last": blank_last, "blank-first": blank_first, "snail": sn
 
 
 def parse_goal(text: str, size: BoardSize) -> Board:
-    """Read a named goal (`blank-last`, `blank-first`, `snail`) or a board of that size. Raises `GoalError`."""
+    """Return the goal of this name (`blank-last`, `blank-first`, `snail`), or the board `text`. Raises `GoalError`."""
     named = NAMED_GOALS.get(text.strip())
     if named is not None:
         return Board(named(size), size)
@@ -359,9 +359,9 @@ def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
 def random_boards(
     size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int | np.random.SeedSequence
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
-    """Return `n_boards` solvable boards, uniformly distributed, the same for the same seed.
+    """Return `n_boards` solvable boards, uniformly distributed. Equal seeds give equal boards.
 
-    `goal` is a board or a name. The shape is (n_boards, cells), the dtype uint8, or uint16 if a tile is larger than
+    `goal` is a board or a name. The shape is (n_boards, n_cells), the dtype uint8, or uint16 if a tile is larger than
     255. Raises `InputError` and `GoalError`.
     """
     size = as_size(size)

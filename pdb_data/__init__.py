@@ -1,4 +1,4 @@
-"""Datasets of boards with exact labels: distances, optimal first moves, distances after each move.
+"""Datasets of boards with exact labels: distances, optimal first moves, and the distances after each move.
 
 Start reading in `labelling`. docs/labels.md describes the files.
 """

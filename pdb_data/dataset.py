@@ -36,15 +36,20 @@ def write_labels(
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write the labels of `source` in the format of the ending of `out`. Return the number of unsolvable boards.
+    """Write boards and their labels to the file `out`. Return the number of unsolvable boards.
 
-    Finished chunks of `chunk` boards are in `OUT.partial` until all are finished. If the call ends early, the same call
-    continues after the last whole chunk; the file is then the same to the byte. `fresh` starts over. A file of
-    DeepCubeA has solutions, with `content="moves"` too.
+    The suffix of `out` gives the format: .npz, .h5, .hdf5, .csv, .parquet, or .pkl and .pickle for DeepCubeA. Finished
+    chunks are in `OUT.partial` until all are finished. If the call ends early, the same call continues after the last
+    whole chunk; the file is then the same to the byte.
 
-    `search` replaces the search by `Solver(*databases)`: it is called with the number of finished boards and the
-    content. `command` is written into the file. `progress` is called with the number of finished boards, at first and
-    after each chunk.
+    content    as in `label`; a file of DeepCubeA has solutions, also with "moves"
+    chunk      number of boards in a chunk
+    n_threads  as in `label`
+    search     replaces the search by `Solver(*databases)`; it is called with the number of finished boards and the
+               content, and yields the labels of the boards that are left
+    command    text that is written into the file
+    fresh      start over instead of continuing from `OUT.partial`
+    progress   is called with the number of finished boards, at first and after each chunk
 
     Raises `InputError` if the file cannot have this content, `CheckpointMismatchError` if `OUT.partial` is of another
     dataset, `BuildRunningError` if another process writes it, `OutputError`, `DiskFullError`, and what `label` raises.

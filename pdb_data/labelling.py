@@ -12,7 +12,8 @@ from pdb_data.sources import BoardSource, in_chunks
 from pdb_query.database import board_rows
 from solver.solve import Solver
 
-# What is found for each board: its distance; also its optimal first moves; or its distance and a solution.
+# Labels of each board: its distance; also its optimal first moves, and the distances after each move; or its distance
+# and one solution.
 Content = Literal["distances", "moves", "solutions"]
 
 Int16s = npt.NDArray[np.int16]
@@ -23,13 +24,14 @@ Uint8s = npt.NDArray[np.uint8]
 class LabelledBoards:
     """Boards and their labels.
 
-    boards       uint8[m, n_cells]: 0 for the blank
+    boards       uint8[m, n_cells]: the tile on each cell, 0 for the blank
     distances    int16[m]: optimal lengths; -1 for a board that cannot be solved
     first_moves  uint8[m]: bit k is set if moving the blank in direction k (0 up, 1 left, 2 right, 3 down) begins an
-                 optimal solution. None without `moves`
+                 optimal solution. None if `content` is not "moves"
     after        int16[m, 4]: distance after the blank moved in each direction; -1 if there is no cell, or if the board
-                 cannot be solved. None without `moves`
-    tiles        uint8[m, longest]: tiles moved in an optimal solution, then zeros. None without `solutions`
+                 cannot be solved. None if `content` is not "moves"
+    tiles        uint8[m, longest length]: the tiles moved in an optimal solution, then zeros. None if `content` is not
+                 "solutions"
     """
 
     boards: Uint8s
@@ -39,7 +41,7 @@ class LabelledBoards:
     tiles: Uint8s | None = None
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays by name, without those that are None."""
+        """Return the arrays that are present, by name."""
         named = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: array for name, array in named.items() if array is not None}
 
@@ -66,12 +68,15 @@ def label(
 ) -> Generator[LabelledBoards, None, None]:
     """Yield the labels of boards in their order, `chunk` boards at a time.
 
-    `source` is a `BoardSource`, which has its own goal, or an array of integers of shape (m, n_cells), whose goal is
-    `goal` or by default that of the solver. The first `first` boards are skipped. Hard boards are shared by `n_threads`
-    threads.
+    source     a `BoardSource`; or integers of shape (m, n_cells) or (m, height, width), or a sequence of strings
+    goal       by default that of the solver; a `BoardSource` has a goal, and `goal` is not used
+    first      number of boards to skip
+    content    "distances"; "moves" for distances, first moves and the distances after each move; or "solutions" for
+               distances and one solution of each board
+    n_threads  number of threads, which also share hard boards
 
-    Raises `ValueError` if `chunk` or `n_threads` is less than 1, `BoardError` for a row that is no board of the tables,
-    `GoalError` if the tables cannot serve the goal.
+    Raises `ValueError` if `chunk` or `n_threads` is less than 1, `BoardError` for a row that is not a board of the
+    tables, `GoalError` if the tables cannot serve the goal, and the other errors of `Solver.solve_many`.
 
     >>> from pdb_core.puzzle import BoardSize, blank_last
     >>> from pdb_data import RandomBoards

@@ -27,7 +27,7 @@ MAX_WALK = 1_000_000
 
 
 class BoardSource(ABC):
-    """Boards of one size for one goal, in a fixed order."""
+    """Boards of one size for one goal, in a fixed order: the interface of the sources."""
 
     size: BoardSize
     goal: Tiles
@@ -39,7 +39,7 @@ class BoardSource(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Return what the boards depend on, as JSON values."""
+        """Return the values that determine the boards, as JSON values."""
 
 
 class _Blocks(BoardSource):
@@ -59,6 +59,7 @@ class _Blocks(BoardSource):
 class RandomBoards(_Blocks):
     """Boards drawn uniformly from the solvable ones. Board i depends only on `seed` and i.
 
+    Raises `InputError` for boards larger than 6x6.
     >>> source = RandomBoards(BoardSize(2, 2), (1, 2, 3, 0), 3, seed=1)
     >>> [rows.tolist() for rows in source.blocks(first=2)] == [next(source.blocks())[2:].tolist()]
     True
@@ -81,10 +82,12 @@ class RandomBoards(_Blocks):
 
 @dataclass(frozen=True)
 class RandomWalks(_Blocks):
-    """Last boards of random walks from the goal. A walk never takes its last move back at once.
+    """Last boards of random walks from the goal. No move of a walk undoes the move before.
 
-    The walk of board i has `lengths[i % len(lengths)]` moves. Its distance is at most that, and of the same parity.
-    Board i depends only on `seed`, `lengths` and i. Raises `InputError` if a length is not from 0 to 1,000,000.
+    The walk of board i has `lengths[i % len(lengths)]` moves. The distance of board i is at most that, and of the same
+    parity. Board i depends only on `seed`, `lengths` and i.
+
+    Raises `InputError` if there is no length or one is not from 0 to 1,000,000, and for boards larger than 6x6.
     """
 
     size: BoardSize
@@ -124,7 +127,7 @@ class RandomWalks(_Blocks):
 
 @dataclass(frozen=True)
 class GivenBoards(BoardSource):
-    """Boards of a file or an array. `name` is what the dataset says of their origin."""
+    """Boards of a file or an array, uint8[m, n_cells]. `name` is their origin in the description of the dataset."""
 
     size: BoardSize
     goal: Tiles

@@ -108,7 +108,7 @@ def _from_buffer(content: Any, dtype: Any, shape: Any, _order: Any) -> _Array:
 
 
 def _encode(text: Any, encoding: Any) -> str:
-    """Return the text that stands for bytes in protocol 2. `_Array.tiles` encodes it: copies here could fill memory."""
+    """Return the text that represents bytes in protocol 2. `_Array.tiles` encodes it: copies here could fill memory."""
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
         raise _PickleError("text in an encoding that NumPy does not write")
     return text

@@ -42,11 +42,11 @@ _BOARDS_AT_A_TIME = 100_000
 
 @dataclass(frozen=True)
 class Probe:
-    """Distances and lower bounds of one board.
+    """Distances and lower bounds of one board, in moves.
 
-    values   for each symmetry, first the identity and then the reflections, the distance of each pattern
-    sums     for each symmetry, the sum over the patterns of each partition; if every move counts, the largest distance
-             instead of the sum
+    values   for each symmetry, in the order of `Database.mappings`, the distance of each pattern
+    sums     for each symmetry, the sum over the patterns of each partition, in one flat tuple; if every move counts,
+             the largest distance instead of the sum
     maximum  the largest sum: the lower bound on the length of a solution
     """
 
@@ -57,12 +57,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class BatchProbe:
-    """Distances and lower bounds of m boards.
+    """Distances and lower bounds of m boards, in moves.
 
-    values   uint8[m, s, p]   the distance of each pattern in each symmetry, first the identity
+    values   uint8[m, s, p]   the distance of each of the p patterns in each of the s symmetries of `Database.mappings`
     sums     int16[m, s * q]  the sums of the q partitions in the first symmetry, then in the others; if every move
                               counts, the largest distances instead of the sums
-    maximum  int16[m]         the largest sum; -1 if the board cannot be solved, and its other values are meaningless
+    maximum  int16[m]         the largest sum: the lower bound on the length of a solution; -1 if the board cannot be
+                              solved, -2 if the row is not a board: then the other values are meaningless
     """
 
     values: npt.NDArray[np.uint8]
@@ -71,10 +72,15 @@ class BatchProbe:
 
 
 class Database:
-    """Database of the tables of one partition or catalogue, read-only.
+    """Database of the tables of one partition or catalogue, read-only. `open_database` opens it.
 
-    Any number of threads may look up at the same time; lookups release the GIL. Use it as a context manager, or `close`
-    it.
+    path            the table file
+    header          the header of the file
+    size, goal      of the boards; lookups also accept each goal that a symmetry of the board maps to this one
+    encoding, cost  "bits" or "bytes", and "additive" or "every-move", see `pdb_core.encoding`
+
+    Any number of threads may look up boards at the same time; lookups release the GIL. Use it as a context manager, or
+    `close` it.
 
     >>> with open_database("data/8.h5") as database:
     ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).maximum
@@ -116,12 +122,12 @@ class Database:
     def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
         """Return all symmetries that map boards with `goal` (by default the database's own) to boards of this database.
 
-        Raises `GoalError` if there is none.
+        The identity is first if the goals are the same. Raises `GoalError` if there is none, or for an invalid goal.
         """
         return mappings_between(self._checked_goal(goal), self.goal, self.size)
 
     def views(self, goal: BoardLike | None = None, *, reflects: bool = True) -> SumViews:
-        """Return `mappings` in the form for kernels; if `reflects` is False, only the first. Raises `GoalError`."""
+        """Return `mappings` in kernel form. With `reflects=False`, only the first mapping. Raises `GoalError`."""
         return self._views_of(self._checked_goal(goal), reflects)
 
     def _make_views(self, goal: Tiles, reflects: bool) -> SumViews:
@@ -133,7 +139,7 @@ class Database:
 
     @property
     def partition(self) -> Partition:
-        """The patterns of the tables."""
+        """The partition or catalogue: the patterns of the tables."""
         return self.header.spec.partition
 
     def check_size(self, size: BoardSize) -> None:
@@ -147,9 +153,11 @@ class Database:
     def table(self, index: int) -> npt.NDArray[np.uint8]:
         """Return the table of the pattern at `index` in the partition: uint8[n_bytes], read-only, not copied.
 
-        In bytes, entry `PatternIndex.rank(cells)` is the distance; for bits see docs/format.md. If the pattern uses the
-        table of another, that table is returned: rank `table_cells` in it. Raises `IndexError`, and `ValueError` if the
-        database is closed.
+        With `encoding="bytes"`, the entry at the rank of the tiles' cells is the distance, see `index` and
+        `table_cells`; 255 means that these cells cannot be reached. For bits see docs/format.md. If the pattern uses
+        the table of another pattern, that table is returned.
+
+        Raises `IndexError`, and `ValueError` if the database is closed.
         """
         entry = self.header.patterns[index]
         tables = self.lookup_tables
@@ -157,7 +165,7 @@ class Database:
         return tables.memory[start : start + entry.n_bytes]
 
     def index(self, index: int) -> PatternIndex:
-        """Return the index function of the pattern at `index`: `rank` and `unrank`. Raises `IndexError`."""
+        """Return the index function of the pattern at `index`, with `rank` and `unrank`. Raises `IndexError`."""
         return PatternIndex(self.size, self.header.patterns[index].pattern.n_tiles)
 
     def table_cells(self, index: int, cells: Sequence[int]) -> tuple[int, ...]:
@@ -172,10 +180,13 @@ class Database:
         return tuple(entry.use.cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
-        """Look up one board.
+        """Look up one board. Return its distances and its lower bound.
+
+        `goal` is by default that of the database.
 
         Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError` if
-        the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board.
+        the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board, and `ValueError`
+        if the database is closed.
         """
         checked = Board(board, self.size)
         batch = self.probe_batch(np.array([checked], dtype=np.uint8), goal)
@@ -185,18 +196,24 @@ class Database:
         return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.maximum[0]))
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
-        """Look up one board, or return `default` instead of raising `BoardError` or `UnsolvableError`."""
+        """Look up one board, or return `default` if `probe` raises `BoardError` or `UnsolvableError`.
+
+        Raises the other errors of `probe`.
+        """
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
             return default
 
     def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchProbe:
-        """Look up many boards, an array of shape (m, n_cells) of integers.
+        """Look up many boards: integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
 
-        Raises `BoardError` for the first row that is not a board, unless `strict` is False: then the `maximum` of such
-        rows is -2. The `maximum` of boards that cannot be solved is -1. Raises `GoalError` if the tables cannot serve
-        `goal`, `TableFileDamagedError` if they have no distance for a solvable board.
+        The `maximum` is -1 for boards that cannot be solved. With `strict=False` it is -2 for rows that are not boards.
+        `goal` is by default that of the database.
+
+        Raises `BoardError` for the first row that is not a board, unless `strict` is False, and for other shapes or
+        types; `GoalError` if the tables cannot serve `goal`; `TableFileDamagedError` if they have no distance for a
+        solvable board; `ValueError` if the database is closed.
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
@@ -219,10 +236,10 @@ class Database:
     def check_boards(
         self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
-        """Return boards, an array of shape (m, n_cells) of integers, as uint8, and a verdict on each as int8[m].
+        """Return boards, given as in `probe_batch`, as uint8[m, n_cells], and whether each can be solved: int8[m].
 
-        A verdict is 1 for solvable, 0 for unsolvable, -1 if the row is not a board. Raises `BoardError` for the first
-        row that is not a board, unless `strict` is False.
+        The second array has 1 for a solvable board, 0 for an unsolvable board, and -1 for a row that is not a board.
+        Raises `GoalError` for an invalid goal, and `BoardError` and `ValueError` as `probe_batch` does.
         """
         rows = board_rows(boards, self.size)
         goal_cells = np.argsort(np.array(self._checked_goal(goal), dtype=np.int64))
@@ -240,10 +257,11 @@ class Database:
         """Compare every table with its digest and its histogram, and the HDF5 structures with their digest.
 
         Calls `progress(bytes of tables done, bytes of all tables)`. The bytes compared are those that lookups use: the
-        copy in memory if there is one, otherwise the mapped pages. For bits, the histogram is compared with the number
-        of ones: these are the distances with remainder 2 or 3 modulo 4.
+        copy in memory if there is one, otherwise the mapped pages. For bits, the histogram gives the number of ones:
+        the entries whose distance has remainder 2 or 3 modulo 4.
 
-        Raises `TableFileDamagedError` if they differ. (The digest of the header is checked when the file is opened.)
+        Raises `TableFileDamagedError` if they differ, and `ValueError` if the database is closed. (The digest of the
+        header is checked when the file is opened.)
         """
         done, total = 0, sum(entry.n_bytes for entry in self.header.tables.values())
         for index, entry in self.header.tables.items():
@@ -321,12 +339,15 @@ def open_database(
 ) -> Database:
     """Open a table file.
 
-    `load` is `map` (shared, opens in milliseconds), `copy` (into memory) or `huge` (into huge pages: the fastest
-    lookups). With `verify` all bytes are read and compared with their digests, as `Database.verify` does, which calls
-    `progress`. Without it a table whose bytes were changed opens, and lookups in it give wrong distances.
+    load      `map`: share the pages with other processes; opens in milliseconds
+              `copy`: read the file into memory
+              `huge`: read the file into huge pages, for the fastest lookups
+    verify    read all bytes and compare them with their digests, as `Database.verify` does. Otherwise a table whose
+              bytes were changed opens, and lookups in it give wrong distances
+    progress  is called by `Database.verify`
 
-    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`, and
-    `TableFileError` or `MemoryLimitError` if the file cannot be read.
+    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
+    `TableFileError` or `MemoryLimitError` if the file cannot be read, and `ValueError` for another `load`.
     """
     database = Database(Path(path), *load_table_file(Path(path), load))
     if verify:
@@ -336,9 +357,10 @@ def open_database(
 
 @dataclass(frozen=True)
 class RandomBoardStatistics:
-    """Mean lower bounds over uniformly random solvable boards, each with its standard error.
+    """Mean lower bounds over uniformly random solvable boards: pairs (mean, standard error of the mean), in moves.
 
-    `sums` has the mean of each sum, first those of the identity; `maximum` is the mean of the largest sum.
+    sums     a pair for each sum, in the order of `Probe.sums`
+    maximum  the pair of the largest sum
     """
 
     sums: tuple[tuple[float, float], ...]
@@ -346,7 +368,10 @@ class RandomBoardStatistics:
 
 
 def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
-    """Return the statistics of `n_boards` (at least 2) random boards. Equal seeds give equal boards."""
+    """Return the mean lower bounds of `n_boards` (at least 2) random boards. Equal seeds give equal boards.
+
+    Raises `TableFileDamagedError`, and `ValueError` if the database is closed.
+    """
     generator = np.random.default_rng(seed)
     rows = []
     for start in range(0, n_boards, _BOARDS_AT_A_TIME):

@@ -23,7 +23,12 @@ STANDARD_INPUT = "-"
 
 @dataclass(frozen=True)
 class Instance:
-    """Board to solve. `goal` is the text in the file, a name or a board; None if the file has none."""
+    """Board of an instance set or of a file.
+
+    id              the id in the file; without one, the number of the line or, in a file of DeepCubeA, of the board
+    goal            the text in the file, a name or a board; None if the file has none
+    optimal_length  the published number of moves; None if the file has none
+    """
 
     id: str
     board: Board
@@ -37,7 +42,7 @@ class Instance:
 
 @lru_cache(maxsize=1)
 def instance_sets() -> dict[str, Path]:
-    """Return the named sets and their files."""
+    """Return the CSV file of each named instance set, by name."""
     for place in _PLACES:
         if place.is_dir():
             return {path.stem: path for path in sorted(place.glob("*.csv"))}
@@ -49,11 +54,11 @@ def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None 
 
     The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`; others are ignored),
     or plain lines of one board each. Empty lines and lines that start with `#` are skipped. `size` is the size of
-    boards that are written as one row, as in `Board`. A file that ends in .pkl or .pickle is one of DeepCubeA,
-    see `board_pickle`.
+    boards that are written as one row, as in `Board`. A file that ends in .pkl or .pickle is a test file of DeepCubeA,
+    see `board_pickle`. `stdin` replaces standard input.
 
-    Raises `InstanceError` if there is no such set or file, or it cannot be read, `BoardError` for a line without a
-    board, `GoalError` for an invalid goal. All name the file and the line.
+    Raises `InstanceError` if there is no such set or file, or if it cannot be read, `BoardError` for a line without a
+    board, `GoalError` for an invalid goal. The messages name the file and the line.
     """
     if source == STANDARD_INPUT:
         lines = stdin or sys.stdin

@@ -36,7 +36,7 @@ _MOST_MEMO_ENTRIES = 1 << 17
 
 
 class LookupTables(NamedTuple):
-    """Tables of one partition, and the arrays that rank their entries. [p] stands for an entry for each pattern.
+    """Tables of one partition, and the arrays that rank their entries. [p] means one entry for each pattern.
 
     A pattern that uses the table of another has the same values as the other. The last fields are for tables in bits;
     otherwise they are empty or 0.
@@ -219,7 +219,7 @@ def _joined(
 
 
 def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[BoardMapping]) -> SumViews:
-    """Return the views of a board through each of `mappings`, which map to boards with the goal of the tables."""
+    """Return the views of boards through each of `mappings`, which map to boards with the goal of the tables."""
     size, partition = spec.size, spec.partition
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))

@@ -18,13 +18,19 @@ from pdb_core.schema import Header, read_header
 from pdb_core.system import NO_WAIT, read_into
 from pdb_query.private_memory import private_memory
 
+# Values of `load`, see `load_table_file`.
 LoadMode = Literal["map", "copy", "huge"]
 LOAD_MODES: tuple[LoadMode, ...] = get_args(LoadMode)
 _ADVICE = "name a table file made with pdb build"
 
 
 def read_table_header(path: Path) -> Header:
-    """Return the header of a table file, without loading its tables. Raises the same as `load_table_file`."""
+    """Return the header of a table file, without loading its tables.
+
+    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
+    `TableFileError` if the system cannot read the file, and `MemoryLimitError` if lookups need more memory than there
+    is.
+    """
     with _opened(path) as file:
         return read_header(file, str(path))
 

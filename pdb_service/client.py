@@ -45,12 +45,12 @@ class BatchMaximum:
 
 
 class Client:
-    """One database of a service, with the methods of `Database`, and the solver of the service. Thread-safe.
+    """Client for one database of a service, with methods of `Database`, and for the service's solver. Thread-safe.
 
     url        of the service, such as http://127.0.0.1:8015
     db         the id of the database, see `databases`; by default the first for boards of `size`, or the first of all
-    token      the token of the service, if it needs one. Plain http sends it unencrypted.
-    timeout_s  the longest that the service may send nothing
+    token      the token of the service, if it needs one. Plain http sends it unencrypted
+    timeout_s  seconds to wait for the next bytes of the service
 
     Connections are kept, and opened again if the server has closed them. Use the client as a context manager, or
     `close` it.
@@ -114,7 +114,7 @@ class Client:
         return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
-        """Return as `probe`, or `default` if that would raise `BoardError` or `UnsolvableError`."""
+        """Return the result of `probe`, or `default` if `probe` raises `BoardError` or `UnsolvableError`."""
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
@@ -151,7 +151,7 @@ class Client:
     ) -> MovesAnswer:
         """Return every legal move, best first, each with the exact distance after it if found within the limits.
 
-        The service searches for one second by default, and not at all for 0 seconds. Raises as `probe`.
+        The service searches for one second by default, and not at all for 0 seconds. Raises the errors of `probe`.
         """
         patience_s = _HINT_S if seconds is None else max(0.0, seconds)
         return self._get("/v1/moves", board, goal, MovesAnswer, seconds=seconds, nodes=nodes, patience_s=patience_s)
@@ -168,9 +168,7 @@ class Client:
         """Return an optimal solution, or the proved lower bound on its length if a limit was reached first.
 
         The limits of the service apply too. `report` is called several times a second. Any exception that it raises,
-        and Ctrl-C, closes the connection: the service then ends the search.
-
-        Raises as `probe`.
+        and Ctrl-C, closes the connection: the service then ends the search. Raises the errors of `probe`.
         """
         checked = Board(board, self.size)
         query = self._query(checked, goal, seconds=seconds, nodes=nodes)

@@ -7,7 +7,7 @@ _BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 
 
 
 class Metrics:
-    """The metrics of one app, in a registry of its own."""
+    """Metrics of one app, in a separate registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

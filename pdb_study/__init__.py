@@ -1,1 +1,1 @@
-"""Studies of state spaces and heuristics."""
+"""Studies of state spaces, of heuristics, of tables and of searches, with plots for notebooks."""

@@ -15,8 +15,13 @@ from solver.solution import Solution
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """Means over the boards that one search solved; None if it solved none.
+    """Means over the boards that one search solved; None if it solved no board.
 
+    heuristic             name of the heuristic or of the solver; None for a search without one
+    search                name of the search, or "-" if no board can be solved
+    n_boards              all boards; `n_unsolvable` and `n_solved` are part of them
+    mean_h                lower bound at the root
+    mean_length           moves of the solutions
     mean_generated_error  standard error of `mean_generated`; None for fewer than two boards
     nodes_per_second      generated nodes; None if no time was measured
     """
@@ -70,10 +75,10 @@ class Comparison:
 
 
 class BoardSolver(Protocol):
-    """Any solver of this project."""
+    """Interface of the solvers that `compare` accepts: all solvers of this project."""
 
     def solve(self, board: BoardLike, /, *, limits: Limits | None = None) -> Solution:
-        """Solve a board."""
+        """Return the solution of `board`."""
 
 
 def compare(
@@ -83,10 +88,12 @@ def compare(
     limits: Limits | None = None,
     progress: Callable[[str, int], None] = lambda _name, _n_boards: None,
 ) -> Comparison:
-    """Solve the same boards with each solver: `{"Manhattan": HeuristicSolver(...), "78": Solver(...)}`.
+    """Solve the same boards with each solver, and return the means of each solver.
 
-    Boards that cannot be solved, and those given up at `limits`, are left out of the means. `progress` is called with
-    the name of the solver and the number of boards it is done with. Raises `BoardError` and what the solvers raise.
+    `solvers` maps names to solvers, such as `{"Manhattan": HeuristicSolver(...), "78": Solver(...)}`. Boards that
+    cannot be solved, and those given up at `limits`, are left out of the means. `progress` is called after each board
+    with the name of the solver and the number of boards that it has finished. Raises what the solvers raise, such as
+    `BoardError`.
     """
     given = list(boards)
     rows = []
@@ -104,7 +111,7 @@ def compare(
 
 
 def comparison_row(heuristic: str | None, search: str, answers: Sequence[Solution | PdbError]) -> ComparisonRow:
-    """Return the means over `answers`: a solution of each board, or the error that took its place."""
+    """Return the means over `answers`: for each board its solution, or the error that the search raised."""
     solved = [answer for answer in answers if isinstance(answer, Solution) and answer.length is not None]
     generated = [answer.generated for answer in solved]
     seconds = sum(answer.seconds for answer in solved)

@@ -25,7 +25,7 @@ _MAX_SOLVED_CELLS = 16
 
 @dataclass(frozen=True)
 class Spread:
-    """Values of one heuristic over some boards, with the standard deviation of a population."""
+    """Values of one heuristic over some boards, in moves, with the standard deviation of a population."""
 
     mean: float
     standard_deviation: float
@@ -46,11 +46,12 @@ class DistanceRow:
 class HeuristicStudy:
     """Values of heuristics over boards.
 
+    names          of the heuristics, then of the databases
     mean_distance  None if the distances are unknown
     rows           one for each distance; empty if the distances are unknown
     overall        over all boards, for each heuristic
     exceeds        exceeds[i][j]: the number of boards on which heuristic i is larger than heuristic j
-    is_sample      the boards are a sample, so that means have a standard error
+    is_sample      whether the boards are a sample, so that means have a standard error
     """
 
     size: BoardSize
@@ -115,14 +116,14 @@ def study_heuristics(
     n_threads: int | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> HeuristicStudy:
-    """Return values of heuristics by distance from the goal.
+    """Return the values of heuristics and databases, by the distance of the boards from the goal.
 
     Up to 10 cells all boards are evaluated, otherwise `n_boards` random ones. Up to 16 cells their distances are found:
-    random boards are solved with `databases`, or with those that `solves_with` returns; `progress` is called with the
-    number of boards solved and to solve.
+    random boards are solved with `databases`, or with those that `solves_with` returns. `heuristics` are names, see
+    `solver.heuristics.HEURISTICS`. `progress` is called with the number of boards solved and to solve.
 
-    Raises `InputError` and `GoalError` if the size or the goal has no such heuristic, and if no database is given to
-    solve boards.
+    Raises `InputError` if a heuristic does not exist for the size, or if there is no database to solve boards with, and
+    `GoalError` for an invalid goal or if a database cannot serve it.
     """
     size = as_size(size)
     checked = as_goal(goal, size)

@@ -12,8 +12,9 @@ class Histograms:
 
     @property
     def counts(self) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """The entries at each distance from 0 on, by the tiles of the pattern; patterns that use another's table have
-        none.
+        """Number of entries at each distance from 0 on, by the tiles of the pattern.
+
+        Patterns that use the table of another pattern are left out.
         """
         return {entry.pattern.tiles: tuple(entry.histogram) for entry in self._database.header.tables.values()}
 

@@ -1,4 +1,4 @@
-"""Number of boards at each distance from the goal. Start reading here.
+"""Number of boards at each distance from the goal. Read this first.
 
 `complete_search` searches whole spaces of up to 12 cells with one bit per board: 12 cells take 1.4 s of processor time.
 `layer_search` searches larger spaces, or up to a depth, at 8 bytes per board and word: 12 cells take it more than 30 s.
@@ -20,12 +20,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class StateSpace:
-    """Boards of a space by their distance from the goal.
+    """Boards of a state space by their distance from the goal.
 
     counts          the number of boards at each distance from 0 on
-    is_complete     all boards were reached
-    out_of_memory   the search ended at the memory limit
-    antipodes       the first boards at the largest distance; empty if the search is not complete
+    is_complete     whether all boards were reached
+    out_of_memory   whether the search ended at the memory limit
+    antipodes       the first boards at the largest distance, sorted; empty if the search is not complete
+    seconds         of the search
     """
 
     size: BoardSize
@@ -70,10 +71,15 @@ def explore_space(
     max_antipodes: int = 20,
     progress: Progress | None = None,
 ) -> StateSpace:
-    """Breadth-first search from `goal` through all boards, or through those at most `max_depth` moves away.
+    """Count the boards at each distance from `goal`, by breadth-first search.
 
-    If the boards need more than `memory_limit_bytes`, the search ends early, and the result says so. Only that depends
-    on `n_threads`. Raises `GoalError` if the goal is no board of that size, `InputError` beyond 6x6.
+    max_depth           largest distance to search; by default all boards are searched
+    memory_limit_bytes  if the boards need more memory, the search ends early, and `out_of_memory` is True. Whether this
+                        happens may depend on `n_threads`; nothing else does
+    max_antipodes       most boards in `antipodes`
+    progress            is called after each level with the depth and the number of boards reached
+
+    Raises `GoalError` if the goal is not a board of this size, `InputError` for boards larger than 6x6.
 
     >>> explore_space("2x2").counts
     (1, 2, 2, 2, 2, 2, 1)

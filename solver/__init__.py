@@ -1,7 +1,7 @@
-"""Solutions of boards: optimal ones with databases or heuristics, and suboptimal ones of large boards.
+"""Solvers: optimal solutions with databases or heuristics, and suboptimal solutions of large boards.
 
-Start reading in `solve`, about searches that store their nodes in `graph_search`, and for A* and IDA* as in textbooks
-in `textbook`. Names are imported when they are first used: `solver.algorithms` needs no numba.
+Start reading in `solve` for IDA*, in `graph_search` for searches that store their nodes, and in `textbook` for A* and
+IDA* as in textbooks. Each name is imported when it is first used: `solver.algorithms` needs no numba.
 """
 
 from importlib import import_module

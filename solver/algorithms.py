@@ -14,7 +14,7 @@ HEURISTIC_NAMES = (
 class Algorithm(NamedTuple):
     """Search algorithm.
 
-    finds           the solution that it returns
+    finds           the kind of solution that it returns, in words
     uses_heuristic  whether it evaluates a heuristic or databases
     stores_nodes    whether it keeps the nodes that it generates, up to a limit of memory
     """
@@ -24,6 +24,7 @@ class Algorithm(NamedTuple):
     stores_nodes: bool = True
 
 
+# Search algorithms by name, as in `pdb solve --search`.
 ALGORITHMS = {
     IDA_STAR: Algorithm("an optimal solution", stores_nodes=False),
     A_STAR: Algorithm("an optimal solution"),

@@ -17,13 +17,13 @@ from solver.progress import Report
 
 @dataclass(frozen=True)
 class Labels:
-    """Exact distances of m boards and, if asked for, of their neighbours.
+    """Exact distances of m boards and, with `moves`, of their neighbours.
 
     distances    int16[m]     optimal length; -1 for a board that cannot be solved
     first_moves  uint8[m]     bit k is set if an optimal solution begins with the blank's move k (0 up, 1 left, 2 right,
-                              3 down); None without moves
-    after        int16[m, 4]  distance after each move of the blank; -1 if the board ends there or cannot be solved;
-                              None without moves
+                              3 down); None without `moves`
+    after        int16[m, 4]  distance after each move of the blank; -1 if the blank is at that edge, or if the board
+                              cannot be solved; None without `moves`
     """
 
     distances: npt.NDArray[np.int16]

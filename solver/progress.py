@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a search: seconds, and generated nodes; None for no limit."""
+    """Limits of a search: seconds and generated nodes; None for no limit. The search ends at the first one reached."""
 
     seconds: float | None = None
     nodes: int | None = None
@@ -20,7 +20,12 @@ WARM_UP_LIMITS = Limits(nodes=1_000)
 
 @dataclass(frozen=True)
 class Iteration:
-    """Threshold of IDA*, finished or under way; of other searches the current key or depth."""
+    """Threshold of IDA*, finished or under way, or the progress of another search.
+
+    threshold            number of moves; for other searches the current key or depth
+    generated, expanded  nodes of this threshold; for other searches all nodes so far
+    seconds              of this threshold; for other searches since the search began
+    """
 
     threshold: int
     generated: int

@@ -1,4 +1,4 @@
-"""Solutions: what a search knows of a board, and the replay that proves a solution."""
+"""Solutions with the counts and bounds of their searches, and the replay that proves a solution."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,17 @@ from solver.progress import Iteration
 
 @dataclass(frozen=True, repr=False)
 class Solution:
-    """Solution of a board by any search, or what is known of it at a limit.
+    """Solution of `board` by any search, or the lower bound that was proved before a limit was reached.
 
-    search          name of the algorithm
-    length, tiles   of the solution; None if a limit was reached first
+    length          number of moves; None if a limit was reached first
+    tiles           the tiles moved, in order; None if a limit was reached first
     is_optimal      whether `length` is proved to be optimal
     bound           `length` is at most this many times the optimum: 1 if it is optimal, None if nothing is proved
     h               lower bound at the root, 0 without a heuristic
     lower_bound     proved lower bound of the optimal length
     generated, expanded, reopened  nodes, over all thresholds, see docs/glossary.md
     seconds         of the search
+    search          name of the algorithm
     peak_open       largest number of open nodes, if the search stores its nodes
     n_nodes         stored nodes; a board that is reached by a shorter path while it is open counts once more
     n_bytes         bytes of the stored nodes at the end
@@ -71,7 +72,7 @@ class Solution:
         return None if self.length is None else self.length - self.lower_bound
 
     def boards(self) -> tuple[Board, ...]:
-        """Return every board of the solution, the first and the last included; () if there is none."""
+        """Return every board of the solution, the first and the last included; () without a solution."""
         if self.tiles is None:
             return ()
         size = self.board.size
@@ -102,7 +103,7 @@ class SolvedBoards:
     lengths              int16[m]  -1 for a board that cannot be solved
     h                    int16[m]  the lower bound at the root
     generated, expanded  int64[m]  nodes, over all thresholds
-    tiles                uint8[m, n], if asked for: the tiles moved, in order, then zeros
+    tiles                uint8[m, longest length]  the tiles moved, in order, then zeros; None without `moves`
     """
 
     lengths: npt.NDArray[np.int16]

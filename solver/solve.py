@@ -52,8 +52,9 @@ class IdaStarSolver(ABC):
         operator_order: bool,
         frontier_bytes: int | None = None,
     ) -> None:
-        """`engine` makes an engine with an operator pruning FSM; for `operator_order` and for `frontier_bytes`, the
-        memory of a frontier, see `IdaStar`.
+        """Make the search. `engine` returns an engine with an operator pruning FSM.
+
+        For `operator_order` and for `frontier_bytes`, the memory of a frontier, see `IdaStar`.
         """
         self._size, self._goal = size, goal
         self._make_engine, self._plain, self._operator_order = engine, plain, operator_order
@@ -79,16 +80,19 @@ class IdaStarSolver(ABC):
         pool: WorkerPool | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Solution:
-        """Return an optimal solution of `board`, for the solver's goal or any other it can serve.
+        """Return an optimal solution of `board`, for the solver's goal or any other goal that it can serve.
 
-        Workers of `pool` help if it takes long (`with WorkerPool(1) as pool`). Lengths do not depend on it, nor do the
-        nodes of thresholds before the last. `report` is called every fraction of a second with the threshold that is
-        searched; an exception from it ends the search. If a limit is reached, the solution has no length.
+        limits      if one is reached, the solution has no length, but a lower bound
+        report      is called several times a second with the threshold that is searched; an exception from it ends the
+                    search
+        pool        its workers help if the search takes long (`with WorkerPool(1) as pool`). Lengths do not depend on
+                    it, nor do the nodes of thresholds before the last
+        checkpoint  the search continues from it, and records finished work in it. Nodes and seconds are those of all
+                    runs; `limits` are on the nodes of all runs and on the seconds of this one
 
-        With `checkpoint` the search continues from there, and records there what it finishes. Nodes and seconds are
-        those of all runs; `limits` are on the nodes of all runs and on the seconds of this one.
-
-        Raises `BoardError`, `GoalError`, `UnsolvableError`, and `WrongAnswerError` if the answer fails its replay.
+        Raises `BoardError`, `GoalError`, `UnsolvableError`, `TableFileDamagedError` if the tables contradict each
+        other, `LimitReachedError` if the solution is too far above a sum for the search, and `WrongAnswerError` if it
+        fails its replay.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         result = self._ida_star.search(mapping.apply(checked), limits, report, pool, checkpoint=checkpoint)
@@ -105,10 +109,11 @@ class IdaStarSolver(ABC):
         pool: WorkerPool | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> Solution:
-        """Count all optimal solutions of `board`: the last threshold is searched to its end.
+        """Return an optimal solution of `board`, with the number of all optimal solutions.
 
-        `listed` is called with the tiles of each solution, replayed, one at a time, in no particular order. A
-        `checkpoint` records finished thresholds only. Other parameters are those of `solve`.
+        The last threshold is searched to its end. `listed` is called with the tiles of each solution, replayed, one at
+        a time, in no particular order. A `checkpoint` records finished thresholds only. Other parameters and errors are
+        those of `solve`.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         with self._lock:
@@ -157,16 +162,17 @@ class IdaStarSolver(ABC):
 
 
 class Solver(IdaStarSolver):
-    """Solver with the tables of one database or several, by the largest of all their sums. Thread-safe.
+    """Solver by IDA* with the tables of one or more databases. Its h is the largest of all their sums. Thread-safe.
 
-    The sums of each database are looked up only if those before did not prune. All databases must be of one board size,
-    and serve the goal of the first.
+    The sums of a database are looked up only if those of the databases before it do not prune the node. All databases
+    must be of one board size, and serve the goal of the first.
 
-    The solver prunes duplicate sequences of moves and searches the most promising child first. With `plain` it does
-    neither, as the textbook's IDA*, for comparisons with published node counts. With `reflects=False` reflections of
-    the board are not looked up. With `frontier_bytes`, large thresholds are searched breadth first near the root, in up
-    to so much memory, and then depth first below the nodes with the least h: on hard boards several times as fast, with
-    the same lengths.
+    The solver prunes duplicate sequences of moves and searches the most promising child first.
+
+    plain           do neither, as the textbook's IDA*, for comparisons with published node counts
+    reflects        with False, do not look up reflections of the board
+    frontier_bytes  search large thresholds breadth first near the root, in up to this much memory, and then depth first
+                    below the nodes with the least h: on hard boards several times as fast, with the same lengths
 
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
@@ -181,8 +187,10 @@ class Solver(IdaStarSolver):
         reflects: bool = True,
         frontier_bytes: int | None = None,
     ) -> None:
-        """Raises `ValueError` without a database, `TableMismatchError` if the databases are of different sizes,
-        `GoalError` if one cannot serve the goal of the first.
+        """Make a solver, and load or compile its kernels.
+
+        Raises `ValueError` without a database or if one is closed, `TableMismatchError` if the databases are of
+        different sizes, `GoalError` if one cannot serve the goal of the first.
         """
         if not databases:
             raise ValueError("a solver needs at least one database; HeuristicSolver needs none")
@@ -218,8 +226,9 @@ class Solver(IdaStarSolver):
         """Yield the optimal solutions of boards in their order, in lists of those that are ready.
 
         Easy boards are searched without Python between them; their seconds are estimated from their nodes. `report` is
-        called every fraction of a second with the index of a hard board. `UnsolvableError` is yielded, not raised. All
-        else as in `solve`.
+        called several times a second with the index of a hard board and its threshold. `checkpoints` is called with the
+        index of a hard board and returns its checkpoint. For a board that cannot be solved, an `UnsolvableError` is
+        yielded in its place. Other parameters and errors are those of `solve`.
         """
         if not boards:
             return
@@ -247,13 +256,15 @@ class Solver(IdaStarSolver):
     def solve_many(
         self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, n_threads: int = 1, moves: bool = False
     ) -> SolvedBoards:
-        """Optimal solutions of many boards, an array of integers of shape (m, n_cells).
+        """Return the optimal lengths of many boards, and with `moves` also the tiles moved.
 
-        Easy boards are searched without Python between them, by `n_threads` threads, which also share hard boards.
-        Boards that cannot be solved are no error: their length is -1.
+        `boards` are integers of shape (m, n_cells) or (m, height, width), or a sequence of strings. Easy boards are
+        searched without Python between them, by `n_threads` threads, which also share hard boards. Boards that cannot
+        be solved raise no error: their length is -1.
 
-        Raises `ValueError` if `n_threads` is less than 1, `BoardError` for the first row that is no board, `GoalError`
-        if the tables cannot serve `goal`, and `TableFileDamagedError` if the tables lead elsewhere than to the goal.
+        Raises `ValueError` if `n_threads` is less than 1, `BoardError` for the first row that is not a board,
+        `GoalError` if the tables cannot serve `goal`, `TableFileDamagedError` if the tables contradict each other, and
+        `LimitReachedError` if a solution is too far above a sum for the search.
         """
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
@@ -282,8 +293,8 @@ class Solver(IdaStarSolver):
     ) -> Labels:
         """Return the exact distances of many boards, and with `moves` those after each move of the blank.
 
-        Distances are found as by `solve_many`. Each neighbour that is not on the solution found takes one more search,
-        with a single threshold. Raises what `solve_many` raises.
+        `boards`, `n_threads` and errors are those of `solve_many`. With `moves`, each neighbour that is not on the
+        solution found takes one more search, with a single threshold.
         """
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         order = mapped_moves(mapping, self._database.size)
@@ -329,10 +340,12 @@ def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
 
 
 class HeuristicSolver(IdaStarSolver):
-    """Solver for one goal, with the largest of some heuristics that need no database. Thread-safe.
+    """Solver by IDA* for one goal, with heuristics that need no database. Its h is the largest of them. Thread-safe.
 
-    It prunes duplicate sequences of moves. With `plain` it prunes only the move that undoes the last one, and one
-    thread generates exactly the nodes of the textbook (Korf 1985).
+    heuristics      names, see `solver.heuristics.HEURISTICS`
+    plain           prune only the move that undoes the last one; one thread then generates exactly the nodes of the
+                    textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves
+    frontier_bytes  as in `Solver`
 
     >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
     >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
@@ -348,7 +361,11 @@ class HeuristicSolver(IdaStarSolver):
         plain: bool = False,
         frontier_bytes: int | None = None,
     ) -> None:
-        """Raises `BoardError` if the goal is no board, `InputError` if the size has no such heuristic."""
+        """Make a solver, and load or compile its kernels.
+
+        Raises `GoalError` if the goal is not a board of this size, `InputError` for boards larger than 6x6 and for a
+        heuristic that does not exist for the size.
+        """
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)

@@ -1,4 +1,4 @@
-"""A* and IDA* as in textbooks, over tuples, with `heapq` and recursion: to be read, and to test the fast searches with.
+"""A* and IDA* as in textbooks, over tuples, with `heapq` and recursion: for reading, and to test the fast searches.
 
 Both find an optimal solution with a heuristic that never overestimates. Boards must be solvable. A node here is a board
 and the path to it; g is the length of the path, h the heuristic's lower bound on the moves left, and f = g + h.
@@ -29,10 +29,10 @@ def children(board: Tiles, size: BoardSize) -> Iterator[tuple[str, int, Tiles]]:
 
 
 def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> Solution:
-    """Find an optimal solution by A* (Hart, Nilsson and Raphael 1968).
+    """Return an optimal solution by A* (Hart, Nilsson and Raphael 1968).
 
-    The open node with the least f is expanded next, of equals the one with the least h. A board that is reached by a
-    shorter path is opened again, so the heuristic may be inconsistent.
+    The open node with the least f is expanded next; among equals, the one with the least h. A board that is reached by
+    a shorter path is opened again, so the heuristic may be inconsistent.
     """
     start = time.perf_counter()
     least_g = {board: 0}
@@ -72,10 +72,10 @@ def ida_star(
     *,
     pruned: Collection[str] = UNDOING,
 ) -> Solution:
-    """Find an optimal solution by IDA* (Korf 1985): depth-first searches up to ever larger thresholds on f.
+    """Return an optimal solution by IDA* (Korf 1985): depth-first searches up to ever larger thresholds on f.
 
-    No path contains one of the sequences of moves in `pruned`, such as "UD". A node is generated when its turn comes,
-    and counted before its h is evaluated.
+    No path contains one of the sequences of moves in `pruned`, such as "UD". A node is generated when the search
+    reaches it, and counted before its h is evaluated.
     """
     pruned = frozenset(pruned)
     lengths = sorted(set(map(len, pruned)))

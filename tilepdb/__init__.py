@@ -1,11 +1,11 @@
-"""The one import for users: the public names of all packages.
+"""Public names of all packages, in one import for users.
 
 >>> import tilepdb
 >>> tilepdb.Board("1 2/3 0").is_solvable()
 True
 
-Boards are given as a string, a flat or nested sequence, or an array (see `Board`); goals also by name. Names are
-imported when they are first used.
+A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name, such as
+`blank-last` (see `parse_goal`). Each name is imported when it is first used.
 """
 
 import importlib

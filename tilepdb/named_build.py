@@ -1,4 +1,4 @@
-"""Builds with names and texts as users write them."""
+"""Builds of partitions given as text, such as `663`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +29,7 @@ def named_plan(
     cost: Cost | None = None,
     n_threads: int | None = None,
 ) -> "BuildPlan":
-    """Return the plan of the build of a partition, given as `parse_partition` reads it.
+    """Return the plan of a build. `partition` is a text that `parse_partition` reads.
 
     Without `out` the file is `data/PARTITION.h5`.
 
@@ -73,8 +73,12 @@ def build(
 ) -> "Database":
     """Build the table file of a partition, such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, and open it.
 
-    The size follows from the partition, except of `auto`. `out` is `data/PARTITION.h5` by default; a file of that
-    name is replaced. A bar shows the progress, or `progress` is called.
+    out        table file, by default `data/PARTITION.h5` below the current folder; an existing file is replaced
+    size       such as "4x4"; needed for `auto` and for boards that are not square
+    goal       a board or a name, see `parse_goal`
+    encoding   "bits", or "bytes" for an array of distances
+    n_threads  by default one for each core
+    progress   is called with the progress, and then no progress bar is shown
 
     Raises `PartitionError`, `GoalError`, `InputError`, `OutputError`, and the errors of `build_database` and
     `open_database`.

@@ -1,4 +1,4 @@
-"""`solve` and `Solver`: optimal solutions with the standard tables or with files."""
+"""`solve` and `Solver`: optimal solutions with the standard tables or with table files."""
 
 from contextlib import ExitStack
 from functools import lru_cache
@@ -15,14 +15,17 @@ from tilepdb.standard import standard_table
 
 
 class Solver(DatabaseSolver):
-    """Optimal solutions with the tables of databases: `Solver(database, ...)`, `Solver.open`, `Solver.standard`.
+    """Solver with the tables of one or more databases: `Solver(database, ...)`, `Solver.open`, `Solver.standard`.
 
-    All methods are those of `solver.Solver`. It can be closed, as a context manager too; that closes the databases.
+    It has all methods of `solver.Solver`. Use it as a context manager, or `close` it; both close the databases.
     """
 
     @classmethod
     def open(cls, *paths: str | Path, load: LoadMode = "map") -> Self:
-        """Return a solver with the tables of files, by the largest of their sums. Raises as `open_database`."""
+        """Return a solver with the tables of one or more files; `load` as in `open_database`.
+
+        Raises what `open_database` and `Solver` raise.
+        """
         with ExitStack() as stack:
             databases = [stack.enter_context(open_database(path, load=load)) for path in paths]
             solver = cls(*databases)
@@ -31,10 +34,10 @@ class Solver(DatabaseSolver):
 
     @classmethod
     def standard(cls, size: BoardSize | str = "4x4", goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
-        """Return a solver with the standard table of a size: 663 for the 15-puzzle.
+        """Return a solver with the standard table of a size: 663 for the 15-puzzle; `load` as in `open_database`.
 
-        The first time, the table is built in the cache folder, with a bar of progress. Raises `InputError` for boards
-        larger than 6x6, `GoalError`, and the errors of a build.
+        The first time, the table is built in the cache folder, with a progress bar. Raises `InputError` for boards
+        larger than 6x6, `GoalError`, and the errors of `build_database` and `open_database`.
         """
         board_size = as_size(size)
         check_table_size(board_size)
@@ -50,7 +53,7 @@ class Solver(DatabaseSolver):
         return self._databases
 
     def close(self) -> None:
-        """Close the databases."""
+        """Close the databases. Do not use the solver afterwards."""
         for database in self._databases:
             database.close()
 
@@ -70,15 +73,16 @@ def _standard_solver(size: BoardSize, goal: Board) -> Solver:
 
 
 def solve(board: BoardLike, goal: BoardLike = "blank-last") -> Solution:
-    """Return an optimal solution of a board up to 6x6, with the standard table of its size.
+    """Return an optimal solution of `board`, up to 6x6, with the standard table of its size.
 
-    The first time, the table is built in the cache folder, with a bar of progress. For many boards, limits or threads,
+    The first time, the table is built in the cache folder, with a progress bar. For many boards, limits or threads,
     use a `Solver`.
 
     >>> solve("8 6 7/2 5 4/3 0 1").length
     31
 
-    Raises `BoardError`, `GoalError`, `UnsolvableError`, `InputError` for larger boards, and the errors of a build.
+    Raises `BoardError`, `GoalError`, `UnsolvableError`, `InputError` for larger boards, and the errors of
+    `build_database` and `open_database`.
     """
     checked = Board(board)
     return _standard_solver(checked.size, as_goal(goal, checked.size)).solve(checked, goal)

@@ -102,7 +102,7 @@ class BoardsSearch:
         self._noted_at = time.perf_counter()
 
     def iterations(self, row: int) -> tuple[Iteration, ...]:
-        """Return the finished thresholds of a board."""
+        """Return the finished thresholds of the board at `row`."""
         if row in self.more:
             return self.more[row].iterations
         first, seconds_per_node = int(self.roots.thresholds[row]), float(self._seconds_per_node[row])
@@ -113,7 +113,7 @@ class BoardsSearch:
         )
 
     def result(self, row: int) -> SearchResult:
-        """Return the result of a solved board."""
+        """Return the result of the solved board at `row`."""
         if row in self.more:
             return self.more[row]
         iterations = self.iterations(row)

@@ -51,7 +51,7 @@ class HeuristicEngine(Engine):
         h = _values(self.heuristics, rows).max(axis=1, initial=0)
         goal_cells = self.heuristics.goal_cells.tolist()
         is_odd = np.array([permutation_is_odd([goal_cells[tile] for tile in row]) for row in rows.tolist()], dtype=bool)
-        # Each move is one exchange, so all solutions of a board have the same parity, and so have the thresholds.
+        # Each move is one swap, so all solutions of one board have the same parity, and so have the thresholds.
         thresholds = h + ((h & 1) != is_odd)
         sums = _values(self.tracked, rows)
         if not sums.shape[1]:

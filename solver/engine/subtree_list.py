@@ -24,8 +24,8 @@ from solver.engine.subtrees import board_after, upper_tree
 from solver.engine.work import Work
 
 _COUNTED = [lay.GENERATED, lay.EXPANDED, lay.SOLUTIONS]
-# The upper part of a divided threshold is the tree of the largest earlier one within two limits: so many expected nodes
-# of the threshold for each node of the upper part, and so many nodes of the upper part.
+# The upper part of a divided threshold is the tree of the largest earlier threshold within two limits: the least number
+# of expected nodes of the divided threshold for each node of the upper part, and the most nodes of the upper part.
 _NODES_PER_UPPER, _MOST_UPPER = 200_000, 200_000
 # Nodes of a threshold to those of the one before, as a guess.
 _GROWTH = 6

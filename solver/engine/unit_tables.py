@@ -69,7 +69,7 @@ class UnitTables(NamedTuple):
 
 
 class DatabaseSums(NamedTuple):
-    """Sums of one database: its tables, and the views of a board through its symmetries."""
+    """Sums of one database: its tables, and the views of boards through its symmetries."""
 
     tables: LookupTables
     views: SumViews
@@ -92,7 +92,7 @@ class DatabaseSums(NamedTuple):
         return list(different.values())
 
     def tiles(self, view: int, pattern: int) -> tuple[int, ...]:
-        """Return the tiles that a pattern has in one of the views of a board, ascending."""
+        """Return the tiles of `pattern` in `view`, ascending. Both are indices."""
         return tuple(np.flatnonzero(self.views.labels_of_tiles()[view, pattern] >= 0).tolist())
 
 

@@ -22,9 +22,10 @@ _MOST_WAITING = 64
 
 
 class WorkerPool:
-    """Up to `n_workers` threads, started when there is work. Thread-safe. Use it as a context manager, or `close` it.
+    """Pool of up to `n_workers` threads, started when there is work. Thread-safe.
 
-    Workers run the tasks that are submitted first, then help with the searches that are offered.
+    Workers run the submitted tasks first, then help with the searches that are offered. Use the pool as a context
+    manager, or `close` it.
     """
 
     def __init__(self, n_workers: int) -> None:
@@ -110,7 +111,7 @@ class WorkerPool:
 
 
 class _CancelledError(LimitReachedError):
-    """Error that ends the search of a board when its batch ends early."""
+    """Error that ends the search of one board when its batch ends early."""
 
 
 @dataclass(eq=False)

@@ -89,7 +89,7 @@ class OpenList(NamedTuple):
 
 
 class UnitPlaces(NamedTuple):
-    """Arrays to find the units of a board: for view v of the sums and cell or tile i, entry v * n_cells + i.
+    """Arrays to find a board's units: for view v of the sums and cell or tile i, entry v * n_cells + i.
 
     cells        int64  the cell of the given board that cell i of the view's board is
     tile_labels  int64  the label of tile i within its pattern, -1 if the view leaves it out
@@ -104,7 +104,7 @@ class UnitPlaces(NamedTuple):
 
 
 class UnitScratch(NamedTuple):
-    """Scratch memory of the kernel: as `Scratch`, and the units of a board."""
+    """Scratch memory of the kernel: as `Scratch`, and the units of one board."""
 
     board: npt.NDArray[np.uint8]
     children: Int64s

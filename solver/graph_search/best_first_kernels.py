@@ -87,7 +87,7 @@ def pop(nodes: Any, open_list: Any, counters: Any) -> int:
 
 @kernel
 def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts: Any) -> None:
-    """Fill `words` (int64[u]) with cell set and packed labels of each unit of a board; counts: int64[u], scratch."""
+    """Fill `words` (int64[u]) with cell set and packed labels of each unit of `board`; counts: int64[u], scratch."""
     for unit in range(databases.n_units):
         words[_at(unit)] = 0
         counts[_at(unit)] = 0

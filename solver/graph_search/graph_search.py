@@ -27,7 +27,9 @@ GRAPH_SEARCHES = tuple(name for name, algorithm in ALGORITHMS.items() if algorit
 
 
 class GraphSolver:
-    """Solver for one goal, by one of `GRAPH_SEARCHES`. Thread-safe.
+    """Solver for one goal, by a search that stores its nodes. Thread-safe.
+
+    `search` is a-star, weighted-a-star, greedy, breadth-first or bidirectional.
 
     >>> solver = GraphSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), search="a-star", heuristics=["manhattan"])
     >>> solver.solve((1, 2, 3, 4, 5, 6, 0, 7, 8)).tiles
@@ -45,13 +47,15 @@ class GraphSolver:
         weight: float = 1.0,
         memory_limit_bytes: int | None = None,
     ) -> None:
-        """Make a solver that evaluates the largest of some heuristics and of all sums of some databases.
+        """Make a solver. Its h is the largest of the heuristics and of all sums of the databases.
 
-        heuristics          names as in `solver.heuristics`; without any, and without databases, Manhattan distance
-        weight              of weighted A*: 1 to 100, rounded down to hundredths
+        heuristics          names, see `solver.heuristics.HEURISTICS`; without any, and without databases, manhattan
+        weight              w of weighted A*: 1 to 100, rounded down to hundredths
         memory_limit_bytes  for one board at a time; by default three quarters of the available memory
 
-        Raises `InputError`, and `GoalError` and `TableMismatchError` if a database does not serve the goal.
+        Raises `InputError` for an unknown search, an impossible weight, boards larger than 6x6, and a heuristic that
+        does not exist for the size; `GoalError` for an invalid goal or if a database cannot serve it;
+        `TableMismatchError` if a database is for another size.
         """
         if search not in GRAPH_SEARCHES:
             raise InputError(f"search {search!r} is not known; there are {', '.join(GRAPH_SEARCHES)}")
@@ -76,14 +80,14 @@ class GraphSolver:
         report: Report | None = None,
         pool: WorkerPool | None = None,  # noqa: ARG002 (one thread per board; the parameters are those of other solvers)
     ) -> Solution:
-        """Solve a board.
+        """Return the solution of `board` that the search finds.
 
-        `report` is called every fraction of a second with the current key or depth; an exception from it ends the
-        search. If a limit of time or nodes is reached, the solution has no length.
+        `report` is called several times a second with the current key or depth; an exception from it ends the search.
+        If a limit of time or nodes is reached, the solution has no length. `pool` is not used.
 
-        Raises `BoardError`, `UnsolvableError`, `MemoryLimitError` if the nodes exceed the limit (its `solution` is what
-        was known by then), `TableFileDamagedError` if the tables contradict the solution, and `WrongAnswerError` if the
-        solution fails its replay.
+        Raises `BoardError`, `UnsolvableError`, `MemoryLimitError` if the nodes exceed the limit (its `solution` has the
+        bounds and the node counts so far), `TableFileDamagedError` if the tables contradict the solution, and
+        `WrongAnswerError` if the solution fails its replay.
         """
         board = Board(board, self._size)
         check_solvable(board, self._goal, self._size)

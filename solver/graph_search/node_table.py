@@ -222,7 +222,7 @@ class NodeTable:
 def known_solution(
     board: Board, goal: Board, tiles: tuple[int, ...] | None, memory_error: MemoryLimitError | None, **known: Any
 ) -> Solution:
-    """Return what a search knows of a board, without a claim to be optimal. Raises `memory_error`, if any, with it."""
+    """Return the result of a search, without a claim to be optimal. Raises `memory_error`, if any, with the result."""
     length = None if tiles is None else len(tiles)
     solution = Solution(
         board=board, goal=goal, length=length, tiles=tiles, is_optimal=False, bound=None,

@@ -43,9 +43,7 @@ def unpack(packing: Any, words: Any, start: int, board: Any) -> int:
 def move_packed(
     packing: Any, words: Any, start: int, children: Any, child: int, tile: Any, blank: int, cell: int
 ) -> None:
-    """Write to children[child] (int64) the board packed at words[start] after `tile` has gone from `cell` to the
-    blank.
-    """
+    """Write to children[child] (int64) the board packed at words[start], with `tile` moved from `cell` to `blank`."""
     for i in range(packing.n_words):
         children[_at(child + i)] = words[_at(start + i)] & KEY_MASK
     if packing.places[_at(cell)] >= 0:

@@ -48,7 +48,7 @@ def manhattan(distances: Any, board: Any) -> int:
 
 @borrowing_kernel
 def evaluate_one(tables: Any, code: int, board: Any) -> int:
-    """Return h of a board (uint8[n_cells]) by the heuristic of that code; tables: `HeuristicTables`."""
+    """Return h of `board` (uint8[n_cells]) by the heuristic with this code; tables: `HeuristicTables`."""
     if code == MISPLACED:
         return misplaced(tables.manhattan, board)
     if code == WALKING_DISTANCE:
@@ -70,7 +70,7 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
 
 @borrowing_kernel
 def evaluate(tables: Any, board: Any) -> int:
-    """Return the largest h of a board by the chosen heuristics."""
+    """Return the largest h of `board` by the chosen heuristics."""
     h = 0
     for i in range(len(tables.codes)):
         h = max(h, evaluate_one(tables, tables.codes[i], board))

@@ -1,6 +1,6 @@
-"""Linear conflicts, corner tiles and last moves of a board, one by one and together (Korf and Taylor 1996).
+"""Linear conflicts, corner tiles and last moves, one by one and together (Korf and Taylor 1996).
 
-Each function returns the moves beyond the Manhattan distance of a board, uint8[n_cells].
+Each function returns the moves beyond the Manhattan distance of `board`, uint8[n_cells].
 """
 
 from typing import Any
@@ -94,7 +94,7 @@ def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
 
 @borrowing_kernel
 def last_moves(tables: Any, board: Any) -> int:
-    """Return the moves for the ending of a board two moves or more from the goal; tables: `LastMoveTables`."""
+    """Return the moves for the ending; `board` is two or more moves from the goal. tables: `LastMoveTables`."""
     n_cells = len(board)
     x_bits = y_bits = 0
     for cell in range(n_cells):
@@ -106,7 +106,7 @@ def last_moves(tables: Any, board: Any) -> int:
 
 @borrowing_kernel
 def all_corrections(conflict_tables: Any, last_move_tables: Any, pairs: Any, board: Any) -> int:
-    """Return the moves for linear conflicts, corner tiles and the ending of a board two moves or more from the goal.
+    """Return the moves for linear conflicts, corner tiles and the ending; `board` is two or more moves from the goal.
 
     Each of them counts moves of certain tiles along one axis (conflicts and last moves) or along either (corner tiles).
     They add up if the tiles or the axes differ. If both are the same, one of them is left out:

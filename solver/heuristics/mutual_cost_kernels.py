@@ -20,7 +20,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def group_excess(groups: Any, with_triples: bool, board: Any) -> int:
-    """Return the most that disjoint groups of tiles add to the Manhattan distance of a board, uint8[n_cells].
+    """Return the most that disjoint groups of tiles add to the Manhattan distance of `board`, uint8[n_cells].
 
     groups        `GroupTables`
     with_triples  whether triples are chosen from besides pairs

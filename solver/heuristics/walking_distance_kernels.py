@@ -1,4 +1,4 @@
-"""Walking distance: rank the counts of a board, and search all counts."""
+"""Walking distance: rank a board's counts, and search all counts."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def walking_distance(tables: Any, board: Any, width: int, height: int) -> int:
 def walking_rank(
     table: Any, tile_keys: Any, board: Any, n_lines: int, n_in_line: int, line_step: int, cell_step: int
 ) -> int:
-    """Return the index of a board's counts in `distances`.
+    """Return the index in `distances` of the counts of `board`.
 
     table      `WalkingTable`
     tile_keys  int64[n_cells]  what each tile adds to the key of its line: the radix of its goal line; 0 for the blank

@@ -62,10 +62,10 @@ def fits(size: BoardSize) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Rectangle of a board, embedded in the upper left corner of 6x6.
+    """Rectangle of the board's cells, embedded in the upper left corner of a 6x6 board.
 
     cells       int32[k]      the cells of the rectangle on the board
-    images      int32[k]      their cells on 6x6
+    images      int32[k]      their cells on the 6x6 board
     neighbours  int32[36, 4]  as in `Geometry`, inside the rectangle only
     """
 
@@ -74,7 +74,7 @@ class Embedding:
     neighbours: Int32s
 
     def embed(self, pieces: Pieces) -> Pieces:
-        """Return the rectangle of a board, whose pieces belong there, as a board of 6x6."""
+        """Return the rectangle of the board `pieces` as a 6x6 board. The pieces in the rectangle must belong there."""
         image_of = dict(zip(self.cells.tolist(), self.images.tolist(), strict=True))
         cells = np.arange(FITTED_SIZE.n_cells, dtype=np.int32)
         cells[self.images] = [image_of[piece] for piece in pieces.cells[self.cells].tolist()]
@@ -86,7 +86,7 @@ class Embedding:
         return [image_of[cell] for cell in path]
 
     def original_path(self, path: list[int]) -> list[int]:
-        """Return the path on the board for a path on 6x6."""
+        """Return the path on the board for a path on the 6x6 board."""
         cell_of = dict(zip(self.images.tolist(), self.cells.tolist(), strict=True))
         return [cell_of[cell] for cell in path]
 

@@ -58,7 +58,7 @@ def unfold(classes: Int16s, images: Any, values: Int16s) -> int:
 
 @kernel
 def value_of_board(fitted: FittedValues, cells: Any, blank_cell: int) -> int:
-    """Return the value of a board: the sum over its pieces without the blank, and over all pairs of them."""
+    """Return the value of the board `cells`: the sum over its pieces without the blank, and over all pairs of them."""
     value = 0
     if len(fitted.pairs) == 0:
         return value
@@ -73,7 +73,7 @@ def value_of_board(fitted: FittedValues, cells: Any, blank_cell: int) -> int:
 
 @kernel
 def value_change(fitted: FittedValues, cells: Any, piece: Any, near: int, here: int) -> Any:
-    """Return the change of the value of a board when `piece` moves from the cell `near` to the blank on `here`."""
+    """Return the change of the board's value when `piece` moves from the cell `near` to the blank on `here`."""
     if len(fitted.pairs) == 0:
         return 0
     after, before = fitted.pairs[piece, here], fitted.pairs[piece, near]

@@ -34,7 +34,7 @@ _PART_PIECES = 5
 
 
 class Geometry(NamedTuple):
-    """Cells of a board as arrays for kernels: rows and columns int32[n], neighbours int32[n, 4], else -1."""
+    """Cells for one board size as arrays for kernels: rows and columns int32[n], neighbours int32[n, 4], else -1."""
 
     size: BoardSize
     rows: Int32s
@@ -44,7 +44,7 @@ class Geometry(NamedTuple):
 
 @lru_cache(maxsize=8)
 def geometry(size: BoardSize) -> Geometry:
-    """Return the arrays of a board size."""
+    """Return the arrays for `size`."""
     rows, columns = np.divmod(np.arange(size.n_cells, dtype=np.int32), np.int32(size.width))
     return Geometry(size, rows, columns, neighbours_by_move(size).astype(np.int32))
 

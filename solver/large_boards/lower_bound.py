@@ -1,4 +1,4 @@
-"""Lower bound of the optimal length of a board of any size: the largest of databases and of cheap heuristics."""
+"""Lower bound of the optimal length, for boards of any size: the largest of databases and of cheap heuristics."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Suboptimal solution of a board of up to 32x32 within a time limit, and a lower bound of the optimal length.
+"""Suboptimal solutions of boards up to 32x32 within a time limit, each with a lower bound of the optimal length.
 
 1. Solve the board line by line.                                                     line_by_line.py
 2. Up to 6x6: search by beams of growing width, ranked by fitted values,             fitted_values.py
@@ -90,7 +90,10 @@ _REST_MOVES = 400
 
 
 def default_time_limit(size: BoardSize) -> float:
-    """Return the default time limit in seconds: 0.5 up to 7x7, 0.9 for 10x10, at most 5."""
+    """Return the default time limit of `find_suboptimal_solution`, in seconds.
+
+    It is 0.5 up to 7x7, 0.9 for 10x10, and at most 5.
+    """
     return min(5.0, max(0.5, size.n_cells * 0.009))
 
 
@@ -102,13 +105,14 @@ def find_suboptimal_solution(
     time_limit: float | None = None,
     databases: Sequence[Database] = (),
 ) -> Solution:
-    """Return a solution of a board from 2x2 to 32x32, the best one found within `time_limit` seconds.
+    """Return the best solution of `board` found within `time_limit` seconds; the board is from 2x2 to 32x32.
 
-    The first solution is always completed. `lower_bound` of the solution is the largest of `databases` and of
-    heuristics without tables; `bound` is the length divided by it.
+    The default of `time_limit` is `default_time_limit(size)`. The first solution is always completed. `lower_bound` of
+    the solution is the largest of `databases` and of heuristics without tables; `bound` is the length divided by it.
 
-    Raises `BoardError` for an invalid board, `UnsolvableError` if there is no solution, `TableMismatchError` if a
-    database is for another size, `GoalError` if it cannot serve the goal.
+    Raises `BoardError` for an invalid board, `InputError` for an invalid size, `UnsolvableError` if there is no
+    solution, `TableMismatchError` if a database is for another size, `GoalError` for an invalid goal or if a database
+    cannot serve it.
 
     >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)

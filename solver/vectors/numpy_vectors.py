@@ -123,7 +123,7 @@ def take_of_64(base: int, index: Vector) -> Vector:
     return _at(base, np.uint32, 64)[index]
 
 
-def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (the other one needs them)
+def compress(vector: Vector, mask: Vector, permutations: int) -> Vector:  # noqa: ARG001 (`llvm_vectors` needs them)
     """Return the lanes of a mask moved to the front, in order; the other lanes hold anything."""
     result = np.zeros(LANES, dtype=np.uint32)
     kept = vector[mask]

@@ -44,7 +44,7 @@ def naive_unfold(classes: Sequence[int], side: int) -> dict[Pair, int]:
 def naive_value(
     singles: npt.NDArray[np.int16], pairs: npt.NDArray[np.int16], cells: Sequence[int], blank_piece: int
 ) -> int:
-    """Return the value of a board by all its pieces and pairs; `pairs` as in `FittedValues`."""
+    """Return the value of the board `cells` by all its pieces and pairs; `pairs` as in `FittedValues`."""
     placed = [(piece, cell) for cell, piece in enumerate(cells) if piece != blank_piece]
     value = sum(int(singles[piece, cell]) for piece, cell in placed)
     for (p, c), (q, d) in itertools.combinations(placed, 2):

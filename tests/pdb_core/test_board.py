@@ -87,7 +87,7 @@ def test_goals_are_names_or_boards() -> None:
 
 
 class Tables:
-    """What a picture needs of a database."""
+    """Stand-in for a database, with the one attribute that a picture needs."""
 
     partition = parse_partition("1,2/3,4,5", S32)
 

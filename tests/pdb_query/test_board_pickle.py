@@ -146,7 +146,7 @@ def hostile(marker: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def exhausting() -> Iterator[tuple[str, bytes]]:
-    """Yield small files that stand for much memory, a deep stack or a long time."""
+    """Yield small files that a plain reader would need much memory, a deep stack or a long time for."""
     yield "", b"\x80\x04\x8e" + struct.pack("<Q", 1 << 62) + b"."  # bytes
     yield "", b"\x80\x04\x8d" + struct.pack("<Q", 1 << 40) + b"."  # text
     yield "", b"\x80\x05\x96" + struct.pack("<Q", 1 << 40) + b"."  # bytearray

@@ -30,7 +30,7 @@ _KEPT_BYTES = 400_000
 
 
 class Hostile(NamedTuple):
-    """Data of one connection. The client leaves after `patience_s`, at once if that is None."""
+    """Data of one connection. The client leaves after `patience_s` seconds, or at once without a `patience_s`."""
 
     data: bytes
     patience_s: float | None = _HASTE_S

@@ -142,11 +142,11 @@ class Reader:
 
 
 def compare(printed: list[str], shown: list[str], where: str) -> None:
-    """Compare printed and shown lines without times; `...` stands for any text."""
+    """Compare printed and shown lines without times; `...` matches any text."""
     if not shown:
         return
     pattern = "\n".join(re.escape(untimed(line)).replace(r"\.\.\.", ".*") for line in shown)
-    # A line with `...` only stands for any number of lines.
+    # A line with only `...` matches any number of lines.
     pattern = re.sub(r"^ *(\\ )*\.\*$", "(?s:.*)", pattern, flags=re.MULTILINE)
     actual = "\n".join(untimed(line) for line in printed if line)
     assert re.fullmatch(pattern, actual), f"{where} prints\n{actual}\n\nshown is\n" + "\n".join(map(untimed, shown))

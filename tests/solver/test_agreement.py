@@ -73,7 +73,7 @@ def boards_of(kind: Kind, n: int) -> list[Tiles]:
 
 
 def walked(goal: Tiles, size: BoardSize, n_moves: int, generator: np.random.Generator) -> Tiles:
-    """Return the board after so many random moves, none of which undoes the one before."""
+    """Return the board after `n_moves` random moves. No move undoes the one before."""
     cells, blank, before = list(goal), goal.index(BLANK), -1
     for _ in range(n_moves):
         cell = int(generator.choice([near for near in size.neighbours[blank] if near != before]))

@@ -51,7 +51,7 @@ def test_no_reader_of_many_damaged_tables_crashes_hangs_or_errs(bounds_check: st
 
 
 def entries_of(database: Database, board: Tiles) -> list[int]:
-    """Return the indices in memory of the distances of a board, by all symmetries, in a table of bytes."""
+    """Return the indices in memory of the distances of `board`, by all symmetries, in a table of bytes."""
     places = []
     for mapping in database.mappings():
         cells = np.argsort(mapping.apply(board))
@@ -62,7 +62,7 @@ def entries_of(database: Database, board: Tiles) -> list[int]:
 
 
 def raised(database: Database, board: Tiles, rise: int) -> npt.NDArray[np.uint8]:
-    """Return a copy of the memory of a database in which `rise` is added to the distances of a board."""
+    """Return a copy of the memory of a database in which `rise` is added to the distances of `board`."""
     content = database.lookup_tables.memory.copy()
     content[entries_of(database, board)] += np.uint8(rise)
     return content

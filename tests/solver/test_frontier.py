@@ -32,7 +32,7 @@ def frontier_engine(database: Database, kind: str = VECTOR, **options: int) -> E
 
 
 def keeping(engine: Engine, n_nodes: int) -> FrontierLimits:
-    """Return limits with room for so many nodes."""
+    """Return limits with room for `n_nodes` nodes."""
     return FrontierLimits(n_nodes * (4 * engine.tables.n_columns + 16), previous_nodes=0, share=1)
 
 

@@ -130,7 +130,7 @@ def test_a_star_reopens_nodes_only_with_inconsistent_heuristics(name: str) -> No
 
 
 def naive_distances_up_to(board: Tiles, size: BoardSize, depth: int) -> dict[Tiles, int]:
-    """Return the boards within so many moves."""
+    """Return the boards within `depth` moves of `board`, with their distances."""
     distances, layer = {board: 0}, [board]
     for g in range(1, depth + 1):
         layer = list({near for at in layer for _tile, near in naive_moves(at, size)} - distances.keys())

@@ -1,4 +1,4 @@
-"""What a notebook shows of a solution."""
+"""Display of a solution in a notebook."""
 
 from html.parser import HTMLParser
 from pathlib import Path
