@@ -31,7 +31,7 @@ CHECKPOINT_EVERY_S = 60.0
 class BuildProgress:
     """Progress of a build.
 
-    pattern_index, pattern  the pattern that is searched, and its index in the partition
+    pattern_index, pattern  index in the partition of the pattern that is searched, and the pattern
     depth                   the distance that the search has reached
     n_reached, n_states     states of the pattern: those reached so far, and all
     """
@@ -57,8 +57,8 @@ def build_database(
 
     progress            is called after each level of the search of a pattern
     say                 is called with sentences about checkpoints
-    checkpoint_every_s  seconds after which a checkpoint is written in the folder `OUT.partial`; 0 for one after each
-                        level. If the build is stopped, the same call continues from the checkpoint
+    checkpoint_every_s  seconds between two checkpoints in the folder `OUT.partial`; 0 for one after each level. If the
+                        build is stopped, the same call continues from the last checkpoint
     fresh               start over instead of continuing
 
     After any error, `plan.out` is as it was before. Raises `MemoryLimitError`, `DiskFullError`, `OutputError`,

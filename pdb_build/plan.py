@@ -114,7 +114,7 @@ class BuildPlan:
         return sum(entry.n_entries for entry in self.patterns if entry.use is None)
 
     def finished_share(self, pattern_index: int, share: float) -> float:
-        """Return the finished share of the build when a share of a pattern is searched, and all patterns before it."""
+        """Return the finished share of the build: the patterns before `pattern_index`, and `share` of that one."""
         before = sum(entry.n_entries for entry in self.patterns[:pattern_index] if entry.use is None)
         return (before + share * self.patterns[pattern_index].n_entries) / self.n_entries
 
@@ -165,7 +165,7 @@ def plan_build(
 def check_plan(plan: BuildPlan) -> None:
     """Raise `MemoryLimitError` or `DiskFullError` if the memory or the disk is too small for the plan.
 
-    The error of the memory states which patterns would fit. Warn if the available memory is unknown.
+    `MemoryLimitError` states how many tiles a pattern may have. Warn if the available memory is unknown.
     """
     available = plan.available_memory
     if available is None:

@@ -87,14 +87,10 @@ def search_pattern(
 ) -> PatternTable:
     """Return the distances of all placements of a pattern from the goal.
 
-    progress        is called after each level with the depth, the states reached so far, and all states
-    restore         fills the arrays of the search from a checkpoint and returns its position
-    keep            is called after each level, and may write a checkpoint
-    finishes_level  is called with the level that Ctrl-C interrupts; if it returns True, the level is finished and kept
-                    before the search ends
-    spill           keeps some of the bits in a file, which takes less memory
-
-    The result does not depend on any of them, nor on `n_threads`.
+    `restore` fills the arrays of the search from a checkpoint and returns its position. `keep` is called after each
+    level, and may write a checkpoint. `finishes_level` is called with the level that Ctrl-C interrupts; if it returns
+    True, the level is finished and kept before the search ends. `spill` keeps some of the bits in a file, which takes
+    less memory. The result does not depend on any of them, nor on `n_threads`.
 
     Raises `LimitReachedError` for a distance over 254, which no byte can hold; `DiskFullError` and `OutputError` if the
     file of `spill` cannot be written or read; and what the callbacks raise.

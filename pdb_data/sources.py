@@ -60,6 +60,7 @@ class RandomBoards(_Blocks):
     """Boards drawn uniformly from the solvable ones. Board i depends only on `seed` and i.
 
     Raises `InputError` for boards larger than 6x6.
+
     >>> source = RandomBoards(BoardSize(2, 2), (1, 2, 3, 0), 3, seed=1)
     >>> [rows.tolist() for rows in source.blocks(first=2)] == [next(source.blocks())[2:].tolist()]
     True

@@ -171,7 +171,7 @@ class Database:
     def table_cells(self, index: int, cells: Sequence[int]) -> tuple[int, ...]:
         """Return the cells to rank for the pattern at `index` with its tiles (ascending) on `cells`.
 
-        These are other cells only if the pattern uses the table of another. Raises `IndexError`.
+        They differ from `cells` only if the pattern uses the table of another pattern. Raises `IndexError`.
         """
         entry = self.header.patterns[index]
         if entry.use is None:

@@ -100,7 +100,7 @@ class Solution:
 class SolvedBoards:
     """Optimal solutions of m boards.
 
-    lengths              int16[m]  -1 for a board that cannot be solved
+    lengths              int16[m]  optimal lengths; -1 for a board that cannot be solved
     h                    int16[m]  the lower bound at the root
     generated, expanded  int64[m]  nodes, over all thresholds
     tiles                uint8[m, longest length]  the tiles moved, in order, then zeros; None without `moves`

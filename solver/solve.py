@@ -170,7 +170,7 @@ class Solver(IdaStarSolver):
     The solver prunes duplicate sequences of moves and searches the most promising child first.
 
     plain           do neither, as the textbook's IDA*, for comparisons with published node counts
-    reflects        with False, do not look up reflections of the board
+    reflects        look up reflections of the board, too
     frontier_bytes  search large thresholds breadth first near the root, in up to this much memory, and then depth first
                     below the nodes with the least h: on hard boards several times as fast, with the same lengths
 

@@ -29,7 +29,7 @@ def children(board: Tiles, size: BoardSize) -> Iterator[tuple[str, int, Tiles]]:
 
 
 def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> Solution:
-    """Return an optimal solution by A* (Hart, Nilsson and Raphael 1968).
+    """Return an optimal solution of a solvable board by A* (Hart, Nilsson and Raphael 1968).
 
     The open node with the least f is expanded next; among equals, the one with the least h. A board that is reached by
     a shorter path is opened again, so the heuristic may be inconsistent.
@@ -72,7 +72,9 @@ def ida_star(
     *,
     pruned: Collection[str] = UNDOING,
 ) -> Solution:
-    """Return an optimal solution by IDA* (Korf 1985): depth-first searches up to ever larger thresholds on f.
+    """Return an optimal solution of a solvable board by IDA* (Korf 1985).
+
+    It repeats a depth-first search with ever larger thresholds on f.
 
     No path contains one of the sequences of moves in `pruned`, such as "UD". A node is generated when the search
     reaches it, and counted before its h is evaluated.

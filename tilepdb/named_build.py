@@ -78,7 +78,7 @@ def build(
     goal       a board or a name, see `parse_goal`
     encoding   "bits", or "bytes" for an array of distances
     n_threads  by default one for each core
-    progress   is called with the progress, and then no progress bar is shown
+    progress   is called after each level of the search; by default a progress bar is shown
 
     Raises `PartitionError`, `GoalError`, `InputError`, `OutputError`, and the errors of `build_database` and
     `open_database`.

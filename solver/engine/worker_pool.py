@@ -52,13 +52,13 @@ class WorkerPool:
             self._start_workers(len(self._tasks))
 
     def offer(self, search: Any) -> None:
-        """Let free workers call `help` of a search, until `withdraw`, or until its `is_over`."""
+        """Let free workers call `search.help()`, until `withdraw(search)` is called or `search.is_over` is True."""
         with self._lock:
             self._n_helpers[search] = 0
             self._start_workers(self._n_workers)
 
     def withdraw(self, search: Any) -> None:
-        """Let no more workers help with a search."""
+        """Stop offering a search to workers."""
         with self._lock:
             self._n_helpers.pop(search, None)
 

@@ -111,8 +111,8 @@ def find_suboptimal_solution(
     the solution is the largest of `databases` and of heuristics without tables; `bound` is the length divided by it.
 
     Raises `BoardError` for an invalid board, `InputError` for an invalid size, `UnsolvableError` if there is no
-    solution, `TableMismatchError` if a database is for another size, `GoalError` for an invalid goal or if a database
-    cannot serve it.
+    solution, `TableMismatchError` if a database is for another size, `TableFileDamagedError` if it has no distance for
+    the board, `GoalError` for an invalid goal or if a database cannot serve it.
 
     >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)
