@@ -225,11 +225,14 @@ def default_cost(name: str) -> Cost:
 def parse_partition(
     text: str, size: BoardSize | None, goal: Tiles | None = None, cost: Cost | None = None
 ) -> Partition:
-    """Read a partition or catalogue: a name (`663`), `auto` for any size, or patterns (`1,2,5/3,4,6/7,8`).
+    """Return the partition or catalogue `text`: a name (`663`), `auto`, or patterns (`1,2,5/3,4,6/7,8`).
 
-    Several partitions joined by `+` make a catalogue. Without `size`, the name or the number of tiles gives it; if
-    every move counts, the smallest square with the largest tile. `auto` needs it. `goal` defaults to blank-last, `cost`
-    to that of the name, or to additive. Raises `PartitionError`, also if a named shape does not fit the goal.
+    Several partitions joined by `+` make a catalogue. `auto` is a partition for any `size`, which must be given. For
+    other partitions, the default size is that of the name, or the square board with this number of tiles; if every move
+    counts, the smallest square board with the largest tile. `goal` defaults to blank-last, `cost` to that of the name,
+    or to additive.
+
+    Raises `PartitionError`, also if a named shape does not fit the goal, and `InputError` for boards larger than 6x6.
     """
     text = text.strip()
     if "+" in text:
