@@ -1,13 +1,12 @@
 """Measure the rows of docs/results.md: published results of the 15-puzzle, and the steps from there to fewer nodes.
 
-Builds missing tables, solves random boards, one per thread, and writes the last five cells of the rows of the page.
+Builds missing tables, solves random boards, one per thread, and writes the rows into docs/figures.json and the pages.
 """
 
 import argparse
-import re
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +17,13 @@ from pdb_core.puzzle import BoardSize, blank_last, random_boards
 from pdb_core.resources import available_cores
 from pdb_query import open_database
 from pdb_study.heuristics import heuristic_values
+from scripts.figures import store
+from scripts.figures.pages import write_pages
 from solver import HeuristicSolver, Solver
 from solver.engine.worker_pool import in_parallel
 
 SIZE = BoardSize(4, 4)
 GOAL = blank_last(SIZE)
-PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 # h needs no search, so its mean is over this many boards for each one that is solved.
 H_BOARDS = 100
 
@@ -57,8 +57,8 @@ ROWS = {
 }
 
 
-def measure(row: Row, n_boards: int, n_threads: int, folder: Path) -> str:
-    """Return the cells of a row: means over random boards, of h and of nodes with their standard errors."""
+def measure(row: Row, n_boards: int, n_threads: int, folder: Path) -> dict[str, Any]:
+    """Return the columns of a row: means over random boards, of h and of nodes with their standard errors."""
     boards = random_boards(SIZE, GOAL, n_boards * H_BOARDS, seed=1).astype(np.uint8)
     solver: Solver | HeuristicSolver
     with ExitStack() as stack:
@@ -82,10 +82,15 @@ def measure(row: Row, n_boards: int, n_threads: int, folder: Path) -> str:
     nodes = np.array([solution.generated for solution in solutions])
     seconds = np.mean([solution.seconds for solution in solutions])
     h_error, nodes_error = (float(values.std(ddof=1)) / len(values) ** 0.5 for values in (h, nodes))
-    return (
-        f"{h.mean():.2f} +- {h_error:.2f} | {nodes.mean():,.0f} +- {nodes_error:,.0f} | {n_boards:,} | "
-        f"{nodes.mean() / seconds / 1e6:.1f} million | {seconds * 1000:,.2f}"
-    )
+    return {
+        "mean_h": f"{h.mean():.2f}",
+        "h_error": f"{h_error:.2f}",
+        "nodes": round(nodes.mean()),
+        "nodes_error": round(nodes_error),
+        "boards": n_boards,
+        "million_nodes_per_s": float(nodes.mean() / seconds / 1e6),
+        "mean_ms": float(seconds * 1000),
+    }
 
 
 def built(name: str, encoding: Encoding, folder: Path) -> Path:
@@ -94,13 +99,6 @@ def built(name: str, encoding: Encoding, folder: Path) -> Path:
     if not path.exists():
         build_database(plan_build(SIZE, GOAL, parse_partition(name, SIZE, GOAL), path, encoding=encoding))
     return path
-
-
-def with_cells(page: str, name: str, cells: str) -> str:
-    """Return the text of the page with the last five cells of a row replaced."""
-    row = re.compile(rf"^(\| \**{re.escape(name)}\** \|.*\|)(?:[^|]*\|){{5}}$", re.MULTILINE)
-    assert row.search(page), f"the page has no row {name}"
-    return row.sub(lambda match: f"{match[1]} {cells} |", page)
 
 
 def main() -> None:
@@ -112,9 +110,12 @@ def main() -> None:
     options = parser.parse_args()
     options.data.mkdir(parents=True, exist_ok=True)
     for name in options.rows or ROWS:
-        cells = measure(ROWS[name], options.boards, options.threads, options.data)
-        print(f"{name}: {cells}", flush=True)
-        PAGE.write_text(with_cells(PAGE.read_text(encoding="utf-8"), name, cells), encoding="utf-8")
+        columns = measure(ROWS[name], options.boards, options.threads, options.data)
+        print(f"{name}: {columns}", flush=True)
+        for section in ("published", "steps"):
+            if name in store.load()[section]["rows"]:
+                store.save_rows(section, {name: columns})
+    write_pages()
 
 
 if __name__ == "__main__":

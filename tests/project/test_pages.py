@@ -4,6 +4,8 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -90,7 +92,7 @@ class Reader:
         for command, shown in commands(block):
             if not is_run(command):
                 continue
-            if command.startswith("pdb serve "):
+            if command.split()[:2] == ["pdb", "serve"]:
                 self.server = self.start(tuple(shlex.split(command)[2:]))
             else:
                 compare(self.run(command), shown, f"line {block.line}: {command}")
@@ -159,6 +161,7 @@ def untimed(line: str) -> str:
     """
     if re.fullmatch(r"  (\d+ ?)+", line):
         return f"  {len(line.split())} tiles"
+    line = re.sub(r"^  (\d+ )+\.\.\.$", "  ... tiles", line)
     line = re.sub(r"[\d,]+ nodes", "N nodes", re.sub(r"\d+\.\d+ s\b", "T s", line))
     line = re.sub(r"\d\.\d{6} +[\d,]+$", "RATE", line)  # of pdb study compare
     return re.sub(r"[\d.]+ GB (available|free)|\d+ threads?\b", "MACHINE", line)
@@ -169,12 +172,13 @@ RUN = ("console", "python")
 DATA = ("text", "json", "yaml", "ini", "nginx", "caddy")
 # The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
+    "pip install ": "scripts/wheel installs the wheel in a clean environment",
     "openssl ": "makes certificates; tests/pdb_cluster/test_connect.py makes its own",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
     "pdb build 6666 --size 5x5 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
-    "pdb solve --db 6666.h5 --instances korf50-24puzzle --log": "takes days; tests/pdb_cli/test_long_runs.py",
-    "pdb solve --db 24-small.h5 --load huge --instances korf50-24puzzle": "takes hours; tests/solver/test_frontier.py",
-    "pdb solve --db 6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
+    "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/pdb_cli/test_long_runs.py",
+    "pdb solve --db data/24-small.h5 --load huge --instances korf50-24puzzle": "takes hours; tests/solver/test_frontier.py",
+    "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
 NOT_RUN_PAGES = {
     "deploy/README.md": "needs root, systemd or a container engine; tests/project/test_deploy.py checks it"
@@ -223,6 +227,14 @@ def start() -> Iterator[Callable[[tuple[str, ...]], Server]]:
         yield cache(lambda options: stack.enter_context(serving(options=list(options))))
 
 
+def follow_page(page: str, start: Callable[[tuple[str, ...]], Server], *, is_slow: bool) -> None:
+    """Run the blocks of a page in the current folder."""
+    reader = Reader(start)
+    for block in blocks(PAGES[page]):
+        if is_slow or not block.is_slow:
+            reader.follow(block)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_page_runs_as_written(
     page: str,
@@ -231,11 +243,28 @@ def test_page_runs_as_written(
     monkeypatch: pytest.MonkeyPatch,
     pytestconfig: pytest.Config,
 ) -> None:
+    """Run each page in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    reader = Reader(start)
-    for block in blocks(PAGES[page]):
-        if not block.is_slow or pytestconfig.getoption("--slow"):
-            reader.follow(block)
+    follow_page(page, start, is_slow=pytestconfig.getoption("--slow"))
+
+
+# Those that a newcomer follows in a checkout run there in every gate, the others with --slow.
+FIRST_PAGES = ("README.md", "docs/tutorial.md")
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=() if page in FIRST_PAGES else pytest.mark.slow) for page in PAGES]
+)
+def test_page_runs_as_written_in_a_checkout(
+    page: str, start: Callable[[tuple[str, ...]], Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Run each page where data/ has the files of a fresh clone."""
+    tracked = subprocess.run(["git", "ls-files", "data"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in tracked.stdout.splitlines():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    follow_page(page, start, is_slow=False)
 
 
 @pytest.mark.tiny
