@@ -15,7 +15,7 @@ from tests import ROOT
 from tests.project.imports import PACKAGES, source_files
 
 _SETS = "pdb_query/instance_sets"  # data/instances, in a wheel
-_RELEASE = re.compile(r"## (\d+)\.(\d+)\.(\d+) \((unreleased|\d{4}-\d{2}-\d{2})\)")
+_RELEASE = re.compile(r"## \[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}")
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +76,10 @@ def test_citation_names_this_version() -> None:
 
 def test_changelog_has_a_section_for_this_version() -> None:
     headings = [line for line in (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines() if line.startswith("## ")]
+    if headings[0] == "## [Unreleased]":
+        headings.pop(0)
     releases = [match for match in map(_RELEASE.fullmatch, headings) if match]
-    assert len(releases) == len(headings), "a heading is `## 1.2.3 (2030-12-31)`, or `(unreleased)`"
-    numbers = [tuple(map(int, match.groups()[:3])) for match in releases]
+    assert len(releases) == len(headings), "a heading is `## [1.2.3] - 2030-12-31`; only the first may be Unreleased"
+    numbers = [tuple(map(int, match.groups())) for match in releases]
     assert numbers == sorted(set(numbers), reverse=True), "the newest comes first"
     assert ".".join(map(str, numbers[0])) == __version__
-    assert "unreleased" not in [match[4] for match in releases[1:]]
