@@ -1,7 +1,8 @@
 """Log of solved boards and checkpoints, from which the same command continues after a crash or Ctrl-C.
 
 The first line holds the method and the tables. Each of the others has a checksum, and is a solved board or part of the
-checkpoint of a board. Lines are only appended; an incomplete last line is removed. docs/cluster.md describes the file.
+checkpoint of a board. Lines are only appended; an incomplete last line is removed. docs/how-to/long-runs.md describes
+the file.
 """
 
 import contextlib

@@ -148,7 +148,7 @@ def check_scheduler(address: str, security: Security) -> None:
     """
     arguments = security.get_connection_args("client")
     if address.startswith("tls:") and arguments["ssl_context"] is None:
-        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/cluster.md)")
+        raise ValueError("Dask's configuration names no certificates for TLS (see Security in docs/how-to/cluster.md)")
 
     async def check() -> None:
         comm = await connect(address, timeout=_CONNECT_S, **arguments)

@@ -175,9 +175,9 @@ NOT_RUN = {
     "pip install ": "scripts/wheel installs the wheel in a clean environment",
     "openssl ": "makes certificates; tests/pdb_cluster/test_connect.py makes its own",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
-    "pdb build 6666 --size 5x5 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
+    "pdb build 6666 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/pdb_cli/test_long_runs.py",
-    "pdb solve --db data/24-small.h5 --load huge --instances korf50-24puzzle": "takes hours; tests/solver/test_frontier.py",
+    "pdb solve --db data/24-small.h5 --load huge": "takes hours; tests/solver/test_frontier.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }
 NOT_RUN_PAGES = {
