@@ -1,4 +1,4 @@
-"""Exits with 0 where the service of this container is ready, else with 1."""
+"""Exit with 0 if the service of this container is ready, else with 1."""
 
 import sys
 import urllib.request

@@ -30,11 +30,15 @@ _HANDED = (
 )
 
 
-def unit(name: str) -> configparser.ConfigParser:
+def parsed_unit(text: str) -> configparser.ConfigParser:
     parser = configparser.ConfigParser(interpolation=None, delimiters=("=",), strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read_string((DEPLOY / name).read_text(encoding="utf-8"))
+    parser.read_string(text)
     return parser
+
+
+def unit(name: str) -> configparser.ConfigParser:
+    return parsed_unit((DEPLOY / name).read_text(encoding="utf-8"))
 
 
 def container_lines(word: str) -> list[str]:
@@ -61,6 +65,16 @@ def test_service_unit_runs_commands_that_exist() -> None:
     assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])
     assert unit("tile-pdb.service")["Install"]["Also"] == "tile-pdb.socket"
     assert unit("tile-pdb.socket")["Socket"]["ListenStream"] == "127.0.0.1:8015"
+
+
+@pytest.mark.tiny
+def test_unit_of_a_build_runs_a_command_that_exists() -> None:
+    page = (ROOT / "docs" / "how-to" / "build-server.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
+    shown = parsed_unit(text)
+    words = shlex.split(shown["Service"]["ExecStart"])
+    check_command(words)
+    assert shown["Unit"]["ConditionPathExists"] == "!" + words[words.index("--out") + 1]
 
 
 @pytest.mark.tiny
