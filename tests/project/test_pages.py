@@ -66,9 +66,13 @@ def blocks(path: Path) -> list[Block]:
 
 
 def commands(block: Block) -> list[tuple[str, list[str]]]:
-    """Return the commands of a console block, without comments, and the lines below each."""
+    """Return the commands of a console block, without comments, and the lines below each.
+
+    A command that ends in a backslash continues in the next line.
+    """
     shown: list[tuple[str, list[str]]] = []
-    for line in block.text.splitlines() if block.language == "console" else ():
+    text = re.sub(r" *\\\n *", " ", block.text)
+    for line in text.splitlines() if block.language == "console" else ():
         if line.startswith("$ "):
             shown.append((re.sub(r"\s+# .*", "", line[2:]), []))
         elif line:
