@@ -103,7 +103,7 @@ def label(
     """Write boards with their exact distances and optimal moves to a file, for training and evaluation.
 
     Boards are random ones, or those of the command line, of files (also of DeepCubeA) and of sets. All have one size
-    and one goal. The same command continues after Ctrl-C or a crash. docs/labels.md describes the columns.
+    and one goal. The same command continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
     """
     check_solve_cluster(cluster, limits.threads)
     prepare()
