@@ -21,18 +21,20 @@ ELSEWHERE = {
     "deploy.md": "deploy/README.md",
     "instances.md": "data/README.md",
     "changes.md": "CHANGELOG.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "security.md": "SECURITY.md",
+    "citation.cff": "CITATION.cff",
 }
 _FOREIGN = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=.?(?:https?:)?//[^>]*>")
 _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add measurements and decisions to the end of the part `How it works` of the navigation."""
+    """Add the decision records to the navigation."""
     assert config.nav is not None
-    (explanation,) = (entry["How it works"] for entry in config.nav if "How it works" in entry)
-    numbered = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
-    measured = [name for name in ("results.md", "reliability.md") if (ROOT / "docs" / name).exists()]
-    explanation += [*measured, {"Decisions": ["decisions/index.md", *numbered]}]
+    (explanation,) = (entry["Background"] for entry in config.nav if "Background" in entry)
+    records = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("0*.md"))]
+    explanation.append({"Decisions": ["decisions/README.md", *records]})
     return config
 
 
@@ -40,7 +42,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     made = {page: (ROOT / source).read_text(encoding="utf-8") for page, source in ELSEWHERE.items()}
     made["cli.md"] = command_page()
-    made["decisions/index.md"] = decisions_page()
     for package in PACKAGES:
         made[f"api/{package}.md"] = package_page(package)
     for page, text in made.items():
@@ -73,19 +74,8 @@ def links_of_site(markdown: str, page: str) -> str:
         for name, other in ELSEWHERE.items():
             if source == other:
                 source = f"docs/{name}"
-        if (ROOT / source).is_dir():
-            source += "/index.md"
         if not source.startswith("docs/"):
             return target  # mkdocs reports it
         return os.path.relpath(source.removeprefix("docs/"), PurePosixPath(page).parent)
 
     return _LINK.sub(translated, markdown)
-
-
-def decisions_page() -> str:
-    """Return the page that lists the decision records."""
-    lines = ["# Decisions", "", "What was chosen, what was tried and rejected, with the figures.", ""]
-    for path in sorted((ROOT / "docs" / "decisions").glob("*.md")):
-        title = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
-        lines.append(f"- [{title}]({path.name})")
-    return "\n".join(lines) + "\n"

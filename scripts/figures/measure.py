@@ -1,4 +1,4 @@
-"""Measure the figures of the pages: builds, searches, labels, the start and the service, and write them into docs/figures.json.
+"""Measure the figures of the pages, and write them into docs/figures.json and the pages.
 
 Run by scripts/bench --figures. Give the sections to measure; all of them take about half an hour on an idle machine.
 """

@@ -84,8 +84,18 @@ def random1000(figures: Figures) -> str:
 
 
 def to_cite(figures: Figures) -> str:
-    """The figures of random boards, of the hardest boards and of easy 24-puzzles that a paper would cite."""
-    return random1000(figures)
+    """Figures of random boards that do not depend on the machine."""
+    return _table(
+        ("databases", "mean h", "mean nodes generated"),
+        (
+            (
+                _databases(name),
+                _with_error(row["mean_h"], row["h_error"]),
+                _with_error(row["nodes"], row["nodes_error"]),
+            )
+            for name, row in figures["random1000"]["rows"].items()
+        ),
+    )
 
 
 def hardest80(figures: Figures) -> str:
@@ -197,7 +207,7 @@ def other(figures: Figures) -> str:
 
 def measured(figures: Figures) -> str:
     """Date, versions and machine of each section."""
-    rows = ((name, section["measured"]) for name, section in figures.items())
+    rows = ((name, section["measured"]) for name, section in figures.items() if "measured" in section)
     return _table(
         ("section", "date", "versions", "machine"),
         ((name, *(entry.get(field) for field in ("date", "versions", "machine"))) for name, entry in rows),

@@ -27,7 +27,7 @@ def hooks() -> Iterator[ModuleType]:
 def test_pictures_are_small_and_used() -> None:
     pages = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
     for path in filter(Path.is_file, IMAGES.rglob("*")):
-        assert path.stat().st_size < 150_000, path
+        assert path.stat().st_size < (400_000 if path.suffix == ".webp" else 150_000), path
         assert f"/{path.name})" in pages or path.name == "icon.svg", path
 
 
@@ -57,7 +57,7 @@ def test_library_pages_have_signatures_and_inherited_methods(hooks: ModuleType) 
     ("page", "link", "expected"),
     [
         ("index.md", "docs/http.md", "http.md"),
-        ("index.md", "docs/decisions", "decisions/index.md"),
+        ("index.md", "docs/decisions/README.md", "decisions/README.md"),
         ("http.md", "../deploy/README.md", "deploy.md"),
         ("deploy.md", "../docs/http.md#limits", "http.md#limits"),
         ("how-to/service.md", "../../deploy/README.md", "../deploy.md"),

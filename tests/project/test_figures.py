@@ -1,0 +1,65 @@
+"""Benchmark figures in pages are those of docs/figures.json, and the chart shows them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts.figures import store
+from scripts.figures.chart import CHART, programs_chart
+from scripts.figures.pages import pages, quantities, with_figures
+from scripts.figures.tables import formatted
+from tests import ROOT
+
+FIGURES = store.load()
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in pages()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tables_and_figures_of_a_page_are_those_of_the_data_file(page: str) -> None:
+    assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run python -m scripts.figures.pages"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_other_quantities_of_a_page_are_listed_in_the_data_file(page: str) -> None:
+    """A quantity is measured, or listed as a limit, a default, a computed size or a count."""
+    listed = FIGURES["stated"]["rows"].get(page, [])
+    found = set(quantities(PAGES[page]))
+    assert found - set(listed) == set(), "measure it (scripts/figures), or list it if it is no measurement"
+    assert set(listed) - found == set(), "listed, but no longer in the page"
+
+
+def test_chart_has_the_figures_of_the_data_file() -> None:
+    assert CHART.read_text(encoding="utf-8") == programs_chart(FIGURES)
+
+
+def test_changed_figures_change_the_page() -> None:
+    figures = {"a": {"rows": {"b c": {"d": 1234567, "e": 0.25, "f": "46.50"}}}}
+    page = "takes 9 s<!--a;b c;e-->, at 1,000 nodes<!--a;b c;d-->, h 3<!--a;b c;f-->"
+    assert (
+        with_figures(page, figures)
+        == "takes 0.25 s<!--a;b c;e-->, at 1,234,567 nodes<!--a;b c;d-->, h 46.50<!--a;b c;f-->"
+    )
+    with pytest.raises(KeyError):
+        with_figures("9 s<!--a;b c;none-->", figures)
+
+
+def test_quantities_are_found_outside_code_and_figures() -> None:
+    text = "In 3.5 s, `4 s`, 20 MB, 5.25, 66%; 9 s<!--a;b;c--> and 2.9 times\n```console\n$ pdb  # 7 s\n```\n"
+    assert quantities(text) == ["3.5 s", "20 MB", "5.25", "66%", "2.9 times"]
+
+
+def test_saved_figures_are_rounded_and_keep_other_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "FIGURES", tmp_path / "figures.json")
+    store.FIGURES.write_text("{}", encoding="utf-8")
+    store.save_rows("a", {"b": {"published": 7, "mean_ms": 1.0}})
+    store.save_rows("a", {"b": {"mean_ms": 0.123456}, "c": {"nodes": 123456}})
+    rows = json.loads(store.FIGURES.read_text(encoding="utf-8"))["a"]["rows"]
+    assert rows == {"b": {"published": 7, "mean_ms": 0.123}, "c": {"nodes": 123456}}
+    assert [formatted(value) for value in (None, 0.123, 1540.0, 12.0, 123456)] == [
+        "-",
+        "0.123",
+        "1,540",
+        "12",
+        "123,456",
+    ]
