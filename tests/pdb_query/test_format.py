@@ -137,7 +137,8 @@ def test_entries_of_bits_are_where_the_page_says() -> None:
 
 
 def test_recipes_of_the_page_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "663.h5").symlink_to(path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "663.h5").symlink_to(path)
     monkeypatch.chdir(tmp_path)
     recipes = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     assert len(recipes) == 2
