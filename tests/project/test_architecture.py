@@ -179,7 +179,7 @@ def paths_on_page() -> dict[str, list[str]]:
     return {heading: re.findall(r"^\d+\. `([\w/.]+)`", text, re.MULTILINE) for heading, _, text in sections}
 
 
-@pytest.mark.parametrize("heading", ["Path of a board", "Path of a pattern"])
+@pytest.mark.parametrize("heading", ["Path of `pdb solve BOARD`", "Path of `pdb build 663`"])
 def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str) -> None:
     files = paths_on_page()[heading]
     assert 5 < len(files) <= 10
@@ -195,6 +195,14 @@ def imported_modules(path: Path) -> set[str]:
     for package in found & set(PACKAGES):
         found |= {module for module, _ in imported_names(syntax_tree(ROOT / package / "__init__.py"))}
     return found
+
+
+def test_files_of_the_reading_order_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", page, re.MULTILINE)
+    assert {package for package, _ in rows} == set(PACKAGES)
+    files = [f"{package}/{name}.py" for package, order in rows for name in re.findall(r"`(\w+)`", order)]
+    assert [file for file in files if not (ROOT / file).exists()] == []
 
 
 def test_files_named_in_architecture_exist() -> None:
