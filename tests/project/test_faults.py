@@ -1,4 +1,4 @@
-"""Builds survive kills, failing disks and power failures. docs/reliability.md has the figures of `tests/faults`."""
+"""Builds survive kills, failing disks and power failures. docs/fault-tolerance.md has the figures of `tests/faults`."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Failures on the threads of a search end in the exact answer or an exception. docs/reliability.md has the figures."""
+"""Failures on the threads of a search end in the exact answer or an exception. docs/fault-tolerance.md has figures."""
 
 import pytest
 
