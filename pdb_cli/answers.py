@@ -43,11 +43,20 @@ class Answers:
     """
 
     def __init__(
-        self, search: str, heuristic: str | None, *, names: TileNames | None = None, counts_all: bool = False
+        self,
+        search: str,
+        heuristic: str | None,
+        *,
+        names: TileNames | None = None,
+        counts_all: bool = False,
+        has_log: bool = False,
     ) -> None:
-        """`search` and `heuristic` are their names in each record; with `counts_all`, so are numbers of solutions."""
+        """`search` and `heuristic` are their names in each record; with `counts_all`, so are numbers of solutions.
+
+        With `has_log`, answers may be those of earlier runs, so there is no rate of this run.
+        """
         self._search = {"search": search, "heuristic": heuristic}
-        self._names, self._counts_all = names, counts_all
+        self._names, self._counts_all, self._has_log = names, counts_all, has_log
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
         self.worst: PdbError | None = None
@@ -115,9 +124,10 @@ class Answers:
         """Report the totals of several boards on stderr. Raises the worst error."""
         if self._n_boards > 1:
             seconds = time.perf_counter() - self._start
+            rate = "" if self._has_log else f", {self._generated / seconds / 1e6:.1f} million/s"
             message(
                 f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
-                f"{count(self._generated)} nodes generated, {self._generated / seconds / 1e6:.1f} million/s"
+                f"{count(self._generated)} nodes generated{rate}"
             )
         if self.worst is not None:
             raise self.worst

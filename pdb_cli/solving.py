@@ -228,7 +228,13 @@ def answer_boards(
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
-    answers = Answers(method.search, method.heuristic, names=boards.names, counts_all=ida_star.all_solutions)
+    answers = Answers(
+        method.search,
+        method.heuristic,
+        names=boards.names,
+        counts_all=ida_star.all_solutions,
+        has_log=output.log is not None,
+    )
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     with ExitStack() as stack:

@@ -26,20 +26,20 @@ def run_commands(version: str) -> None:
     for program in ("pdb", "tilepdb"):
         assert output_of("--version", program=program) == f"tile-pdb {version}\n"
     output_of("build", "663", "8")
-    solved = json.loads(output_of("solve", "--db", "8.h5", "8 6 7/2 5 4/3 0 1", "--format", "ndjson"))
+    solved = json.loads(output_of("solve", "--db", "data/8.h5", "8 6 7/2 5 4/3 0 1", "--format", "ndjson"))
     assert solved["length"] == 31, solved
     assert instance_sets()
     assert all(list(read_instances(name, None)) for name in instance_sets())
     # Solving compares the lengths with those of the set.
-    output_of("solve", "--db", "663.h5", "--instances", "korf100")
-    assert "tile-pdb[serve]" in output_of("serve", "--db", "663.h5", code=2)
+    output_of("solve", "--db", "data/663.h5", "--instances", "korf100")
+    assert "tile-pdb[serve]" in output_of("serve", "--db", "data/663.h5", code=2)
 
 
 def run_service() -> None:
     """Check the service and every file of its page."""
     from tilepdb import Client  # needs the extra
 
-    command = ["pdb", "serve", "--db", "663.h5", "--port", "0"]
+    command = ["pdb", "serve", "--db", "data/663.h5", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         try:

@@ -68,6 +68,7 @@ def build(
     size: BoardSize | str | None = None,
     goal: BoardLike = "blank-last",
     encoding: Encoding = DEFAULT_ENCODING,
+    cost: Cost | None = None,
     n_threads: int | None = None,
     progress: "Callable[[BuildProgress], None] | None" = None,
 ) -> "Database":
@@ -77,6 +78,7 @@ def build(
     size       such as "4x4"; needed for `auto` and for boards that are not square
     goal       a board or a name, see `parse_goal`
     encoding   "bits", or "bytes" for an array of distances
+    cost       "additive" or "every-move", the moves that distances count; by default that of the partition's name
     n_threads  by default one for each core
     progress   is called after each level of the search; by default a progress bar is shown
 
@@ -87,7 +89,7 @@ def build(
     from pdb_query import open_database
     from tilepdb.progress_bar import BuildBar
 
-    plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, n_threads=n_threads)
+    plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, cost=cost, n_threads=n_threads)
     make_table_folder(plan.out)
     with BuildBar(plan, progress) as show:
         build_database(plan, progress=show)

@@ -63,20 +63,26 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
     match = re.fullmatch(r"\s*max\s*\((.*)\)\s*", text, re.DOTALL)
     names = tuple(name.strip() for name in (match[1].split(",") if match else [text]))
     for name in names:
-        if name not in HEURISTICS and name not in also:
-            raise InputError(
-                f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join((*HEURISTICS, *also))}, and "
-                "max(a,b) of several"
-            )
+        _check_known(name, also)
     return names
+
+
+def _check_known(name: str, also: Collection[str] = ()) -> None:
+    if name not in HEURISTICS and name not in also:
+        raise InputError(
+            f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join((*HEURISTICS, *also))}, and "
+            "max(a,b) of several"
+        )
 
 
 def heuristic_tables(names: Sequence[str], size: BoardSize, goal: Tiles) -> HeuristicTables:
     """Return the tables of heuristics, by the names that `parse_heuristic` returns.
 
-    Raises `InputError` if one of them does not exist for boards of that size.
+    Raises `InputError` if one of them is not known, or does not exist for boards of that size.
     """
     check_table_size(size)
+    for name in names:
+        _check_known(name)
     return HeuristicTables(
         codes=np.array(sorted({HEURISTICS[name] for name in names}), dtype=np.int64),
         goal_cells=np.argsort(goal),

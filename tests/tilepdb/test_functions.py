@@ -32,6 +32,8 @@ def test_build_names_the_file_and_reports_each_depth(folder: Path) -> None:
     assert {at.pattern_index for at in seen} == {0, 1}
     assert seen[-1].n_reached == seen[-1].n_states
     assert sorted(path.suffix for path in (folder / "data").iterdir()) == [".h5", ".json"]
+    with tilepdb.build("1,2,3", size="3x3", cost="every-move") as database:
+        assert database.probe("1 2 3/4 5 6/7 0 8").maximum == 1
     with pytest.raises(PartitionError):
         tilepdb.build("no partition")
 
