@@ -21,9 +21,11 @@ import numpy as np
 from pdb_core.pattern import named_partitions
 from pdb_core.puzzle import BoardSize, format_board, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
+from pdb_study.heuristics import heuristic_values
 from scripts.figures import store
 from scripts.figures.pages import write_pages
-from solver import Solver
+from solver import HeuristicSolver, Limits, Solver, find_suboptimal_solution
+from solver.heuristics import HEURISTICS
 
 PDB = (sys.executable, "-c", "from pdb_cli.main import run; run()")
 # Builds that take longer than this are measured once.
@@ -186,6 +188,44 @@ def service(folder: Path) -> dict[str, Any]:
     }
 
 
+def heuristic(name: str) -> dict[str, Any]:
+    """Return the mean h of a heuristic over random boards, and the nodes per second of IDA* on one thread."""
+    size, goal = BoardSize(4, 4), parse_goal("blank-last", BoardSize(4, 4))
+    boards = random_boards(size, goal, 400_000, seed=1)
+    h = heuristic_values(boards, size, goal, [name])[:, 0]
+    solver = HeuristicSolver(size, goal, [name])
+    board = next(read_instances("hardest80", size)).board
+    solver.solve(board, limits=Limits(nodes=1000))
+    rates = []
+    for _ in range(3):
+        solution = solver.solve(board, limits=Limits(seconds=2.0))
+        rates.append(solution.generated / solution.seconds / 1e6)
+    return {"mean_h": f"{h.mean():.2f}", "million_nodes_per_s": max(rates)}
+
+
+def approximate(side: int, n_boards: int, time_limit: float | None = None) -> dict[str, Any]:
+    """Return lengths of `pdb approximate` relative to the Manhattan distance and the lower bound, and seconds."""
+    size = BoardSize(side, side)
+    goal = parse_goal("blank-last", size)
+    boards = random_boards(size, goal, n_boards, seed=1)
+    cells = np.arange(size.n_cells)
+    goal_cells = np.argsort(goal)
+    find_suboptimal_solution(boards[0], size=size, time_limit=0.01)
+    solutions, distances = [], []
+    for board in boards:
+        solutions.append(find_suboptimal_solution(board, size=size, time_limit=time_limit))
+        at, to = cells[board > 0], goal_cells[board[board > 0]]
+        distances.append(int((abs(at // side - to // side) + abs(at % side - to % side)).sum()))
+    lengths = np.array([solution.length for solution in solutions])
+    return {
+        "boards": n_boards,
+        "to_manhattan": float(lengths.sum() / sum(distances)),
+        "largest_to_manhattan": float((lengths / distances).max()),
+        "to_lower_bound": float(lengths.sum() / sum(solution.lower_bound for solution in solutions)),
+        "seconds_s": statistics.mean(solution.seconds for solution in solutions),
+    }
+
+
 def measured_rows(section: str, folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a section."""
     if section == "builds":
@@ -205,9 +245,15 @@ def measured_rows(section: str, folder: Path) -> Iterator[tuple[str, dict[str, A
         yield "78", labels(folder)
     elif section == "service":
         yield "78 bytes", service(folder)
+    elif section == "heuristics":
+        yield from ((name, heuristic(name)) for name in HEURISTICS)
+    elif section == "approximate":
+        for side in range(4, 11):
+            yield f"{side}x{side}", approximate(side, 20 if side <= 6 else 10)
+        yield "6x6, 10 s", approximate(6, 14, 10.0)
 
 
-SECTIONS = ("builds", "random1000", "hardest80", "easy24", "start", "labels", "service")
+SECTIONS = ("builds", "random1000", "hardest80", "easy24", "start", "labels", "service", "heuristics", "approximate")
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ def formatted(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        return f"{value:,.0f}" if value >= 100 else f"{value:g}"
     return value if isinstance(value, str) else f"{value:,}"
 
 
@@ -183,6 +183,21 @@ def korf50(figures: Figures) -> str:
     )
 
 
+def approximate(figures: Figures) -> str:
+    """Lengths of suboptimal solutions."""
+    rows = figures["approximate"]["rows"].items()
+    return _table(
+        ("size", "boards", "length / Manhattan", "largest", "length / lower bound", "time, s"),
+        (
+            (
+                name, row["boards"], row["to_manhattan"], row["largest_to_manhattan"], row["to_lower_bound"],
+                row["seconds_s"],
+            )
+            for name, row in rows
+        ),
+    )  # fmt: skip
+
+
 # Labels of single figures.
 _OTHER = {
     ("start", "all", "import_s"): "`import tilepdb`, s",
@@ -225,6 +240,7 @@ TABLES: dict[str, Callable[[Figures], str]] = {
     "published": published,
     "steps": steps,
     "korf50": korf50,
+    "approximate": approximate,
     "other": other,
     "measured": measured,
 }
