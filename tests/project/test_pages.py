@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -99,6 +100,7 @@ class Reader:
             if command.split()[:2] == ["pdb", "serve"]:
                 self.server = self.start(tuple(shlex.split(command)[2:]))
             else:
+                shown = unwrapped(shown) if command.startswith("curl ") else shown
                 compare(self.run(command), shown, f"line {block.line}: {command}")
 
     def run(self, command: str) -> list[str]:
@@ -123,13 +125,22 @@ class Reader:
         return text if self.server is None else text.replace(SERVICE, self.server.url)
 
     def _fetch(self, words: list[str]) -> str:
-        """Do what curl does with an address and --json."""
+        """Do what curl does with an address, -H and --json. The body of an error is an answer, too."""
         *options, address = words
-        assert options[::2] == ["--json"] * (len(options) // 2), words
-        body = options[1].encode() if options else None
-        headers = {"Content-Type": "application/json"}
-        with urllib.request.urlopen(urllib.request.Request(self._here(address), body, headers), timeout=60) as reply:
-            return str(reply.read().decode())
+        body, headers = None, {}
+        for option, value in zip(options[::2], options[1::2], strict=True):
+            assert option in ("-H", "--json"), words
+            if option == "-H":
+                name, _, headers[name] = value.partition(": ")
+            else:
+                body, headers["Content-Type"] = value.encode(), "application/json"
+        request = urllib.request.Request(self._here(address), body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                return str(reply.read().decode())
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.read().decode()
 
     def _run_python(self, block: Block) -> None:
         """Run code, and compare the output of each line that ends in a comment with the comment."""
@@ -156,6 +167,17 @@ def compare(printed: list[str], shown: list[str], where: str) -> None:
     pattern = re.sub(r"^ *(\\ )*\.\*$", "(?s:.*)", pattern, flags=re.MULTILINE)
     actual = "\n".join(untimed(line) for line in printed if line)
     assert re.fullmatch(pattern, actual), f"{where} prints\n{actual}\n\nshown is\n" + "\n".join(map(untimed, shown))
+
+
+def unwrapped(shown: list[str]) -> list[str]:
+    """Join lines that begin with a space to the line before: pages break long lines of JSON."""
+    lines: list[str] = []
+    for line in shown:
+        if line.startswith(" ") and lines:
+            lines[-1] += line.lstrip()
+        else:
+            lines.append(line)
+    return lines
 
 
 def untimed(line: str) -> str:
@@ -273,6 +295,7 @@ def test_page_runs_as_written_in_a_checkout(
 
 @pytest.mark.tiny
 def test_shown_output_may_differ_in_times_only() -> None:
+    assert unwrapped(['{"a":1,', ' "b":2}', "c"]) == ['{"a":1,"b":2}', "c"]
     compare(["a 0.1 s", "x", "y", "z"], ["a 2.25 s", "...", "z"], "here")
     compare(['{"a":1,"b":[2]}'], ['{"a":1,...}'], "here")
     for shown in (["a"], ["a", "b"], ["...", "c", "b"]):
