@@ -1,6 +1,6 @@
 """`pdb query`: lookups of boards in databases."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pdb_cli.board_input import boards_to_look_up
@@ -11,7 +11,8 @@ from pdb_cli.process import command
 from pdb_core.errors import UnsolvableError
 
 if TYPE_CHECKING:
-    from pdb_query import Instance
+    from pdb_core.puzzle import Tiles
+    from pdb_query import Database, Instance
 
 
 @command
@@ -48,10 +49,23 @@ def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | Non
         "solvable": True,
         "h": max(probe.maximum for probe in probes),
         "sums": [total for probe in probes for total in probe.sums],
-        "values": [list(values) for probe in probes for values in probe.values],
-        "costs": [database.cost for database in tables for _ in database.mappings(goal)],
-        "symmetries": [mapping.name for database in tables for mapping in database.mappings(goal)],
+        "values": [
+            [values[place] for place in places]
+            for database, probe in zip(tables, probes, strict=True)
+            for values in probe.values
+            for places in database.partition.sums
+        ],
+        "costs": [database.cost for database, _ in _sums(tables, goal)],
+        "symmetries": [symmetry for _, symmetry in _sums(tables, goal)],
     }
+
+
+def _sums(databases: Iterable["Database"], goal: "Tiles") -> Iterator[tuple["Database", str]]:
+    """Yield the database and the symmetry of each sum. A catalogue has a sum for each partition and symmetry."""
+    for database in databases:
+        for mapping in database.mappings(goal):
+            for _ in database.partition.sums:
+                yield database, mapping.name
 
 
 def _text(record: Record) -> Iterator[str]:

@@ -104,7 +104,7 @@ class Client:
         return self._service.get("/v1/databases", {}, DatabasesAnswer).databases
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
-        """Return the lower bound of one board and its parts.
+        """Return the lower bound of one board and its parts. A catalogue has `values` for each sum.
 
         Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError`
         if the tables cannot serve `goal`.

@@ -94,11 +94,15 @@ def look_up(board: Tiles, served: Served) -> dict[str, Any]:
         return {**answer, "h": None, "sums": []}
     # `place` has checked the board: `probe_batch` does not check it again.
     batch = served.database.probe_batch(np.array([board], dtype=np.uint8), served.goal)
+    # A catalogue has a sum for each symmetry and partition.
+    terms = [
+        ([values[place] for place in places], [patterns[place] for place in places])
+        for values, patterns in zip(batch.values[0].tolist(), _pattern_tiles(served), strict=True)
+        for places in served.database.partition.sums
+    ]
     sums = [
         {"h": total, "values": values, "patterns": patterns}
-        for total, values, patterns in zip(
-            batch.sums[0].tolist(), batch.values[0].tolist(), _pattern_tiles(served), strict=True
-        )
+        for total, (values, patterns) in zip(batch.sums[0].tolist(), terms, strict=True)
     ]
     return {**answer, "h": int(batch.maximum[0]), "sums": sums}
 

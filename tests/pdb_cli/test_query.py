@@ -19,6 +19,15 @@ def test_query_prints_values_sums_and_maximum(small_table: str) -> None:
     assert re.search(rf"maximum +{max(int(total) for total, _ in sums)}$", result.stdout, re.MULTILINE)
 
 
+def test_catalogue_has_a_sum_for_each_partition_and_symmetry() -> None:
+    result = pdb("query", "--db", str(table_file("8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")), BOARD)
+    assert result.returncode == 0
+    rows = re.findall(r"^  (identity|reflection) +(\d+) = ([\d +]+)$", result.stdout, re.MULTILINE)
+    assert [name for name, _, _ in rows] == ["identity", "identity", "reflection", "reflection"]
+    assert [values.count("+") for _, _, values in rows] == [0, 2, 0, 2]
+    assert all(int(total) == sum(map(int, values.split("+"))) for _, total, values in rows)
+
+
 def test_formats_agree(small_table: str) -> None:
     def query(output: str) -> str:
         return pdb("query", "--db", small_table, BOARD, "1 2 3/4 5 6/7 0 8", "--format", output).stdout

@@ -110,7 +110,8 @@ class Schemas:
             return self.type_of(schema["anyOf"][0], is_required=True) + (" or null" if is_required else "")
         schema = self._resolved(schema)
         if schema.get("type") != "array":
-            return {"string": "text"}.get(schema.get("type", ""), schema.get("type", ""))
+            kind = str(schema.get("type", ""))
+            return "text" if kind == "string" else kind
         inner = self.type_of(schema["items"], is_required=True)
         return "list" + (" of " + inner.replace("list", "lists") + "s" * ("list" not in inner) if inner else "")
 
