@@ -34,10 +34,10 @@ _COLUMNS = ("file", "partition", "size", "entries")
 PartitionsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="PARTITION...",
-        help="663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, fringe, auto for any --size, or written out: "
-        "1,2,5/3,4,6/7,8. Several joined by + make one file, a catalogue: 78+78d; so do 24-small and "
-        "24-large, of seven partitions of the 24-puzzle.",
+        metavar="PARTITION",
+        help="Partitions of the tiles, each for one table file: 663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, "
+        "fringe, auto (for any --size), or the patterns written out: 1,2,5/3,4,6/7,8. Partitions joined by + make one "
+        "file, a catalogue: 78+78d. 24-small and 24-large are catalogues of seven partitions of the 24-puzzle.",
         autocompletion=completion.partitions,
     ),
 ]
@@ -53,11 +53,14 @@ class FileOptions:
     cost: Annotated[
         Literal["additive", "every-move"] | None,
         typer.Option(
-            help="Moves that a distance counts. additive: moves of the pattern's tiles; patterns add up. every-move: "
-            "all moves (a standard PDB); patterns combine by maximum. The partition's name sets the default."
+            help="Moves that a distance counts. additive: moves of the pattern's tiles; distances of patterns are "
+            "added up. every-move: all moves (a standard PDB); the maximum counts. The default is every-move "
+            "for fringe, else additive."
         ),
     ] = None
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Table file; data/PARTITION.h5 by default.")] = None
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Table file to write. The default is data/PARTITION.h5.")
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -66,17 +69,19 @@ class RunOptions:
 
     threads: ThreadsOption = None
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the memory and the disk that the build takes, and build nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print the memory and the disk space that the build needs, and build nothing."),
     ] = False
     checkpoint_every: Annotated[
         float,
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Time between checkpoints of a long build, in FILE.partial. The same command continues from there.",
+            help="Time between checkpoints of a long build in FILE.partial. After an interruption, the same command "
+            "continues from the last one.",
         ),
     ] = 60.0
-    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial and start over.")] = False
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
 
 
 @dataclass(frozen=True)
@@ -89,8 +94,8 @@ class BuildClusterOptions(ClusterOptions):
             min=1,
             max=4096,
             metavar="N",
-            help="On a cluster: search each pattern in N shards on all workers. The default is one worker per pattern, "
-            "and shards if no worker has the memory.",
+            help="On a cluster: divide the search of each pattern into N shards, on all workers. The default is one "
+            "worker per pattern, and shards if no worker has enough memory.",
         ),
     ] = None
 
@@ -103,7 +108,10 @@ def build(
     cluster: BuildClusterOptions,
     output: FormatOption = Format.text,
 ) -> None:
-    """Build pattern databases: search all patterns of a partition, write a table file, and a report beside it."""
+    """Build pattern databases.
+
+    Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it.
+    """
     if file.out is not None and len(partitions) > 1:
         raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
     cluster.check()

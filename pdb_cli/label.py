@@ -17,6 +17,7 @@ from pdb_cli.board_input import read_boards, size_hint, split_arguments
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     BoardOptions,
+    SeedOption,
     SolveClusterOptions,
     TableOptions,
     ThreadsOption,
@@ -47,17 +48,19 @@ class LabelBoardOptions(BoardOptions):
 
     random: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Label N random boards: uniform, or random walks with --walks."),
+        typer.Option(
+            min=1, metavar="N", help="Label N random boards: uniform ones, or ends of random walks with --walks."
+        ),
     ] = None
     walks: Annotated[
         str | None,
         typer.Option(
             metavar="LENGTHS",
-            help="Random walks from the goal that never step back at once, of these lengths in turn: 10,20,50 or "
-            "1-100.",
+            help="Lengths of random walks from the goal, used in turn: 10,20,50 or 1-100. A walk never undoes its last "
+            "move.",
         ),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random boards.")] = 1
+    seed: SeedOption = 1
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,16 @@ class DatasetOptions:
 
     out: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="File to write: .npz, .h5, .csv, .parquet, or .pkl for DeepCubeA."),
+        typer.Option(
+            metavar="FILE",
+            help="File to write. Its suffix sets the format: .npz, .h5, .csv, .parquet, or .pkl (DeepCubeA).",
+        ),
     ]
     distances_only: Annotated[
-        bool, typer.Option("--distances-only", help="Leave out the optimal first moves and the distances after moves.")
+        bool,
+        typer.Option(
+            "--distances-only", help="Write only distances, without optimal first moves and distances after each move."
+        ),
     ] = False
     chunk: Annotated[
         int | None,
@@ -77,12 +86,12 @@ class DatasetOptions:
             min=1,
             max=1_000_000,
             metavar="N",
-            help="Boards between two points from which the same command continues. By default 1000, on boards of more "
-            "than 16 cells 16.",
+            help="Number of boards between two checkpoints, from which the same command continues. The default is "
+            "1000, and 16 for boards of more than 16 cells.",
             show_default=False,
         ),
     ] = None
-    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial and start over.")] = False
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
 
 
 @dataclass(frozen=True)
@@ -100,10 +109,11 @@ def label(
     limits: LabelLimitOptions,
     cluster: SolveClusterOptions,
 ) -> None:
-    """Write boards with their exact distances and optimal moves to a file, for training and evaluation.
+    """Write a dataset of boards and their exact distances.
 
-    Boards are random ones, or those of the command line, of files (also of DeepCubeA) and of sets. All have one size
-    and one goal. The same command continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
+    The dataset also has the optimal moves. It is for training and evaluation. Boards are random, or come from the
+    command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
+    continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
     """
     check_solve_cluster(cluster, limits.threads)
     prepare()

@@ -16,7 +16,7 @@ import typer
 
 from pdb_cli import completion
 from pdb_cli.databases import open_file
-from pdb_cli.options import EncodingOption, FormatOption, LoadOption, LoadOptions
+from pdb_cli.options import EncodingOption, FormatOption, LoadOption, LoadOptions, SeedOption
 from pdb_cli.output import Format, Record, count, message, prepare, write_records
 from pdb_cli.process import command
 from pdb_core.errors import WrongAnswerError
@@ -43,7 +43,10 @@ def doctor(
     ] = False,
     output: FormatOption = Format.text,
 ) -> None:
-    """Print versions, cores, memory and cache folders; test a small build, a lookup and a search."""
+    """Check this installation.
+
+    Print versions, cores, memory and cache folders, and test a small build, a lookup and a search.
+    """
     prepare()
     program = context.find_root().command if warm_up else None
     write_records(_checks(program), output, columns=("check", "value"), text=_check_text)
@@ -131,20 +134,21 @@ class BenchOptions:
     partitions: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PARTITION]...",
-            help="Partitions of the 4x4 board.",
+            metavar="PARTITION",
+            help="Partitions of the 4x4 board, as for pdb build.",
             show_default="663 78",
             autocompletion=completion.partitions,
         ),
     ] = None
-    repeats: Annotated[int, typer.Option(min=1, max=100, help="Builds of each partition.")] = 3
-    boards: Annotated[int, typer.Option(min=1, help="Random boards to solve.")] = 1000
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random boards.")] = 1
+    repeats: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of builds of each partition.")] = 3
+    boards: Annotated[int, typer.Option(min=1, metavar="N", help="Number of random boards to solve.")] = 1000
+    seed: SeedOption = 1
     sets: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
-            help="Instance sets to solve.",
+            metavar="SET",
+            help="Set of boards to solve. Repeat the option for several.",
             show_default=", ".join(_SETS),
             autocompletion=completion.instance_sets,
         ),
@@ -161,9 +165,10 @@ class BenchLoadOptions(LoadOptions):
 
 @command
 def bench(measured: BenchOptions, tables: BenchLoadOptions, output: FormatOption = Format.text) -> None:
-    """Build each partition as a whole process, then solve random boards and instance sets on one thread.
+    """Measure builds and searches on this machine.
 
-    Prints the median of the builds, and nodes and nodes/s of the searches.
+    Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
+    time of the builds, and the nodes and nodes/s of the searches.
     """
     prepare()
     columns = (

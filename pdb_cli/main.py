@@ -21,26 +21,69 @@ from pdb_cli.study_space import space
 from pdb_cli.table_files import info, stats, verify
 from pdb_core.messages import as_typed
 
-_HELP = "Pattern databases for sliding-tile puzzles: build them, query them, and solve boards optimally with them."
-# Each command, and the example that its help shows.
+_HELP = "Pattern databases for sliding-tile puzzles: build and query them, and solve boards optimally with them."
+# Each command, and the examples that its help shows.
 COMMANDS = (
-    (build, "pdb build 663 --out 663.h5"),
-    (solve, 'pdb solve --db 663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"'),
-    (search, 'pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"'),
-    (approximate, 'pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"'),
-    (label, "pdb label --random 100000 --seed 1 --out labels.npz"),
-    (query, 'pdb query --db 663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"'),
-    (serve, "pdb serve --db 663.h5 --port 8015"),
-    (info, "pdb info 663.h5"),
-    (stats, "pdb stats 663.h5 --boards 10000"),
-    (verify, "pdb verify 663.h5 --deep"),
-    (bench, "pdb bench 663 --boards 100"),
-    (doctor, "pdb doctor"),
+    (build, ("pdb build 663", "pdb build 555 --goal blank-first --out 555.h5", "pdb build 6666 --size 5x5 --dry-run")),
+    (
+        solve,
+        (
+            'pdb solve "8 6 7/2 5 4/3 0 1"',
+            'pdb solve --db data/663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"',
+            "pdb solve --db data/663.h5 --instances hardest80 --format csv",
+        ),
+    ),
+    (
+        search,
+        (
+            'pdb search "8 6 7/2 5 4/3 0 1"',
+            'pdb search --algorithm a-star --heuristic linear-conflict "8 6 7/2 5 4/3 0 1"',
+        ),
+    ),
+    (
+        approximate,
+        (
+            'pdb approximate --goal blank-first "1 4 2/3 0 5/6 7 8"',
+            "pdb approximate --instances korf50-24puzzle --format csv",
+        ),
+    ),
+    (
+        label,
+        (
+            "pdb label --random 1000 --size 3x3 --out labels.npz",
+            "pdb label --random 1000 --walks 1-50 --db data/663.h5 --out walks.csv",
+        ),
+    ),
+    (
+        query,
+        (
+            'pdb query --db data/663.h5 "15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"',
+            "pdb query --db data/663.h5 --instances korf100 --format csv",
+        ),
+    ),
+    (serve, ("pdb serve", "pdb serve --db data/8.h5 --db data/663.h5 --port 8080")),
+    (info, ("pdb info data/663.h5", "pdb info data/8.h5 data/663.h5 --format json")),
+    (stats, ("pdb stats data/663.h5", "pdb stats data/663.h5 --boards 10000 --plot 663.svg")),
+    (verify, ("pdb verify data/663.h5", "pdb verify data/663.h5 --deep")),
+    (bench, ("pdb bench 663 --boards 100 --set hardest80",)),
+    (doctor, ("pdb doctor", "pdb doctor --warm-up")),
 )
 STUDIES = (
-    (heuristics, "pdb study heuristics 3x3 --heuristic manhattan --heuristic linear-conflict"),
-    (space, "pdb study space 3x3 --plot 3x3.svg"),
-    (compare, "pdb study compare --size 3x3 --boards 100 --heuristic manhattan --heuristic db"),
+    (
+        heuristics,
+        (
+            "pdb study heuristics 3x3",
+            "pdb study heuristics 3x3 --heuristic manhattan --heuristic linear-conflict --plot h.svg",
+        ),
+    ),
+    (space, ("pdb study space 3x3", "pdb study space 4x4 --depth 20 --plot 4x4.svg")),
+    (
+        compare,
+        (
+            "pdb study compare --size 3x3 --boards 100 --heuristic manhattan --heuristic db",
+            "pdb study compare --instances korf100 --boards 5 --db data/663.h5 --heuristic db",
+        ),
+    ),
 )
 
 app = typer.Typer(
@@ -53,12 +96,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 study = typer.Typer(
-    name="study", help="Study state spaces and heuristics: figures and plots.", no_args_is_help=True,
+    name="study", help="Study state spaces and heuristics, with plots.", no_args_is_help=True,
     rich_markup_mode=None,
 )  # fmt: skip
 for group, commands in ((app, COMMANDS), (study, STUDIES)):
-    for function, example in commands:
-        group.command(cls=GroupedCommand, epilog=example)(with_option_groups(function))
+    for function, examples in commands:
+        group.command(cls=GroupedCommand, epilog="\n".join(examples))(with_option_groups(function))
 app.add_typer(study)
 
 

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
 SizeOption = Annotated[
-    str | None, typer.Option(metavar="WxH", help="Board size, such as 4x4, if boards and tables do not imply it.")
+    str | None,
+    typer.Option(
+        metavar="WxH", help="Board size, width x height, such as 4x4; needed only if boards and tables do not imply it."
+    ),
 ]
 GoalOption = Annotated[
     str | None,
@@ -37,37 +40,50 @@ GoalOption = Annotated[
         autocompletion=completion.goals,
     ),
 ]
+# Of commands that read boards.
+BoardGoalOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help="Goal of boards that have none in their file: blank-last, blank-first, snail, or a board. The default is "
+        "the goal of --db, else blank-last.",
+        autocompletion=completion.goals,
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random boards.")]
 ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, max=1024, metavar="N", help="Threads; all cores by default.", show_default=False)
+    int | None,
+    typer.Option(min=1, max=1024, metavar="N", help="Number of threads; all cores by default.", show_default=False),
 ]
 EncodingOption = Annotated[
     Literal["bits", "bytes"],
     typer.Option(
-        help="bits: one bit per state, zero-aware; the heuristic is stronger and the file smaller. bytes: one byte per "
-        "placement, the additive minimum; read with one lookup."
+        help="bits: one bit per state, and the table also records the blank's region (zero-aware); the heuristic is "
+        "stronger and the file is smaller. bytes: one byte per placement of the pattern's tiles."
     ),
 ]
 InstancesOption = Annotated[
     str | None,
     typer.Option(
         metavar="SET|FILE|-",
-        help="Boards of a named set, of a file, or of standard input: one per line, or CSV.",
+        help="Boards of a named set, of a file, or of standard input (-). A file has a board in each line, or is CSV.",
         autocompletion=completion.instance_sets,
     ),
 ]
 LoadOption = Annotated[
     Literal["map", "copy", "huge"],
     typer.Option(
-        help="map: map the tables (opens at once, memory is shared). copy: copy them to memory. huge: copy them to "
-        "huge pages, which is fastest."
+        help="map: map the file into memory (opens at once; processes share the memory). copy: copy the tables to "
+        "memory. huge: copy them to huge pages, for the fastest lookups."
     ),
 ]
-VerifyOption = Annotated[bool, typer.Option(help="Compare all tables with their digests before they are used.")]
+VerifyOption = Annotated[bool, typer.Option(help="Compare all tables with their digests first, to find damage.")]
 WeightOption = Annotated[
     float | None,
     typer.Option(
         metavar="W",
-        help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length (1.5).",
+        help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length. The default "
+        "is 1.5.",
     ),
 ]
 MemoryLimitOption = Annotated[
@@ -78,7 +94,10 @@ MemoryLimitOption = Annotated[
     ),
 ]
 TimeLimitOption = Annotated[
-    float | None, typer.Option(min=0.0, metavar="S", help="Seconds to search for one board before giving it up.")
+    float | None,
+    typer.Option(
+        min=0.0, metavar="S", help="Time limit of the search for each board, in seconds. The default is none."
+    ),
 ]
 
 
@@ -91,10 +110,10 @@ class BoardOptions:
 
     boards: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[BOARD]...", help='Boards in quotes: "1 2 3/4 5 6/7 0 8"; 0 is the blank.'),
+        typer.Argument(metavar="BOARD", help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.'),
     ] = None
     instances: InstancesOption = None
-    goal: GoalOption = None
+    goal: BoardGoalOption = None
     size: SizeOption = None
 
 
@@ -102,19 +121,22 @@ class BoardOptions:
 class SolveBoardOptions(BoardOptions):
     """Boards."""
 
-    from_board: Annotated[
-        str | None, typer.Option("--from", metavar="BOARD", help="With --to: solve from this board to another one.")
-    ] = None
-    to_board: Annotated[str | None, typer.Option("--to", metavar="BOARD", help="The goal of --from.")] = None
+    from_board: Annotated[str | None, typer.Option("--from", metavar="BOARD", help="Start board. Give --to, too.")] = (
+        None
+    )
+    to_board: Annotated[str | None, typer.Option("--to", metavar="BOARD", help="Goal board for --from.")] = None
     tiles: Annotated[
         Literal["numbers", "letters"],
-        typer.Option(help="letters: the tiles are the words of --goal, and _ is the blank."),
+        typer.Option(
+            help="numbers: tiles are 1, 2, 3, ..., and 0 is the blank. letters: tiles are the words of --goal, and _ "
+            "is the blank."
+        ),
     ] = "numbers"
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Solve every N-th board only, beginning with the I-th: the share of machine I of N.",
+            help="Solve only the share of machine I of N machines: every N-th board, beginning with the I-th.",
         ),
     ] = None
 
@@ -135,7 +157,7 @@ class TableOptions:
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Table file made by pdb build. Repeat the option to use the maximum of several databases.",
+            help="Table file, made by pdb build. Repeat the option to use the maximum of several databases.",
         ),
     ] = None
     load: LoadOption = "map"
@@ -153,7 +175,8 @@ class LimitOptions:
     threads: ThreadsOption = None
     time_limit: TimeLimitOption = None
     max_nodes: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Nodes to generate for one board before giving it up.")
+        int | None,
+        typer.Option(min=1, metavar="N", help="Limit of generated nodes for each board. The default is none."),
     ] = None
 
 
@@ -162,15 +185,20 @@ class IdaStarOptions:
     """IDA*."""
 
     all_solutions: Annotated[
-        bool, typer.Option("--all", help="Count all optimal solutions: search the last threshold to its end.")
+        bool, typer.Option("--all", help="Count all optimal solutions. This searches the last threshold completely.")
     ] = False
     list_solutions: Annotated[
-        bool, typer.Option("--list", help="With --all: write each solution when it is found, as text or ndjson.")
+        bool,
+        typer.Option(
+            "--list", help="With --all: write each solution as soon as it is found. For --format text and ndjson."
+        ),
     ] = False
     frontier_memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE", help="Search hard boards breadth first near the root, in this much memory, such as 8G."
+            metavar="SIZE",
+            help="Memory for a breadth-first search near the root of hard boards, such as 8G. By default there is "
+            "none.",
         ),
     ] = None
 
@@ -180,21 +208,29 @@ class AlgorithmOptions:
     """Algorithm."""
 
     algorithm: Annotated[
-        str, typer.Option(metavar="NAME", help=f"{', '.join(ALGORITHMS)}.", autocompletion=completion.algorithms)
+        str,
+        typer.Option(
+            metavar="NAME", help=f"Search algorithm: {', '.join(ALGORITHMS)}.", autocompletion=completion.algorithms
+        ),
     ] = IDA_STAR
     heuristic: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help=f"{', '.join(HEURISTIC_NAMES)}, db (the tables), or the maximum of several: max(a,b). By default db "
-            "with --db, else manhattan.",
+            help=f"Heuristic: {', '.join(HEURISTIC_NAMES)}, db (the tables of --db), or the maximum of several, "
+            "such as max(manhattan,db). The default is db with --db, else manhattan.",
             autocompletion=completion.heuristics,
         ),
     ] = None
     weight: WeightOption = None
     memory_limit: MemoryLimitOption = None
     plain: Annotated[
-        bool, typer.Option("--plain", help="Textbook IDA*: do not prune duplicate moves, to compare node counts.")
+        bool,
+        typer.Option(
+            "--plain",
+            help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node "
+            "counts.",
+        ),
     ] = False
 
 
@@ -203,7 +239,8 @@ class AnswerOptions:
     """Output."""
 
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the solutions to a file, position by position.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write each solution to this file, with every position on its path."),
     ] = None
     output: FormatOption = Format.text
 
@@ -217,7 +254,7 @@ class LoggedAnswerOptions(AnswerOptions):
         typer.Option(
             metavar="FILE",
             help="Keep solved boards and the progress of long searches in this file. The same command continues from "
-            "it.",
+            "there.",
         ),
     ] = None
 
@@ -228,7 +265,9 @@ class ClusterOptions:
 
     scheduler: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="Work on the Dask cluster of this scheduler, such as tcp://host:8786."),
+        typer.Option(
+            metavar="ADDRESS", help="Address of the scheduler of a Dask cluster to work on, such as tcp://host:8786."
+        ),
     ] = None
     local_cluster: Annotated[
         int | None,
@@ -236,7 +275,7 @@ class ClusterOptions:
             min=1,
             max=1024,
             metavar="N",
-            help="Work on a Dask cluster of N processes of this machine, started for this command.",
+            help="Start a Dask cluster of N processes on this machine for this command, and work on it.",
         ),
     ] = None
 
@@ -272,7 +311,8 @@ class SolveClusterOptions(ClusterOptions):
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder with the files of --db on the workers of --scheduler; by default the same path as here.",
+            help="Folder of the --db files on the workers of --scheduler. The default is the same path as on this "
+            "machine.",
         ),
     ] = None
 
@@ -337,7 +377,11 @@ def _option(field: "Field[Any]", title: str) -> inspect.Parameter:
 
 
 class GroupedCommand(TyperCommand):
-    """Command whose help lists options by group, then an example."""
+    """Command whose help lists options by group, then examples."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line: `[BOARD]...` for optional, `FILE...` for required arguments."""
+        return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options below the titles of their groups."""
@@ -357,7 +401,7 @@ class GroupedCommand(TyperCommand):
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (as Click calls it)
-        """Write the example."""
+        """Write the examples, a line each."""
         if self.epilog:
-            with formatter.section("Example"):
-                formatter.write(f"  {self.epilog}\n")
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))

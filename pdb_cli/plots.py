@@ -11,7 +11,10 @@ from pdb_cli.output import message
 from pdb_core.durable_files import written_safely
 from pdb_core.errors import InputError, OutputError
 
-PlotOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it, into an SVG, PNG or PDF file.")]
+PlotOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Also draw the result. The suffix sets the format: .svg, .png or .pdf."),
+]
 _FORMATS = (".svg", ".png", ".pdf")
 
 

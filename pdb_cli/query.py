@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 @command
 def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = Format.text) -> None:
-    """Look up boards: h of each pattern, their sum, the sum through each symmetry, and the maximum."""
+    """Look up boards: lower bounds on their optimal lengths.
+
+    Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
+    """
     prepare()
     instances = boards_to_look_up(boards, tables.db)
     columns = ("id", "board", "goal", "solvable", "h", "sums", "values")

@@ -32,7 +32,8 @@ class ServedTableOptions(TableOptions):
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Table file made by pdb build; repeat the option. The first for a size is its default.",
+            help="Table file, made by pdb build. Repeat the option for several. The first of a size is the default of "
+            "that size. Without --db, the standard tables of 4x4 and 3x3 are used.",
         ),
     ] = None
     verify: VerifyOption = True
@@ -42,26 +43,34 @@ class ServedTableOptions(TableOptions):
 class NetworkOptions:
     """Network."""
 
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0 for a free one.")] = (
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="IP address or name to listen on. 0.0.0.0 accepts connections from other machines."
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on. 0 takes a free one.")] = (
         8015
     )
     token_file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Require the token in this file from clients."),
+        typer.Option(
+            metavar="FILE", help="Require from clients the token in this file: one line of printable ASCII characters."
+        ),
     ] = None
     cors_origin: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ORIGIN",
-            help="Allow requests of pages of this origin, such as https://example.org.",
+            help="Allow requests of web pages of this origin, such as https://example.org. Repeat the option for more.",
         ),
     ] = None
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Answer requests for this host too, such as tiles.example.org; repeat the option.",
+            help="Answer requests that name this host, such as tiles.example.org. Repeat the option for more. "
+            "localhost and --host are always allowed.",
         ),
     ] = None
     access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False
@@ -77,24 +86,27 @@ class SearchQueueOptions:
             min=1,
             max=1024,
             metavar="N",
-            help="Long searches at a time, and as many short ones; by default the cores.",
+            help="Number of long searches at a time, and of short ones. The default is the number of cores.",
         ),
     ] = None
     waiting: Annotated[
         int,
-        typer.Option(min=0, max=100_000, metavar="N", help="Long searches that may wait, and as many short ones."),
+        typer.Option(min=0, max=100_000, metavar="N", help="Number of long searches that may wait, and of short ones."),
     ] = 16
-    wait: Annotated[float, typer.Option(min=0, metavar="S", help="Seconds that a search may wait.")] = 30.0
-    seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search in seconds.")] = 60.0
+    wait: Annotated[float, typer.Option(min=0, metavar="S", help="Time that a search may wait, in seconds.")] = 30.0
+    seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search, in seconds.")] = 60.0
     grace: Annotated[
         float,
-        typer.Option(min=0, metavar="S", help="Seconds that running searches have when the server is stopped."),
+        typer.Option(min=0, metavar="S", help="Time that running searches have when the server stops, in seconds."),
     ] = 5.0
 
 
 @command
 def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
-    """Answer lookups and solve boards over HTTP, with a page at /."""
+    """Look up and solve boards over HTTP, with a page at /.
+
+    docs/http.md describes the requests. Without --db, the standard tables are built at the first use.
+    """
     prepare()
     try:
         importlib.import_module("pdb_service.app")

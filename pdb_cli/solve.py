@@ -30,11 +30,11 @@ def solve(
     cluster: SolveClusterOptions,
     output: LoggedAnswerOptions,
 ) -> None:
-    """Find an optimal solution of each board with pattern databases.
+    """Find optimal solutions of boards with pattern databases.
 
-    Without --db, the standard table of the board's size is used, and built the first time. An argument that ends in
-    .dat or .pkl, or names a file, is a file of boards (docs/files.md). Without boards, a terminal gets the 17 hardest
-    boards of the 15-puzzle; otherwise boards are read from standard input.
+    Without --db, the standard tables of the board's size are used, which are built at the first use. An argument that
+    ends in .dat or .pkl, or names a file, is a file of boards. Without boards, the command reads them from standard
+    input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
     """
     method = Method(frontier_bytes=frontier_bytes(ida_star))
     _check_cluster(cluster, limits, ida_star)
@@ -63,9 +63,10 @@ def search(
     ida_star: IdaStarOptions,
     output: LoggedAnswerOptions,
 ) -> None:
-    """Solve boards by a textbook search algorithm and heuristic, to compare them.
+    """Solve boards with a textbook search algorithm.
 
-    No tables are needed. Solutions are optimal, except those of weighted-a-star and greedy. Boards go up to 6x6.
+    Compare algorithms and heuristics without building tables. Solutions are optimal, except those of weighted-a-star
+    and greedy. Boards are up to 6x6.
     """
     answer_boards(parse_method(algorithm, tables.db, ida_star), boards, tables, limits, output, ida_star)
 
@@ -80,15 +81,15 @@ def approximate(
         typer.Option(
             min=0.0,
             metavar="S",
-            help="Seconds to improve the solution of each board; 0.5 to 5 by default, by the size of the board.",
+            help="Time to improve the solution of each board, in seconds. The default depends on the size, 0.5 to 5.",
             rich_help_panel="Limits",
         ),
     ] = None,
 ) -> None:
-    """Find a suboptimal solution of each board, up to 32x32, within seconds. No tables are needed.
+    """Find suboptimal solutions of boards up to 32x32.
 
-    Each answer has a lower bound of the optimal length, and the gap between both. Databases of --db, of boards up to
-    6x6, can raise the lower bound.
+    No tables are needed, and each board takes seconds. Each answer has a lower bound on the optimal length, and the gap
+    between both. For boards up to 6x6, databases of --db can raise the lower bound.
     """
     method = Method(search=APPROXIMATE, uses_databases=bool(tables.db))
     logged = LoggedAnswerOptions(output.out, output.output)

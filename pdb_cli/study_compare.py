@@ -13,12 +13,13 @@ from pdb_cli.board_input import read_boards, size_hint
 from pdb_cli.databases import OpenDatabases
 from pdb_cli.options import (
     AlgorithmOptions,
+    BoardGoalOption,
     FormatOption,
-    GoalOption,
     IdaStarOptions,
     InstancesOption,
     LimitOptions,
     MemoryLimitOption,
+    SeedOption,
     SizeOption,
     TableOptions,
     ThreadsOption,
@@ -59,12 +60,17 @@ class SampleOptions:
 
     instances: InstancesOption = None
     size: SizeOption = None
-    goal: GoalOption = None
+    goal: BoardGoalOption = None
     boards: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of boards: the first of the set, or random ones."),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of boards: the first ones of --instances, or random ones. The default is all of --instances, "
+            f"or {_DEFAULT_BOARDS} random ones.",
+        ),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of random boards.")] = 1
+    seed: SeedOption = 1
 
 
 @dataclass(frozen=True)
@@ -75,7 +81,7 @@ class MethodOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Heuristic to compare, as in pdb search; repeat the option.",
+            help="Heuristic to compare, as for pdb search. Repeat the option for several.",
             show_default=", ".join(_DEFAULT_HEURISTICS),
             autocompletion=completion.heuristics,
         ),
@@ -84,14 +90,14 @@ class MethodOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Algorithm to compare, as in pdb search; repeat the option.",
+            help="Algorithm to compare, as for pdb search. Repeat the option for several.",
             show_default=IDA_STAR,
             autocompletion=completion.algorithms,
         ),
     ] = None
     weight: WeightOption = None
     memory_limit: MemoryLimitOption = None
-    plain: Annotated[bool, typer.Option("--plain", help="Textbook IDA*, as in pdb search.")] = False
+    plain: Annotated[bool, typer.Option("--plain", help="Textbook IDA*, as for pdb search.")] = False
 
 
 @dataclass(frozen=True)
@@ -110,10 +116,10 @@ def compare(
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Compare heuristics and algorithms on the same boards: mean h, nodes, seconds and length.
+    """Compare heuristics and algorithms on the same boards.
 
-    Without --instances, random boards of --size are solved, of 3x3 by default. Means are over the boards that a row
-    solved, without those that it gave up at a limit.
+    Print mean h, nodes, seconds and length. Without --instances, random boards of --size are solved, of 3x3 by default.
+    Means are over the boards that a row solved, without those that it gave up at a limit.
     """
     check_plot(plot)
     methods = _methods(compared, tables.db)

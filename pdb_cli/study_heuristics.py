@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_cli import completion
-from pdb_cli.options import FormatOption, GoalOption, TableOptions, ThreadsOption
+from pdb_cli.options import FormatOption, GoalOption, SeedOption, TableOptions, ThreadsOption
 from pdb_cli.output import Format, count, message, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.process import command
@@ -26,7 +26,7 @@ HeuristicsOption = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME",
-        help="Heuristic to study; repeat the option.",
+        help="Heuristic to study, as for pdb search. Repeat the option for several.",
         show_default="all that the size has",
         autocompletion=completion.heuristics,
     ),
@@ -36,21 +36,25 @@ HeuristicsOption = Annotated[
 @command
 def heuristics(
     tables: TableOptions,
-    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size.")] = "3x3",
+    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")] = "3x3",
     heuristic: HeuristicsOption = None,
     goal: GoalOption = None,
     boards: Annotated[
-        int, typer.Option(min=2, max=1_000_000, help="Number of random boards of more than 10 cells.")
+        int,
+        typer.Option(
+            min=2, max=1_000_000, metavar="N", help="Number of random boards, for sizes of more than 10 cells."
+        ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random boards.")] = 1,
+    seed: SeedOption = 1,
     threads: ThreadsOption = None,
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Compare values of heuristics by distance from the goal: mean, standard deviation, minimum and maximum.
+    """Compare heuristics by distance from the goal.
 
-    Up to 10 cells all boards are evaluated. Up to 16 cells random boards are evaluated and solved; larger random boards
-    are not solved. Means of random boards have standard errors (+-). Each --db is a heuristic too.
+    Print mean, standard deviation, minimum and maximum of each heuristic. Up to 10 cells all boards are evaluated. Up
+    to 16 cells random boards are evaluated and solved; larger random boards are not solved. Means of random boards have
+    standard errors (+-). Each --db is a heuristic, too.
     """
     check_plot(plot)
     prepare()

@@ -32,15 +32,15 @@ class SpaceOptions:
     size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
     goal: GoalOption = None
     depth: Annotated[
-        int | None, typer.Option(min=0, metavar="D", help="Stop D moves from the goal; by default never.")
+        int | None, typer.Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
     ] = None
     antipodes: Annotated[
-        int, typer.Option(min=0, max=1_000_000, help="Number of boards at the maximum depth to list.")
+        int, typer.Option(min=0, max=1_000_000, metavar="N", help="Number of boards at the maximum depth to list.")
     ] = 20
     threads: ThreadsOption = None
     memory_limit: Annotated[
         str | None,
-        typer.Option(metavar="SIZE", help="Memory for boards, such as 8G; most of the free memory by default."),
+        typer.Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
     ] = None
 
 
@@ -48,8 +48,8 @@ class SpaceOptions:
 def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption = Format.text) -> None:
     """Count the boards at each distance from the goal.
 
-    Boards of up to 12 cells are searched completely, larger ones as far as memory allows. CSV has a line for each
-    distance.
+    Boards of up to 12 cells are searched completely, larger ones as far as memory allows. With --format csv, each
+    distance is a line.
     """
     from pdb_core.resources import available_memory
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pdb_cli.databases import digest_progress, open_file
-from pdb_cli.options import FormatOption, LoadOptions, ThreadsOption
+from pdb_cli.options import FormatOption, LoadOptions, SeedOption, ThreadsOption
 from pdb_cli.output import Format, Record, bar_chart, count, joined, message, prepare, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.process import command
@@ -23,7 +23,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # Needed memory from which a proof is announced.
 _LONG_PROOF_BYTES = 500_000_000
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE...", help="Table files.")]
+FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE", help="Table files, made by pdb build.")]
 
 
 def header_record(path: Path, header: "Header") -> dict[str, Any]:
@@ -59,7 +59,10 @@ def pattern_and_table(record: Record, entry: Record) -> tuple[str, str | None]:
 
 @command
 def info(files: FilesArgument, output: FormatOption = Format.text) -> None:
-    """Describe table files: partition and goal drawn on the board, entries, maximum and mean of each pattern."""
+    """Describe table files: partition, goal and patterns.
+
+    Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern.
+    """
     from pdb_query import read_table_header
 
     write_records(
@@ -109,14 +112,19 @@ def _info_text(record: Record) -> Iterator[str]:
 
 @command
 def stats(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A table file.")],
-    boards: Annotated[int, typer.Option(min=2, max=100_000_000, help="Random boards to sample.")] = 100_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sample.")] = 1,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table file, made by pdb build.")],
+    boards: Annotated[
+        int, typer.Option(min=2, max=100_000_000, metavar="N", help="Number of random boards.")
+    ] = 100_000,
+    seed: SeedOption = 1,
     tables: LoadOptions = LoadOptions(),
     plot: PlotOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Show the histogram, mean and maximum of each table, and the mean lower bound over random boards."""
+    """Print statistics of a table file.
+
+    Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
+    """
     check_plot(plot)
     prepare()
     with open_file(file, tables.load, verify=tables.verify) as database:
@@ -184,13 +192,16 @@ def verify(
     deep: Annotated[
         bool,
         typer.Option(
-            "--deep", help="Also prove every distance, by code that shares nothing with the builder's search."
+            "--deep", help="Also prove every distance, with code that is independent of the builder's search."
         ),
     ] = False,
     threads: ThreadsOption = None,
     output: FormatOption = Format.text,
 ) -> None:
-    """Compare table files with their digests; with --deep, prove every entry. Print what was checked."""
+    """Compare table files with their digests, to find damage.
+
+    With --deep, prove every entry. Print the checks that were made.
+    """
     prepare()
     write_records(
         (_verify_file(path, deep, threads) for path in files),
