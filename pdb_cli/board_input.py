@@ -132,10 +132,10 @@ def shard_of(instances: "Iterator[Instance]", shard: str | None) -> "Iterator[In
         return instances
     match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", shard)
     if match is None:
-        raise InputError(f"shard {as_typed(shard, 40)!r} is not of the form I/N, such as 2/8")
+        raise InputError(f"shard {as_typed(shard, 40)!r} is not of the form I/N; give one such as 2/8")
     number, n_shards = int(match[1]), int(match[2])
     if not 1 <= number <= n_shards:
-        raise InputError(f"shard {shard} does not exist; I of --shard I/N goes from 1 to N")
+        raise InputError(f"shard {shard} does not exist; give --shard I/N with I from 1 to N")
     return islice(instances, number - 1, None, n_shards)
 
 
@@ -158,9 +158,11 @@ def _boards_and_goal(options: SolveBoardOptions) -> tuple[list[str] | None, str 
     if start is None and end is None:
         return options.boards, options.goal
     if start is None or end is None:
-        raise typer.BadParameter("need each other", param_hint="--from and --to")
+        raise typer.BadParameter("are only valid together; give both", param_hint="--from and --to")
     if options.boards or options.instances is not None or options.goal is not None:
-        raise typer.BadParameter("exclude other boards and --goal", param_hint="--from and --to")
+        raise typer.BadParameter(
+            "cannot be combined with other boards or --goal; leave those out", param_hint="--from and --to"
+        )
     return [start], end
 
 

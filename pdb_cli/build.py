@@ -113,10 +113,13 @@ def build(
     Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it.
     """
     if file.out is not None and len(partitions) > 1:
-        raise typer.BadParameter("names one file, but several partitions are to be built", param_hint="--out")
+        raise typer.BadParameter(
+            f"names one file for {len(partitions)} partitions; leave it out, or build them one by one",
+            param_hint="--out",
+        )
     cluster.check()
     if cluster.shards is not None and not cluster.is_given:
-        raise typer.BadParameter("goes with --scheduler or --local-cluster", param_hint="--shards")
+        raise typer.BadParameter("needs a cluster; give --scheduler or --local-cluster, too", param_hint="--shards")
     prepare()
     plans = [_plan(partition, file, run.threads) for partition in partitions]
     if run.dry_run:

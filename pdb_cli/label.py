@@ -159,12 +159,12 @@ def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDat
     is_given = bool(options.boards) or options.instances is not None
     if options.random is None:
         if options.walks is not None:
-            raise typer.BadParameter("needs --random N, the number of boards", param_hint="--walks")
+            raise typer.BadParameter("needs the number of boards; give --random N, too", param_hint="--walks")
         if not is_given:
             raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
         return _given_boards(options, tables, databases)
     if is_given:
-        raise typer.BadParameter("excludes other boards", param_hint="--random")
+        raise typer.BadParameter("cannot be combined with other boards; leave those out", param_hint="--random")
     from pdb_core.puzzle import Board, BoardSize, blank_last
     from pdb_data import RandomBoards, RandomWalks
     from pdb_query import Instance
@@ -186,7 +186,9 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,7})(?:-([0-9]{1,7}))?\s*", part)
         if match is None:
-            raise InputError(f"lengths of walks {as_typed(text, 40)!r} are not of the form 10,20,50 or 1-100")
+            raise InputError(
+                f"lengths of walks {as_typed(text, 40)!r} are not valid; give numbers such as 10,20,50 or 1-100"
+            )
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1)
         if not numbers or len(lengths) + len(numbers) > _MOST_LENGTHS:
             raise InputError(
@@ -224,6 +226,8 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
 
 def _check_same(instance: "Instance", size: "BoardSize", same_goal: bool) -> None:
     if instance.size != size:
-        raise BoardError(f"board {instance.id} is {instance.size}, boards before it are {size}; label each size alone")
+        raise BoardError(
+            f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
+        )
     if not same_goal:
-        raise GoalError(f"board {instance.id} has another goal than the boards before it; label each goal alone")
+        raise GoalError(f"board {instance.id} has another goal than the boards before it; label each goal separately")

@@ -240,7 +240,10 @@ class AnswerOptions:
 
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write each solution to this file, with every position on its path."),
+        typer.Option(
+            metavar="FILE",
+            help="Write each solution to this file, with every position on its path. Nothing is then printed as text.",
+        ),
     ] = None
     output: FormatOption = Format.text
 
@@ -287,7 +290,9 @@ class ClusterOptions:
     def check(self) -> None:
         """Raise a usage error if both are given, `InputError` if the package `distributed` is missing."""
         if self.scheduler is not None and self.local_cluster is not None:
-            raise typer.BadParameter("goes without --scheduler", param_hint="--local-cluster")
+            raise typer.BadParameter(
+                "cannot be combined with --scheduler; give one of them", param_hint="--local-cluster"
+            )
         if self.is_given and importlib.util.find_spec("distributed") is None:
             raise InputError("distributed is not installed; run pip install 'tile-pdb[dask]'")
 
@@ -321,7 +326,9 @@ def check_solve_cluster(cluster: SolveClusterOptions, threads: int | None) -> No
     """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
     cluster.check()
     if cluster.worker_db is not None and cluster.scheduler is None:
-        raise typer.BadParameter("needs --scheduler", param_hint="--worker-db")
+        raise typer.BadParameter(
+            "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
+        )
     if cluster.is_given and threads is not None:
         how = "give N of --local-cluster" if cluster.scheduler is None else "set it by dask worker --nthreads"
         raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
@@ -338,7 +345,7 @@ def parse_bytes(text: str) -> int:
     """Return an amount of memory: a number of bytes, or one with the suffix K, M, G or T. Raises `InputError`."""
     match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE)
     if match is None:
-        raise InputError(f"memory limit {text[:40]!r} is not a number of bytes, such as 8G or 500M")
+        raise InputError(f"memory limit {text[:40]!r} is not a number of bytes; give one such as 8G or 500M")
     return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
 
 
@@ -383,8 +390,8 @@ class GroupedCommand(TyperCommand):
         """Return the parts of the usage line: `[BOARD]...` for optional, `FILE...` for required arguments."""
         return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options below the titles of their groups."""
+    def rows_by_group(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return the names and texts of arguments and options, below the titles of their groups."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             row = parameter.get_help_record(ctx)
@@ -396,7 +403,11 @@ class GroupedCommand(TyperCommand):
                 # Typer adds the Python type of an argument, such as <list[str]>.
                 title, name = "Arguments", name.partition(" <")[0]
             sections.setdefault(title, []).append((name, text))
-        for title, rows in sections.items():
+        return sections
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options below the titles of their groups."""
+        for title, rows in self.rows_by_group(ctx).items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 

@@ -23,7 +23,7 @@ def check_plot(path: Path | None) -> None:
     if path is None:
         return
     if path.suffix.lower() not in _FORMATS:
-        raise InputError(f"{path}: a plot is an .svg, .png or .pdf file")
+        raise InputError(f"cannot draw into {path}; give --plot a file that ends in .svg, .png or .pdf")
     if not path.absolute().parent.is_dir():
         raise OutputError(f"cannot write {path}: there is no such folder; choose another place with --plot")
     try:

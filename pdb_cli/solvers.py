@@ -53,7 +53,9 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
             names = parse_heuristic(heuristic, also=(DATABASES,))
     others = tuple(name for name in names if name != DATABASES)
     if db and DATABASES not in names:
-        raise InputError(f"--heuristic {options.heuristic} does not use the tables of --db; give max(db,...)")
+        raise InputError(
+            f"--heuristic {options.heuristic} does not use the tables of --db; give max(db,...), or leave out --db"
+        )
     if search == IDA_STAR and others and DATABASES in names:
         raise InputError(
             "IDA* uses either tables or other heuristics; additive tables are never below the Manhattan distance. For "
@@ -75,7 +77,7 @@ def frontier_bytes(ida_star: IdaStarOptions) -> int | None:
     if ida_star.frontier_memory is None:
         return None
     if ida_star.all_solutions:
-        raise InputError("--frontier-memory cannot be combined with --all")
+        raise InputError("--frontier-memory cannot be combined with --all; leave out one of them")
     return parse_bytes(ida_star.frontier_memory)
 
 
@@ -83,7 +85,7 @@ def _check_options(options: AlgorithmOptions, db: list[Path] | None, ida_star: I
     """Raise `InputError` for an unknown algorithm, and for options that it does not have."""
     search = options.algorithm
     if search not in ALGORITHMS:
-        raise InputError(f"algorithm {search!r} is not one of {', '.join(ALGORITHMS)}")
+        raise InputError(f"algorithm {search!r} is not known; give one of {', '.join(ALGORITHMS)}")
     no_heuristic = f"--algorithm {search} uses no heuristic"
     only_ida_star = f"it needs --algorithm {IDA_STAR}"
     is_ida_star, frontier = search == IDA_STAR, ida_star.frontier_memory

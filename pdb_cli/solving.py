@@ -267,11 +267,13 @@ def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:
     if not ida_star.list_solutions:
         return
     if not ida_star.all_solutions:
-        raise typer.BadParameter("needs --all", param_hint="--list")
+        raise typer.BadParameter("needs --all; give it, too", param_hint="--list")
     if output.output not in (Format.text, Format.ndjson):
-        raise typer.BadParameter("writes text or ndjson only", param_hint="--list")
+        raise typer.BadParameter("writes only text or ndjson; give --format text or ndjson", param_hint="--list")
     if output.log is not None:
-        raise typer.BadParameter("excludes --log, which does not keep the list", param_hint="--list")
+        raise typer.BadParameter(
+            "cannot be combined with --log, which does not keep the list; leave out one of them", param_hint="--list"
+        )
 
 
 def _logged_method(method: Method, databases: OpenDatabases, ida_star: IdaStarOptions) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def label(
     100
     """
     if chunk < 1:
-        raise ValueError(f"chunk must be at least 1, not {chunk}")
+        raise ValueError(f"chunk is {chunk}; give 1 or more")
     if isinstance(source, BoardSource):
         blocks, goal = source.blocks(first), source.goal
     else:

@@ -100,7 +100,9 @@ class RandomWalks(_Blocks):
     def __post_init__(self) -> None:
         check_table_size(self.size)
         if not self.lengths or not all(0 <= length <= MAX_WALK for length in self.lengths):
-            raise InputError(f"lengths of walks [{listed(self.lengths)}] must be one or more from 0 to {MAX_WALK:,}")
+            raise InputError(
+                f"lengths of walks [{listed(self.lengths)}] are not valid; give one or more from 0 to {MAX_WALK:,}"
+            )
 
     def _block(self, number: int) -> Boards:
         generator = np.random.default_rng(_seed_of(self.seed, number))

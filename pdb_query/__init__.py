@@ -1,4 +1,14 @@
-"""Table files and instance sets: open a file, look up single boards or many at a time."""
+"""Table files and sets of boards: open a file, and look up one board or an array of boards.
+
+The example needs the file of `pdb build 8`.
+
+>>> from pdb_query import open_database
+>>> with open_database("data/8.h5") as database:
+...     database.probe("8 6 7/2 5 4/3 0 1").maximum
+...     database.probe_batch([[8, 6, 7, 2, 5, 4, 3, 0, 1], [1, 2, 3, 4, 5, 6, 7, 0, 8]]).maximum.tolist()
+31
+[31, 1]
+"""
 
 from pdb_query.database import (
     BatchProbe,

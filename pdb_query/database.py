@@ -300,9 +300,9 @@ def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:
     if given.shape[1:] == (size.height, size.width):
         given = given.reshape(len(given), size.n_cells)
     if given.ndim != 2 or given.shape[1] != size.n_cells:
-        raise BoardError(f"boards must be an array of shape (m, {size.n_cells}), not {given.shape}")
+        raise BoardError(f"boards have the shape {given.shape}; give an array of shape (m, {size.n_cells})")
     if given.dtype.kind not in "iu":
-        raise BoardError(f"boards must be integers, not {given.dtype}")
+        raise BoardError(f"boards have the type {given.dtype}; give integers")
     if given.dtype != np.uint8:
         # A conversion to bytes would turn 256 into 0. No board has 255.
         given = np.where((given >= 0) & (given < 255), given, 255)

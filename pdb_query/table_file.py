@@ -46,7 +46,7 @@ def load_table_file(path: Path, load: LoadMode) -> tuple[Header, npt.NDArray[np.
     `TableFileError` if the system cannot read it, `MemoryLimitError`, and `ValueError` for another `load`.
     """
     if load not in LOAD_MODES:
-        raise ValueError(f"load must be one of {', '.join(LOAD_MODES)}, not {load!r}")
+        raise ValueError(f"load is {load!r}; give one of {', '.join(LOAD_MODES)}")
     # One open file for header and tables: it may be replaced under its name meanwhile.
     with _opened(path) as file:
         header = read_header(file, str(path))

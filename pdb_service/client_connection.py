@@ -43,7 +43,7 @@ class Connections:
         self._headers = {}
         if token is not None:
             if re.fullmatch(r"[!-~]+", token) is None:
-                raise InputError("the token must be printable ASCII characters without whitespace")
+                raise InputError("the token has other characters than printable ASCII without whitespace; check it")
             self._headers["Authorization"] = f"Bearer {token}"
 
     def close(self) -> None:

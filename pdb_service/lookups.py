@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
-from pdb_core.messages import shorten
+from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_size, why_unsolvable
 from pdb_service.answers import BatchAnswer, LookupAnswer
 from pdb_service.json_text import json_text
@@ -75,7 +75,10 @@ def lookup_routes(service: Service) -> APIRouter:
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
         look_up_batch = {JSON: _look_up_json, LINES: _look_up_lines, BINARY: _look_up_bytes}.get(media_type)
         if look_up_batch is None:
-            raise MediaTypeError(f"a batch is {JSON}, {LINES} or {BINARY}; name one of these in Content-Type")
+            raise MediaTypeError(
+                f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON}, {LINES} "
+                f"or {BINARY}"
+            )
         body = await request.body()
         answer = partial(look_up_batch, service.databases, service.settings.max_boards, body, query)
         async with slots:
@@ -227,12 +230,12 @@ def _check_json(body: bytes, max_boards: int) -> None:
     """Refuse oversized batches before parsing: empty lists take 30 times the memory of their text."""
     _check_number(body.count(b"[") + body.count(b"{") - 2, max_boards)
     if body.count(b",") > max_boards * (MAX_NUMBERS + 1):
-        raise RequestTooLargeError(f"more numbers than {max_boards} boards have; send several batches")
+        raise RequestTooLargeError(f"a batch has more numbers than {max_boards:,} boards; send several batches")
 
 
 def _check_number(n_boards: int, max_boards: int) -> None:
     if n_boards > max_boards:
-        raise RequestTooLargeError(f"a batch may have {max_boards} boards, this one has more; send several")
+        raise RequestTooLargeError(f"a batch has more than the {max_boards:,} boards allowed; send several")
 
 
 def _served(databases: ServedDatabases, query: BatchQuery, first: list[Any]) -> Served:

@@ -109,12 +109,16 @@ class Gate:
                 raise TokenError("this server requires a token; send it as Authorization: Bearer TOKEN")
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
-            raise RequestError("Content-Length is not a number")
+            raise RequestError(
+                f"Content-Length {as_typed(length, 40)!r} is not a number; send the number of bytes of the body"
+            )
         self._check_size(int(length[:20]))
 
     def _check_size(self, n_bytes: int) -> None:
         if n_bytes > self._settings.max_body_bytes:
-            raise RequestTooLargeError(f"a request may have {self._settings.max_body_bytes:,} bytes; send several")
+            raise RequestTooLargeError(
+                f"a request has more than the {self._settings.max_body_bytes:,} bytes allowed; send several"
+            )
 
     def _limited(self, receive: Receive, hold: Callable[[int], None]) -> Receive:
         """Return a `receive` that raises for a body that is too large or too slow, or exceeds the memory budget."""
@@ -130,7 +134,9 @@ class Gate:
                 async with asyncio.timeout(deadline - time.monotonic()):
                     message = await receive()
             except TimeoutError:
-                raise RequestError(f"the body took more than {self._settings.request_s:.0f} seconds") from None
+                raise RequestError(
+                    f"the body took more than {self._settings.request_s:.0f} seconds; send smaller ones"
+                ) from None
             n_new = len(message.get("body", b""))
             n_bytes += n_new
             hold(n_new)

@@ -1,7 +1,16 @@
 """Solvers: optimal solutions with databases or heuristics, and suboptimal solutions of large boards.
 
-Start reading in `solve` for IDA*, in `graph_search` for searches that store their nodes, and in `textbook` for A* and
-IDA* as in textbooks. Each name is imported when it is first used: `solver.algorithms` needs no numba.
+The example needs the file of `pdb build 663`.
+
+>>> from pdb_query import open_database
+>>> from solver import Solver
+>>> with open_database("data/663.h5") as database:
+...     solution = Solver(database).solve("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12")
+>>> solution.length, solution.tiles
+(1, (12,))
+
+Start reading in `solve`, about searches that store their nodes in `graph_search`, and for A* and IDA* as in textbooks
+in `textbook`. Names are imported when they are first used: `solver.algorithms` needs no numba.
 """
 
 from importlib import import_module

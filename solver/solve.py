@@ -193,7 +193,7 @@ class Solver(IdaStarSolver):
         different sizes, `GoalError` if one cannot serve the goal of the first.
         """
         if not databases:
-            raise ValueError("a solver needs at least one database; HeuristicSolver needs none")
+            raise ValueError("no database is given; name one or more, or use HeuristicSolver")
         self._databases, self._database = databases, databases[0]
         database = self._database
         for other in databases[1:]:
@@ -334,7 +334,7 @@ class Solver(IdaStarSolver):
 def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
     """Return the rows of boards in parts that one call searches each. Raises `ValueError` if `n_threads` is below 1."""
     if n_threads < 1:
-        raise ValueError(f"n_threads must be at least 1, not {n_threads}")
+        raise ValueError(f"n_threads is {n_threads}; give 1 or more")
     n_chunk = max(1, min(MOST_BOARDS, len(rows) // (8 * n_threads)))
     return [rows[first : first + n_chunk] for first in range(0, len(rows), n_chunk)]
 

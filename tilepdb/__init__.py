@@ -1,8 +1,15 @@
 """Public names of all packages, in one import for users.
 
+The example needs the files of `pdb build 8 663`.
+
 >>> import tilepdb
->>> tilepdb.Board("1 2/3 0").is_solvable()
-True
+>>> with tilepdb.Solver.open("data/663.h5") as solver:
+...     solution = solver.solve("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12")
+>>> solution.length, solution.tiles
+(1, (12,))
+>>> with tilepdb.open_database("data/8.h5") as database:
+...     database.probe("8 6 7/2 5 4/3 0 1").maximum
+31
 
 A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name, such as
 `blank-last` (see `parse_goal`). Each name is imported when it is first used.

@@ -12,8 +12,8 @@ import typer.main
 
 from pdb_cli.main import app
 
-# Pages of packages. Each lists the exported names; pdb_core exports none, so its page lists those in `_CORE`.
-PACKAGES = ("pdb_query", "solver", "pdb_data", "pdb_build", "pdb_core")
+# Pages of packages, and the groups of their exported names. The page of pdb_core, which exports none, lists `_CORE`.
+PACKAGES = ("tilepdb", "pdb_query", "solver", "pdb_data", "pdb_build", "pdb_core")
 _CORE = {
     "pdb_core.puzzle": (
         "Board", "BoardSize", "parse_size", "parse_goal", "format_board", "blank_last",
@@ -22,6 +22,65 @@ _CORE = {
     "pdb_core.pattern": ("Pattern", "Partition", "parse_partition", "named_partitions"),
     "pdb_core.ranking": ("PatternIndex",),
 }  # fmt: skip
+GROUPS = {
+    "tilepdb": {
+        "Boards": ("Board", "BoardLike", "BoardSize", "parse_size", "parse_goal", "format_board", "random_boards"),
+        "Solutions": ("solve", "Solver", "HeuristicSolver", "GraphSolver", "find_suboptimal_solution", "ALGORITHMS"),
+        "Results, limits and threads": (
+            "Solution", "SolvedBoards", "Limits", "Iteration", "Checkpoint", "WorkerPool",
+        ),
+        "Databases": (
+            "build", "open_database", "Database", "Probe", "BatchProbe", "random_board_statistics",
+            "plan_build", "build_database", "BuildPlan", "BuildProgress", "BuildResult",
+        ),
+        "Sets of boards": ("instance_sets", "read_instances", "Instance"),
+        "Datasets": (
+            "label", "write_labels", "LabelledBoards", "RandomBoards", "RandomWalks", "GivenBoards", "BoardSource",
+        ),
+        "Studies": (
+            "compare", "Comparison", "study_heuristics", "HeuristicStudy", "explore_space", "StateSpace", "Histograms",
+        ),
+        "HTTP client, errors, version": ("Client", "PdbError", "__version__"),
+    },
+    "pdb_query": {
+        "Databases": ("open_database", "Database", "Probe", "BatchProbe", "LOAD_MODES", "read_table_header"),
+        "Statistics": ("random_board_statistics", "RandomBoardStatistics"),
+        "Sets of boards": ("instance_sets", "read_instances", "Instance"),
+    },
+    "solver": {
+        "Optimal solutions": ("Solver", "HeuristicSolver", "GraphSolver", "ALGORITHMS", "Algorithm"),
+        "Suboptimal solutions": ("find_suboptimal_solution", "default_time_limit"),
+        "Textbook searches": ("a_star", "ida_star"),
+        "Results": ("Solution", "SolvedBoards", "Labels", "replay"),
+        "Limits, progress and threads": ("Limits", "Iteration", "Checkpoint", "Subtrees", "WorkerPool"),
+    },
+    "pdb_data": {
+        "Boards": ("BoardSource", "RandomBoards", "RandomWalks", "GivenBoards"),
+        "Labels": ("label", "LabelledBoards", "write_labels"),
+    },
+    "pdb_build": {
+        "Plans": ("plan_build", "BuildPlan", "check_plan"),
+        "Builds": ("build_database", "BuildProgress", "BuildResult"),
+        "Searches of patterns": ("search_pattern", "PatternTable"),
+    },
+    "pdb_core": {"Boards": _CORE["pdb_core.puzzle"], "Patterns": _CORE["pdb_core.pattern"], "Index": ("PatternIndex",)},
+}  # fmt: skip
+# Examples of packages whose docstrings have none.
+EXAMPLES = {
+    "pdb_core": """For example:
+
+>>> import numpy as np
+>>> from pdb_core.pattern import parse_partition
+>>> from pdb_core.puzzle import Board, parse_size
+>>> from pdb_core.ranking import PatternIndex
+>>> Board("8 6 7/2 5 4/3 0 1").is_solvable()
+True
+>>> [str(pattern) for pattern in parse_partition("663", parse_size("4x4")).patterns]
+['1,5,6,9,10,13', '7,8,11,12,14,15', '2,3,4']
+>>> PatternIndex(parse_size("4x4"), 3).rank(np.array([[1, 2, 3]], dtype=np.uint8)).tolist()
+[630]
+"""
+}
 _COMMANDS = """# Command line
 
 {help} `pdb` and `tilepdb` are the same command. `-h` or `--help` after any command prints the text of this page.
@@ -33,17 +92,20 @@ _COLUMNS = re.compile(r"\S.*?\S {2,}\S")
 def command_page() -> str:
     """Return the page with every command, its arguments and its options, in Markdown."""
     program: Any = typer.main.get_command(app)
-    lines = [_COMMANDS.format(help=program.help)]
-    for name, command in _leaves("pdb", program):
+    leaves = list(_leaves("pdb", program))
+    rows = [
+        f"| [{name}](#{name.replace(' ', '-')}) | {_cell(command.get_short_help_str(200))} |"
+        for name, command in leaves
+    ]
+    lines = [_COMMANDS.format(help=program.help), "\n".join(["| command | |", "|---|---|", *rows])]
+    for name, command in leaves:
         context = command.make_context(name, [], resilient_parsing=True)
         usage = " ".join([name, *command.collect_usage_pieces(context)])
-        lines += [f"## {name}", command.help, f"    {usage}", "For example:", f"    {command.epilog}"]
-        for kind in ("argument", "option"):
-            parameters = [each for each in command.get_params(context) if each.param_type_name == kind]
-            rows = [
-                f"| `{row[0]}` | {_cell(row[1])} |" for each in parameters if (row := each.get_help_record(context))
-            ]
-            lines += ["\n".join([f"| {kind} | |", "|---|---|", *rows])] if rows else []
+        examples = "\n".join(f"$ {line}" for line in command.epilog.splitlines())
+        lines += [f"## {name}", command.help, _code(usage, "text"), "Examples:", _code(examples, "console")]
+        for title, options in command.rows_by_group(context).items():
+            cells = [f"| `{option}` | {_cell(text)} |" for option, text in options]
+            lines.append("\n".join([f"| {title} | |", "|---|---|", *cells]))
     return "\n\n".join(lines) + "\n"
 
 
@@ -62,17 +124,36 @@ def _cell(text: str) -> str:
 
 
 def package_page(package: str) -> str:
-    """Return the page of a package, in Markdown."""
+    """Return the page of a package, in Markdown: its docstring, a table of its names by group, and each name."""
     module = importlib.import_module(package)
-    exported = _CORE if package == "pdb_core" else {package: sorted(module.__all__, key=str.lower)}
-    blocks = [f"# {package}", *_prose(module.__doc__)]
-    for place, names in exported.items():
-        for name in names:
-            item = getattr(importlib.import_module(place), name)
-            blocks += [f"## {name}", f"`from {place} import {name}`", *_described(name, item)]
+    modules = {name: place for place, names in _CORE.items() for name in names} if package == "pdb_core" else {}
+    items = {
+        name: getattr(importlib.import_module(modules.get(name, package)), name)
+        for names in GROUPS[package].values()
+        for name in names
+    }
+    blocks = [f"# {package}", *_prose(module.__doc__), *_prose(EXAMPLES.get(package))]
+    for title, names in GROUPS[package].items():
+        rows = [f"| [{name}](#{_anchor(name)}) | {_summary(items[name])} |" for name in names]
+        blocks.append("\n".join([f"| {title} | |", "|---|---|", *rows]))
+    for name, item in items.items():
+        blocks += [f"## {name}", f"`from {modules.get(name, package)} import {name}`", *_described(name, item)]
     if package == "pdb_core":
         blocks += ["## errors", *_prose(importlib.import_module("pdb_core.errors").__doc__)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _anchor(name: str) -> str:
+    """Return the anchor of a heading, as mkdocs makes it; `__version__` is a word in bold there."""
+    return name.strip("_").lower()
+
+
+def _summary(item: Any) -> str:
+    """Return the first sentence of a docstring, or nothing for a constant."""
+    if not (inspect.isclass(item) or inspect.isfunction(inspect.unwrap(item))):
+        return ""
+    first = inspect.cleandoc(item.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+    return _cell(re.split(r"(?<=\.) ", first)[0])
 
 
 def _described(name: str, item: Any) -> list[str]:

@@ -116,7 +116,9 @@ class UnitScratch(NamedTuple):
 def order_of(weight: float) -> Order:
     """Return the order of weighted A*, w in whole hundredths. Raises `InputError`."""
     if not 1 <= weight <= _MOST_WEIGHT:
-        raise InputError(f"weight {weight} is not possible: weights go from 1, which is A*, to {_MOST_WEIGHT}")
+        raise InputError(
+            f"weight {weight} is out of range; give a suboptimality bound from 1, which is A*, to {_MOST_WEIGHT}"
+        )
     # Rounded down, so that the bound holds for the given weight too.
     ratio = Fraction(Decimal(repr(float(weight))).quantize(Decimal("0.01"), ROUND_FLOOR))
     return Order(ratio.denominator, ratio.numerator, MAX_H // ratio.denominator + 1, ratio.denominator)

@@ -58,7 +58,7 @@ class GraphSolver:
         `TableMismatchError` if a database is for another size.
         """
         if search not in GRAPH_SEARCHES:
-            raise InputError(f"search {search!r} is not known; there are {', '.join(GRAPH_SEARCHES)}")
+            raise InputError(f"search {search!r} is not known; give one of {', '.join(GRAPH_SEARCHES)}")
         size = as_size(size)
         check_table_size(size)
         self._size, self._goal, self._search = size, as_goal(goal, size), search

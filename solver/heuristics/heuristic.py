@@ -70,7 +70,7 @@ def parse_heuristic(text: str, *, also: Collection[str] = ()) -> tuple[str, ...]
 def _check_known(name: str, also: Collection[str] = ()) -> None:
     if name not in HEURISTICS and name not in also:
         raise InputError(
-            f"heuristic {shorten(name, 40)!r} is not known; there are {', '.join((*HEURISTICS, *also))}, and "
+            f"heuristic {shorten(name, 40)!r} is not known; give one of {', '.join((*HEURISTICS, *also))}, or "
             "max(a,b) of several"
         )
 

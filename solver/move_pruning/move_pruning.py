@@ -89,9 +89,7 @@ def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False)
     With `keeps_equals` it prunes only sequences that a shorter one replaces. Raises `ValueError` for another length.
     """
     if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
-        raise ValueError(
-            f"duplicates are pruned up to a length of {UNDO_LENGTH} to {MAX_LENGTH} moves, not {max_length}"
-        )
+        raise ValueError(f"max_length is {max_length}; give a number of moves from {UNDO_LENGTH} to {MAX_LENGTH}")
     kind = "shorter" if keeps_equals else "earlier"
     sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
     path = cache_path("machines", f"{kind}-{max_length}", sources)

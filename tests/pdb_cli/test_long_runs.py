@@ -218,8 +218,8 @@ def test_answers_of_a_shard() -> None:
 @pytest.mark.parametrize(
     ("text", "match"),
     [
-        ("0/3", "shard 0/3 does not exist; I of --shard I/N goes from 1 to N"),
-        ("1/\u0663", "is not of the form I/N, such as 2/8"),
+        ("0/3", "shard 0/3 does not exist; give --shard I/N with I from 1 to N"),
+        ("1/\u0663", "is not of the form I/N; give one such as 2/8"),
     ],
 )
 def test_bad_shards_are_refused(text: str, match: str) -> None:

@@ -110,8 +110,8 @@ def test_from_and_to_are_board_and_goal() -> None:
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["--from", "1 2/0 3"], "need each other"),
-        (["--from", "1 2/0 3", "--to", "1 2/3 0", "1 2/0 3"], "exclude other boards"),
+        (["--from", "1 2/0 3"], "are only valid together"),
+        (["--from", "1 2/0 3", "--to", "1 2/3 0", "1 2/0 3"], "cannot be combined with other boards"),
         (["--tiles", "letters", "a b/_ c"], "needs --goal"),
         (["--tiles", "words", "1 2/0 3"], "'words' is not one of 'numbers', 'letters'"),
         (["--tiles", "letters", "--goal", "a b/c _", "--instances", "classic"], "as arguments or in .dat files"),

@@ -238,4 +238,4 @@ def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) 
 def test_shards_need_a_cluster(tmp_path: Path) -> None:
     result = pdb("build", "8", "--shards", "2", cwd=tmp_path)
     assert result.returncode == 2
-    assert "goes with --scheduler or --local-cluster" in result.stderr
+    assert "give --scheduler or --local-cluster" in result.stderr

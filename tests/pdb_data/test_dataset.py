@@ -357,8 +357,8 @@ def test_impossible_files_are_refused_before_the_search(
             write(tmp_path / name, database, source, search=never, **options)
         assert not list(tmp_path.iterdir())
 
-    refuse("a.txt", "no known ending; give --out a name in .npz, .h5")
-    refuse("labels", "no known ending")
+    refuse("a.txt", "no known suffix; give --out a file that ends in .npz, .h5")
+    refuse("labels", "no known suffix")
     refuse("a.pkl", "holds solutions", content="distances")
     refuse("a.pkl", "goal is blank-last", RandomBoards(S3, parse_goal("blank-first", S3), 3, 1))
     unsolvable = np.array([[1, 2, 3, 4, 5, 6, 7, 8, 0], [1, 2, 3, 4, 5, 6, 8, 7, 0]], dtype=np.uint8)

@@ -101,9 +101,9 @@ def test_arrays_contents_and_first_board() -> None:
 def test_wrong_arguments_are_rejected() -> None:
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         solver = Solver(database)
-        with pytest.raises(ValueError, match="chunk must be at least 1, not 0"):
+        with pytest.raises(ValueError, match="chunk is 0; give 1 or more"):
             next(label([blank_last(S3)], solver, chunk=0))
-        with pytest.raises(ValueError, match="n_threads must be at least 1"):
+        with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
             next(label([blank_last(S3)], solver, n_threads=0))
         with pytest.raises(BoardError, match="shape"):
             next(label([blank_last(S4)], solver))

@@ -55,15 +55,20 @@ def test_test_files_named_elsewhere_exist() -> None:
 @pytest.mark.parametrize(
     "module",
     [
+        "pdb_build",
         "pdb_cli.label",
         "pdb_core.messages",
         "pdb_core.puzzle",
         "pdb_core.ranking",
+        "pdb_data",
         "pdb_data.labelling",
         "pdb_data.sources",
+        "pdb_query",
         "pdb_query.database",
+        "solver",
         "solver.graph_search.graph_search",
         "solver.solve",
+        "tilepdb",
     ],
     ids=str,
 )

@@ -1,5 +1,6 @@
 """Parts of the site of docs/ that are made from the code: references and links."""
 
+import doctest
 import importlib
 import re
 import sys
@@ -38,10 +39,29 @@ def test_command_page_has_commands_and_options(hooks: ModuleType) -> None:
         assert words in page
 
 
-@pytest.mark.parametrize("package", ["pdb_query", "solver", "pdb_build"])
+@pytest.mark.parametrize("package", ["tilepdb", "pdb_query", "solver", "pdb_data", "pdb_build"])
 def test_library_pages_have_every_exported_name(hooks: ModuleType, package: str) -> None:
     page = hooks.package_page(package)
     assert set(re.findall(r"^## (\w+)$", page, re.MULTILINE)) == set(importlib.import_module(package).__all__)
+
+
+def test_library_pages_begin_with_an_example_and_groups_of_names(hooks: ModuleType) -> None:
+    references = sys.modules["references"]
+    assert set(references.GROUPS) == set(references.PACKAGES)
+    for package in references.PACKAGES:
+        beginning = hooks.package_page(package).partition("\n## ")[0]
+        assert ">>> " in beginning, package
+        for title, names in references.GROUPS[package].items():
+            assert f"| {title} | |" in beginning
+            assert all(f"| [{name}](#" in beginning for name in names)
+
+
+def test_examples_of_library_pages_run(hooks: ModuleType) -> None:
+    references = sys.modules["references"]
+    assert hooks.package_page("pdb_core")
+    for package, text in references.EXAMPLES.items():
+        test = doctest.DocTestParser().get_doctest(text, {}, package, None, None)
+        assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_library_pages_have_signatures_and_inherited_methods(hooks: ModuleType) -> None:

@@ -54,7 +54,7 @@ def test_many_boards_may_be_strings_or_rows() -> None:
 
 
 def test_solver_without_a_database_is_refused() -> None:
-    with pytest.raises(ValueError, match="needs at least one database"):
+    with pytest.raises(ValueError, match="name one or more"):
         tilepdb.Solver.open()
 
 
