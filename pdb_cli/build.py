@@ -15,7 +15,6 @@ from pdb_cli.options import (
     EncodingOption,
     FormatOption,
     GoalOption,
-    SizeOption,
     ThreadsOption,
     parse_optional_size,
 )
@@ -47,7 +46,13 @@ PartitionsArgument = Annotated[
 class FileOptions:
     """Table file."""
 
-    size: SizeOption = None
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WxH",
+            help="Board size, width x height, such as 4x4. Only auto and boards that are not square need it.",
+        ),
+    ] = None
     goal: GoalOption = None
     encoding: EncodingOption = "bits"
     cost: Annotated[

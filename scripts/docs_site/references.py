@@ -105,7 +105,7 @@ def command_page() -> str:
         lines += [f"## {name}", command.help, _code(usage, "text"), "Examples:", _code(examples, "console")]
         for title, options in command.rows_by_group(context).items():
             cells = [f"| `{option}` | {_cell(text)} |" for option, text in options]
-            lines.append("\n".join([f"| {title} | |", "|---|---|", *cells]))
+            lines.append("\n".join([f"| {_cell(title)} | |", "|---|---|", *cells]))
     return "\n\n".join(lines) + "\n"
 
 
@@ -163,7 +163,7 @@ def _described(name: str, item: Any) -> list[str]:
     source, node = _parsed(item)
     blocks = [_code(_head(source, node)), *_prose(ast.get_docstring(node))]
     # Methods of base classes first, each as the last class defines it.
-    methods = {}
+    methods: dict[str, tuple[list[str], Any]] = {}
     for base in reversed(item.__mro__) if inspect.isclass(item) else ():
         if base.__module__.partition(".")[0] in PACKAGES:
             source, node = _parsed(base)
