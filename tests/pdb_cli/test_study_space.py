@@ -57,7 +57,7 @@ def test_plot_is_drawn_the_same_each_time(tmp_path: Path) -> None:
         (["9x9"], "go to boards of 6x6.*up to 12 cells.*--depth"),
         (["3"], "WIDTHxHEIGHT"),
         (["3x3", "--goal", "1 2 3"], "neither one of"),
-        (["3x3", "--plot", "a.txt"], "an .svg, .png or .pdf"),
+        (["3x3", "--plot", "a.txt"], "ends in .svg, .png or .pdf"),
         (["3x3", "--plot", "none/a.svg"], "no such folder.*--plot"),
         (["4x4", "--memory-limit", "much"], "not a number of bytes"),
     ],

@@ -118,5 +118,5 @@ def test_distances_of_large_boards_are_unknown() -> None:
 def test_invalid_input_is_rejected(tmp_path: Path) -> None:
     refused(pdb("study", "heuristics", "7x1"), 2, "7x1")
     refused(pdb("study", "heuristics", "3x3", "--heuristic", "euclid"), 2, "is not known")
-    refused(pdb("study", "heuristics", "3x3", "--plot", str(tmp_path / "a.txt")), 2, "an .svg, .png or .pdf")
+    refused(pdb("study", "heuristics", "3x3", "--plot", str(tmp_path / "a.txt")), 2, "ends in .svg, .png or .pdf")
     refused(pdb("study", "heuristics", "3x3", "--goal", "1 2 3"), 2, "goal")
