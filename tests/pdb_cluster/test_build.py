@@ -232,7 +232,7 @@ def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) 
     assert result.returncode == 0, result.stderr
     assert "written in" in result.stdout
     assert "dashboard http" in result.stderr
-    check_same_as_local(tmp_path / "8.h5", "8", "3x3")
+    check_same_as_local(tmp_path / "data" / "8.h5", "8", "3x3")
 
 
 def test_shards_need_a_cluster(tmp_path: Path) -> None:
