@@ -190,7 +190,7 @@ def test_several_heuristics_give_the_largest() -> None:
 def test_unknown_heuristic_is_rejected(text: str) -> None:
     with pytest.raises(InputError, match="is not known; give one of misplaced, manhattan"):
         parse_heuristic(text)
-    with pytest.raises(InputError, match="is not known; there are misplaced, manhattan"):
+    with pytest.raises(InputError, match="is not known; give one of misplaced, manhattan"):
         heuristic_tables([text], BoardSize(3, 3), blank_last(BoardSize(3, 3)))
 
 
