@@ -106,7 +106,7 @@ def _record(found: "StateSpace") -> dict[str, Any]:
         "boards": found.n_boards,
         "complete": found.is_complete,
         "depth": found.depth,
-        "radius": found.depth if found.is_complete else None,
+        "max_depth": found.depth if found.is_complete else None,
         "mean": found.mean if found.is_complete else None,
         "reached": found.n_reached,
         "counts": list(found.counts),
@@ -127,10 +127,10 @@ def _text(record: Record) -> Iterator[str]:
     if not record["complete"]:
         yield f"{plural(record['reached'], 'board')} up to depth {record['depth']}, {record['seconds']:.2f} s"
         return
-    yield f"radius {record['radius']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
+    yield f"maximum depth {record['max_depth']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
     n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
     listed = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
-    yield f"{plural(n_farthest, 'board')} at distance {record['radius']}{listed}"
+    yield f"{plural(n_farthest, 'board')} at distance {record['max_depth']}{listed}"
     for board in record["antipodes"]:
         yield f"  {board}"
 

@@ -97,5 +97,5 @@ export function boundPanel(view, again) {
 
 function nameOfSum(index, nSums) {
   if (index === 0) return "Sum";
-  return nSums > 2 ? `Mirrored ${index}` : "Reflected";
+  return nSums > 2 ? `Sum ${index + 1}` : "Reflected";
 }

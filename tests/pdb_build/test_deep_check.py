@@ -98,6 +98,7 @@ def test_right_bits_are_proved_and_every_wrong_one_is_refused(size: BoardSize, g
         prove(size, goal, tiles, table[1:], "bits", n_threads=1)
 
 
+@pytest.mark.slow
 def test_complete_8_puzzle_is_proved() -> None:
     tiles = (1, 2, 3, 4, 5, 6, 7, 8)
     table = naive_table(SIZE_33, LAST_33, tiles)

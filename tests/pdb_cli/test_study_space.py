@@ -10,19 +10,19 @@ import pytest
 from tests.command_line import on_terminal, pdb, refused
 
 
-def test_space_prints_counts_radius_and_farthest_boards() -> None:
+def test_space_prints_counts_maximum_depth_and_farthest_boards() -> None:
     assert "2 boards at distance 31, 1 of them\n" in pdb("study", "space", "3x3", "--antipodes", "1").stdout
     result = pdb("study", "space", "3x3")
     assert result.returncode == 0
     assert result.stdout.startswith("3x3, goal 1 2 3/4 5 6/7 8 0: 181,440 boards\n")
     assert "   31      2\n" in result.stdout
-    assert "radius 31, mean 21.972" in result.stdout
+    assert "maximum depth 31, mean 21.972" in result.stdout
     assert result.stdout.endswith("2 boards at distance 31\n  6 4 7/8 5 0/3 2 1\n  8 6 7/2 5 4/3 0 1\n")
 
 
 def test_space_in_other_formats() -> None:
     record = json.loads(pdb("study", "space", "2x3", "--goal", "blank-first", "--format", "ndjson").stdout)
-    assert (record["boards"], record["radius"], record["complete"], sum(record["counts"])) == (360, 21, True, 360)
+    assert (record["boards"], record["max_depth"], record["complete"], sum(record["counts"])) == (360, 21, True, 360)
     rows = list(csv.DictReader(pdb("study", "space", "2x3", "--format", "csv").stdout.splitlines()))
     assert [int(row["boards"]) for row in rows] == record["counts"]
     assert [int(row["distance"]) for row in rows] == list(range(22))
@@ -31,7 +31,7 @@ def test_space_in_other_formats() -> None:
 def test_depth_ends_the_search() -> None:
     record = json.loads(pdb("study", "space", "4x4", "--depth", "6", "--format", "ndjson").stdout)
     assert record["counts"] == [1, 2, 4, 10, 24, 54, 107]
-    assert (record["complete"], record["radius"], record["mean"], record["antipodes"]) == (False, None, None, [])
+    assert (record["complete"], record["max_depth"], record["mean"], record["antipodes"]) == (False, None, None, [])
     assert "202 boards up to depth 6" in pdb("study", "space", "4x4", "--depth", "6").stdout
 
 

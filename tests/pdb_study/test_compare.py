@@ -6,6 +6,8 @@ import statistics
 from io import StringIO
 from pathlib import Path
 
+import pytest
+
 from tests.command_line import pdb, refused
 
 CSV = ("--format", "csv")
@@ -22,6 +24,7 @@ def test_rows_are_means_of_the_answers_of_solve() -> None:
         assert float(row[column]) == statistics.mean(answer[field] for answer in answers)
 
 
+@pytest.mark.slow
 def test_every_pair_has_a_row_and_optimal_lengths_agree(tmp_path: Path) -> None:
     plot = tmp_path / "a.svg"
     names = ("manhattan", "korf-taylor", "db")

@@ -44,6 +44,26 @@ def test_pages_name_every_partition() -> None:
     assert {name for name in named_partitions() if not re.search(rf"\b{re.escape(name)}\b", text)} == set()
 
 
+def test_index_lists_every_decision_with_its_title_and_a_summary() -> None:
+    text = re.sub(r"\n +", " ", page("docs/decisions/README.md"))
+    listed = re.findall(r"^- \[(.*)\]\(([\w-]+\.md)\): (\S.*\.)$", text, re.MULTILINE)
+    files = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in files]
+    assert [(title, name) for title, name, _ in listed] == list(zip(titles, [path.name for path in files], strict=True))
+    assert [int(title.partition(".")[0]) for title in titles] == [int(path.name[:4]) for path in files]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+def test_sentences_of_the_first_pages_are_short(name: str) -> None:
+    text = re.sub(r"```.*?```|<!--.*?-->|^\|[^\n]*$|^!\[[^\n]*$", "", page(name), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"\]\([^)]*(\([^)]*\))?[^)]*\)", "]", text)
+    sentences = [
+        part for block in re.split(r"\n\n|^- |^#", text, flags=re.MULTILINE) for part in re.split(r"[.!?]\s", block)
+    ]
+    assert [sentence for sentence in sentences if len(sentence.split()) > 30] == []
+    assert len(sentences) > 30
+
+
 def test_test_files_named_elsewhere_exist() -> None:
     naming = [ROOT / "pyproject.toml", ROOT / "tests" / "project" / "test_pages.py", *(ROOT / "scripts").iterdir()]
     texts = [path.read_text(encoding="utf-8") for path in naming if path.is_file()]

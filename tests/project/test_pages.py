@@ -41,9 +41,10 @@ class Block:
 
 
 def page_paths() -> list[Path]:
-    """Return the pages of README, docs/ and deploy/, without the decisions, which are history."""
+    """Return the pages with commands. Decisions are history."""
     docs = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "decisions"]
-    return [ROOT / "README.md", *docs, ROOT / "deploy" / "README.md"]
+    others = [ROOT / "data" / "README.md", ROOT / "deploy" / "README.md", ROOT / "CONTRIBUTING.md"]
+    return [ROOT / "README.md", *docs, *others]
 
 
 def blocks(path: Path) -> list[Block]:
@@ -198,6 +199,8 @@ RUN = ("console", "python")
 DATA = ("text", "json", "yaml", "ini", "nginx", "caddy")
 # The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
+    "git clone ": "the repository is not published yet",
+    "scripts/test": "the tests themselves; .ci/run",
     "pip install ": "scripts/wheel installs the wheel in a clean environment",
     "openssl ": "makes certificates; tests/pdb_cluster/test_connect.py makes its own",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",

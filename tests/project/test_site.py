@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from scripts.docs_site.badges import badges
 from tests import ROOT
 
 IMAGES = ROOT / "docs" / "images"
@@ -30,6 +31,11 @@ def test_pictures_are_small_and_used() -> None:
     for path in filter(Path.is_file, IMAGES.rglob("*")):
         assert path.stat().st_size < (400_000 if path.suffix == ".webp" else 150_000), path
         assert f"/{path.name})" in pages or path.name == "icon.svg", path
+
+
+def test_badges_are_of_this_version() -> None:
+    files = {path.stem: path.read_text(encoding="utf-8") for path in (IMAGES / "badges").iterdir()}
+    assert files == badges(), "run python -m scripts.docs_site.badges"
 
 
 def test_command_page_has_commands_and_options(hooks: ModuleType) -> None:

@@ -114,7 +114,7 @@ def test_lengths_of_larger_boards_are_those_of_ida_star(
 
 
 @pytest.mark.usefixtures("small_thresholds")
-@pytest.mark.parametrize("names", [["linear-conflict"], ["walking-distance"]])
+@pytest.mark.parametrize("names", [["linear-conflict"], pytest.param(["walking-distance"], marks=pytest.mark.slow)])
 def test_heuristics_without_tables_have_frontiers(names: list[str]) -> None:
     engine = heuristic_engine(S3, blank_last(S3), names, pruning_fsm())
     ida_star = IdaStar(engine, frontier_limits=keeping(engine, 500))

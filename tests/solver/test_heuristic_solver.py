@@ -124,6 +124,7 @@ def test_boards_larger_than_6x6_are_rejected() -> None:
 # Limits
 
 
+@pytest.mark.slow
 def test_slices_of_a_slow_heuristic_are_short() -> None:
     size = BoardSize(5, 5)
     goal = blank_last(size)

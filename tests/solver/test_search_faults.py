@@ -6,7 +6,7 @@ from tests.project.test_faults import nothing_is_lost, outcome
 
 
 def test_no_failure_of_a_search_changes_its_answer() -> None:
-    nothing_is_lost(outcome("failing_search", "--tried", "32", "--interrupts", "16"), at_least=48)
+    nothing_is_lost(outcome("failing_search", "--tried", "16", "--interrupts", "8"), at_least=24)
 
 
 @pytest.mark.slow
