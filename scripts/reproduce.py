@@ -80,7 +80,6 @@ def measure(row: Row, n_boards: int, n_threads: int, folder: Path) -> dict[str, 
         solutions = list(found)
     assert [solution.h for solution in solutions] == h[:n_boards].tolist()
     nodes = np.array([solution.generated for solution in solutions])
-    seconds = np.mean([solution.seconds for solution in solutions])
     h_error, nodes_error = (float(values.std(ddof=1)) / len(values) ** 0.5 for values in (h, nodes))
     return {
         "mean_h": f"{h.mean():.2f}",
@@ -88,8 +87,6 @@ def measure(row: Row, n_boards: int, n_threads: int, folder: Path) -> dict[str, 
         "nodes": round(nodes.mean()),
         "nodes_error": round(nodes_error),
         "boards": n_boards,
-        "million_nodes_per_s": float(nodes.mean() / seconds / 1e6),
-        "mean_ms": float(seconds * 1000),
     }
 
 

@@ -167,9 +167,9 @@ class Solver(IdaStarSolver):
     The sums of a database are looked up only if those of the databases before it do not prune the node. All databases
     must be of one board size, and serve the goal of the first.
 
-    The solver prunes duplicate sequences of moves and searches the most promising child first.
+    The solver prunes duplicate sequences of moves, and searches the most promising child first.
 
-    plain           do neither, as the textbook's IDA*, for comparisons with published node counts
+    plain           prune only the move that undoes the last one; complete thresholds then have the textbook's nodes
     reflects        look up reflections of the board, too
     frontier_bytes  search large thresholds breadth first near the root, in up to this much memory, and then depth first
                     below the nodes with the least h: on hard boards several times as fast, with the same lengths

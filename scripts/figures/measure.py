@@ -227,9 +227,9 @@ def approximate(side: int, n_boards: int, time_limit: float | None = None) -> di
     lengths = np.array([solution.length for solution in solutions])
     return {
         "boards": n_boards,
-        "to_manhattan": float(lengths.sum() / sum(distances)),
-        "largest_to_manhattan": float((lengths / distances).max()),
-        "to_lower_bound": float(lengths.sum() / sum(solution.lower_bound for solution in solutions)),
+        "to_manhattan": f"{lengths.sum() / sum(distances):.3f}",
+        "largest_to_manhattan": f"{(lengths / distances).max():.3f}",
+        "to_lower_bound": f"{lengths.sum() / sum(solution.lower_bound for solution in solutions):.3f}",
         "seconds_s": statistics.mean(solution.seconds for solution in solutions),
     }
 

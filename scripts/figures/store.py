@@ -53,10 +53,8 @@ def _json(value: Any) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Return a float rounded to three significant digits, or four from 1 to 2; an int or a text as it is."""
-    if not isinstance(value, float):
-        return value
-    return float(f"{value:.4g}" if 1 <= value < 2 else f"{value:.3g}")
+    """Return a float rounded to three significant digits; a row states more digits as an int or as text."""
+    return float(f"{value:.3g}") if isinstance(value, float) else value
 
 
 def described_machine() -> dict[str, str]:

@@ -147,7 +147,7 @@ def _result_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the cells that scripts/reproduce measures."""
     return (
         _with_error(row.get("mean_h"), row.get("h_error")), _with_error(row.get("nodes"), row.get("nodes_error")),
-        formatted(row.get("boards")), formatted(row.get("million_nodes_per_s")), formatted(row.get("mean_ms")),
+        formatted(row.get("boards")),
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def published(figures: Figures) -> str:
     return _table(head, ((name, row["published_h"], row["published_nodes"], *_result_cells(row)) for name, row in rows))
 
 
-_RESULT_HEAD = ("mean h", "mean nodes generated", "boards", "million nodes/s", "mean time, ms")
+_RESULT_HEAD = ("mean h", "mean nodes generated", "boards")
 
 
 def steps(figures: Figures) -> str:
