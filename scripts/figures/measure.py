@@ -36,8 +36,8 @@ LONG_S = 20.0
 BUILDS = (*named_partitions(), "78+78d", "663 bytes", "78 bytes", "6666 bytes")
 # Databases that are searched together -> whether --plain is measured, too.
 RANDOM = {
-    "555": False, "663": True, "663 bytes": True, "78": True, "78 bytes": True, "78 78d": False, "78 78d 78v": False,
-    "78 96": False, "78 78d 96": False,
+    "555": False, "663": True, "663 bytes": True, "78": True, "78 bytes": True, "78d": False, "78v": False, "96": False,
+    "78 78d": False, "78 78d 78v": False, "78 96": False, "78 78d 96": False,
 }  # fmt: skip
 HARDEST = {"663": (2,), "78": (1, 2), "78 bytes": (1, 2), "78 78d": (1, 2)}
 EASY_24 = ("38", "40", "25", "44", "32")

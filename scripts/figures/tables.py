@@ -37,13 +37,10 @@ def partitions(figures: Figures) -> str:
     rows = []
     for name, size in named_partitions().items():
         build, search = _row(figures, "builds", name), _row(figures, "random1000", name)
-        size_and_source = (f"`{name}`", size, partition_source(name), build.get("entries"), build.get("memory_gb"))
-        measured = (build.get("build_s"), build.get("file_mb"), search.get("mean_h"), search.get("nodes"))
-        rows.append((*map(str, size_and_source[:3]), *size_and_source[3:], *measured, search.get("mean_ms")))
-    head = (
-        "name", "board", "source", "entries", "memory of the build, GB", "build, s", "file, MB", "mean h", "mean nodes",
-        "mean time, ms",
-    )  # fmt: skip
+        costs = (build.get("build_s"), build.get("memory_gb"), build.get("file_mb"))
+        gains = (search.get("mean_h"), search.get("nodes"), search.get("mean_ms"))
+        rows.append((f"`{name}`", str(size), *costs, *gains, partition_source(name)))
+    head = ("name", "board", "build, s", "memory, GB", "file, MB", "mean h", "nodes", "time, ms", "source")
     return _table(head, rows)
 
 
