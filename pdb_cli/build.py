@@ -123,6 +123,10 @@ def build(
             param_hint="--out",
         )
     cluster.check()
+    if cluster.is_given and run.threads is not None:
+        raise typer.BadParameter(
+            "is for this machine; set the threads of workers by dask worker", param_hint="--threads"
+        )
     if cluster.shards is not None and not cluster.is_given:
         raise typer.BadParameter("needs a cluster; give --scheduler or --local-cluster, too", param_hint="--shards")
     prepare()

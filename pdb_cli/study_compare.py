@@ -22,7 +22,6 @@ from pdb_cli.options import (
     SeedOption,
     SizeOption,
     TableOptions,
-    ThreadsOption,
     WeightOption,
 )
 from pdb_cli.output import Format, Record, count, message, plural, prepare, write_records
@@ -104,7 +103,7 @@ class MethodOptions:
 class SampleLimitOptions(LimitOptions):
     """Limits."""
 
-    threads: ThreadsOption = 1
+    threads: Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Number of threads.")] = 1
 
 
 @command

@@ -65,7 +65,9 @@ def heuristics(
     board_size = parse_size(size)
     check_table_size(board_size, what="heuristics and optimal solutions", instead="choose a smaller size")
     wanted = parse_goal(goal or "blank-last", board_size)
-    names = tuple(name for text in heuristic or () for name in parse_heuristic(text)) or _fitting(board_size, wanted)
+    for text in heuristic or ():
+        parse_heuristic(text)  # raises at once if it is not known
+    names = tuple(heuristic or ()) or _fitting(board_size, wanted)
     with tables.open() as opened:
         databases = opened.databases_for(board_size, wanted) if tables.db else ()
         for database in databases:

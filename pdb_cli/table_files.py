@@ -14,6 +14,7 @@ from pdb_cli.output import Format, Record, bar_chart, count, joined, message, pr
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.process import command
 from pdb_cli.progress import ProgressLine
+from pdb_core.errors import TableFileError
 
 if TYPE_CHECKING:
     from pdb_core.schema import Header
@@ -200,15 +201,29 @@ def verify(
 ) -> None:
     """Compare table files with their digests, to find damage.
 
-    With --deep, prove every entry. Print the checks that were made.
+    With --deep, prove every entry. Print the checks that were made. A damaged file does not end the command.
     """
     prepare()
+    failures: list[TableFileError] = []
     write_records(
-        (_verify_file(path, deep, threads) for path in files),
+        (_verify_or_fail(path, deep, threads, failures) for path in files),
         output,
         columns=("file", "deep", "ok", "sha256", "seconds"),
         text=_verify_text,
     )
+    if failures:
+        raise SystemExit(failures[0].exit_code)
+
+
+def _verify_or_fail(path: Path, deep: bool, threads: int | None, failures: list[TableFileError]) -> dict[str, Any]:
+    """Return the record of one file. A file that is not sound is reported on stderr, and added to `failures`."""
+    try:
+        return _verify_file(path, deep, threads)
+    except TableFileError as error:
+        message(f"pdb: {error}")
+        failures.append(error)
+        nothing: dict[str, Any] = {"sha256": None, "proofs": [], "seconds": None}
+        return {"file": str(path), "deep": deep, "ok": False, "error": str(error)} | nothing
 
 
 def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
@@ -259,6 +274,8 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
 
 
 def _verify_text(record: Record) -> Iterator[str]:
+    if not record["ok"]:
+        return
     entries = [entry["entries"] for entry in record["patterns"] if entry["same_as"] is None]
     yield (
         f"{record['file']}: sound: header, HDF5 objects, {len(entries)} digests and histograms over "

@@ -15,7 +15,17 @@ import numpy as np
 
 from pdb_core.errors import InputError
 from pdb_core.messages import listed
-from pdb_core.puzzle import BLANK, Boards, BoardSize, Tiles, check_table_size, random_boards
+from pdb_core.puzzle import (
+    BLANK,
+    BoardLike,
+    Boards,
+    BoardSize,
+    Tiles,
+    as_goal,
+    as_size,
+    check_table_size,
+    random_boards,
+)
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, neighbours_by_move
 
@@ -55,11 +65,19 @@ class _Blocks(BoardSource):
             yield self._block(number)[max(0, first - start) : self.n_boards - start]
 
 
-@dataclass(frozen=True)
+def _set_fields(source: BoardSource, size: BoardSize | str, goal: BoardLike, **others: Any) -> None:
+    """Set the fields of a frozen source. `size` and `goal` may be texts."""
+    board_size = as_size(size)
+    check_table_size(board_size)
+    for name, value in {"size": board_size, "goal": as_goal(goal, board_size), **others}.items():
+        object.__setattr__(source, name, value)
+
+
+@dataclass(frozen=True, init=False)
 class RandomBoards(_Blocks):
     """Boards drawn uniformly from the solvable ones. Board i depends only on `seed` and i.
 
-    Raises `InputError` for boards larger than 6x6.
+    Raises `InputError` for boards larger than 6x6, `GoalError` for an invalid goal.
 
     >>> source = RandomBoards(BoardSize(2, 2), (1, 2, 3, 0), 3, seed=1)
     >>> [rows.tolist() for rows in source.blocks(first=2)] == [next(source.blocks())[2:].tolist()]
@@ -71,8 +89,8 @@ class RandomBoards(_Blocks):
     n_boards: int
     seed: int
 
-    def __post_init__(self) -> None:
-        check_table_size(self.size)
+    def __init__(self, size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int) -> None:
+        _set_fields(self, size, goal, n_boards=n_boards, seed=seed)
 
     def _block(self, number: int) -> Boards:
         return random_boards(self.size, self.goal, BLOCK, _seed_of(self.seed, number)).astype(np.uint8)
@@ -81,14 +99,15 @@ class RandomBoards(_Blocks):
         return {"kind": "random", "n_boards": self.n_boards, "seed": self.seed}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class RandomWalks(_Blocks):
     """Last boards of random walks from the goal. No move of a walk undoes the move before.
 
     The walk of board i has `lengths[i % len(lengths)]` moves. The distance of board i is at most that, and of the same
     parity. Board i depends only on `seed`, `lengths` and i.
 
-    Raises `InputError` if there is no length or one is not from 0 to 1,000,000, and for boards larger than 6x6.
+    Raises `InputError` if there is no length or one is not from 0 to 1,000,000, and for boards larger than 6x6;
+    `GoalError` for an invalid goal.
     """
 
     size: BoardSize
@@ -97,8 +116,10 @@ class RandomWalks(_Blocks):
     seed: int
     lengths: tuple[int, ...]
 
-    def __post_init__(self) -> None:
-        check_table_size(self.size)
+    def __init__(
+        self, size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int, lengths: Sequence[int]
+    ) -> None:
+        _set_fields(self, size, goal, n_boards=n_boards, seed=seed, lengths=tuple(lengths))
         if not self.lengths or not all(0 <= length <= MAX_WALK for length in self.lengths):
             raise InputError(
                 f"lengths of walks [{listed(self.lengths)}] are not valid; give one or more from 0 to {MAX_WALK:,}"

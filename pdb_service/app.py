@@ -73,7 +73,7 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
             Cors,
             allow_origins=list(service.settings.cors_origins),
             allow_methods=["GET", "HEAD", "POST"],
-            allow_headers=["Authorization", "Content-Type"],
+            allow_headers=["Authorization", "Content-Type", "X-Request-Id"],
             expose_headers=["Retry-After", "X-Request-Id"],
         )
     return app

@@ -14,7 +14,7 @@ from pdb_query import Database
 from pdb_study import plots
 from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver import Solver
-from solver.heuristics import heuristic_tables
+from solver.heuristics import heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate_many
 
 Values = npt.NDArray[np.int64]
@@ -88,12 +88,14 @@ def heuristic_values(
 ) -> Values:
     """Return h of each board by each heuristic, then the largest sum of each database: int64[m, heuristics].
 
+    A heuristic is given as `parse_heuristic` reads it: a name, or `max(a,b)` of several.
+
     Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
     values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
     one = np.empty((len(boards), 1), dtype=np.uint16)
     for column, name in enumerate(names):
-        tables = heuristic_tables((name,), size, goal)
+        tables = heuristic_tables(parse_heuristic(name), size, goal)
         for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
             evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], one[start : start + _BOARDS_AT_A_TIME])
         values[:, column] = one[:, 0]

@@ -1,6 +1,7 @@
 """Measure the rows of docs/results.md: published results of the 15-puzzle, and the steps from there to fewer nodes.
 
-Builds missing tables, solves random boards, one per thread, and writes the rows into docs/figures.json and the pages.
+Builds missing tables, and solves random boards, one per thread. --write writes the rows into docs/figures.json and the
+pages.
 """
 
 import argparse
@@ -102,17 +103,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reproduce", description=__doc__)
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"rows to measure: {'; '.join(ROWS)} (default: all)")
     parser.add_argument("--boards", type=int, default=1000, help="random boards per row, at least 2 (default: 1000)")
+    parser.add_argument("--write", action="store_true", help="write the rows into docs/figures.json and the pages")
     parser.add_argument("--threads", type=int, default=available_cores(), help="by default all cores")
     parser.add_argument("--data", type=Path, default=Path("data/reproduce"), help="folder of the tables, 2.7 GB")
     options = parser.parse_args()
+    unknown = [name for name in options.rows if name not in ROWS]
+    if unknown:
+        parser.error(f"there is no row {unknown[0]!r}; give one of {'; '.join(ROWS)}")
+    if options.boards < 2:
+        parser.error(f"--boards is {options.boards}; give 2 or more")
     options.data.mkdir(parents=True, exist_ok=True)
     for name in options.rows or ROWS:
         columns = measure(ROWS[name], options.boards, options.threads, options.data)
-        print(f"{name}: {columns}", flush=True)
-        for section in ("published", "steps"):
+        print(
+            f"{name}: mean h {columns['mean_h']} +- {columns['h_error']}, "
+            f"{columns['nodes']:,} +- {columns['nodes_error']:,} nodes, {columns['boards']:,} boards",
+            flush=True,
+        )
+        for section in ("published", "steps") if options.write else ():
             if name in store.load()[section]["rows"]:
                 store.save_rows(section, {name: columns})
-    write_pages()
+    if options.write:
+        write_pages()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ class Algorithm(NamedTuple):
     stores_nodes: bool = True
 
 
-# Search algorithms by name, as in `pdb solve --search`.
+# Search algorithms by name, as in `pdb search --algorithm`.
 ALGORITHMS = {
     IDA_STAR: Algorithm("an optimal solution", stores_nodes=False),
     A_STAR: Algorithm("an optimal solution"),

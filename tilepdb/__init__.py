@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from pdb_core.errors import (
         PdbError as PdbError,
+        UnsolvableError as UnsolvableError,
     )
     from pdb_core.puzzle import (
         Board as Board,
@@ -103,7 +104,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "pdb_build": ("BuildPlan", "BuildProgress", "BuildResult", "build_database", "plan_build"),
     "pdb_core": ("__version__",),
-    "pdb_core.errors": ("PdbError",),
+    "pdb_core.errors": ("PdbError", "UnsolvableError"),
     "pdb_core.puzzle": (
         "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
     ),

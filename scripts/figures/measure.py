@@ -75,6 +75,7 @@ def build(name: str, folder: Path) -> dict[str, Any]:
                 "build_s": seconds,
                 "memory_gb": record["peak_memory_bytes"] / 1e9,
                 "file_mb": path.stat().st_size / 1e6,
+                "file_bytes": path.stat().st_size,
             }
         if seconds > LONG_S:
             break

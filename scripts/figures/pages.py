@@ -19,11 +19,11 @@ _TABLE = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?([^\d<>]{0,40}<!--([^<>;]+);([^<>;]+);([^<>;]+)-->)")
 _BLOCK = re.compile(r"^( *)```.*?^\1```", re.DOTALL | re.MULTILINE)
 _UNITS = (
-    r"ns|µs|us|ms|s|seconds?|minutes?|hours?|kB|MB|GB|TB|MiB|%|percent|million|times|nodes|boards|"
+    r"ns|µs|us|ms|s|seconds?|minutes?|hours?|kB|MB|GB|TB|MiB|percent|million|billion|times|nodes|boards|"
     r"boards a second|boards/s|nodes/s|lookups"
 )
 # A quantity, or a number with a decimal point, such as a ratio.
-_QUANTITY = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?(?: ?(?:{_UNITS})\b|%)|\d[\d,]*\.\d+(?![\w.]))")
+_QUANTITY = re.compile(rf"(?<![\w.,/-])(\d[\d,]*(?:\.\d+)?(?:\s?(?:{_UNITS})\b|\s?%)|\d[\d,]*\.\d+(?![\w.]))")
 
 
 def pages() -> list[Path]:

@@ -62,8 +62,8 @@ def _databases(name: str) -> str:
 def _file_mb(figures: Figures, name: str) -> float | None:
     first, *others = name.removesuffix(" --plain").split()
     stems = [f"{first} bytes"] if others == ["bytes"] else [first, *others]
-    sizes = [_row(figures, "builds", stem).get("file_mb") for stem in stems]
-    return None if None in sizes else float(sum(size for size in sizes if size is not None))
+    sizes = [_row(figures, "builds", stem).get("file_bytes") for stem in stems]
+    return None if None in sizes else sum(size for size in sizes if size is not None) / 1e6
 
 
 def random1000(figures: Figures) -> str:
@@ -163,7 +163,7 @@ def steps(figures: Figures) -> str:
     rows = figures["steps"]["rows"].items()
     return _table(
         ("step", "new", "tables, MB", *_RESULT_HEAD),
-        ((name, row["new"], row["tables_mb"], *_result_cells(row)) for name, row in rows),
+        ((name, row["new"], _file_mb(figures, row["databases"]), *_result_cells(row)) for name, row in rows),
     )
 
 

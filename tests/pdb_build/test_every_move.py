@@ -179,7 +179,7 @@ def test_patterns_may_leave_tiles_out_where_every_move_counts() -> None:
 def test_commands_build_describe_and_verify_a_standard_pdb(tmp_path: Path) -> None:
     built = pdb("build", "1,2,4,7/3,6", "--size", "3x3", "--cost", "every-move", cwd=tmp_path)
     assert built.returncode == 0, built.stderr
-    path = str(tmp_path / "1-2-4-7_3-6-every-move.h5")
+    path = str(tmp_path / "data" / "1-2-4-7_3-6-every-move.h5")
     assert "every move counts" in pdb("info", path).stdout
     assert "proved" in pdb("verify", path, "--deep").stdout
     assert "mean largest" in pdb("stats", path, "--boards", "50").stdout

@@ -40,6 +40,18 @@ def test_verify_deep_finds_a_wrong_table_with_right_digests(tmp_path: Path) -> N
     refused(pdb("verify", "--deep", str(path)), 4, "7,8|entry")
 
 
+def test_damaged_file_does_not_end_the_command(small_table: str, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.h5"
+    content = bytearray(Path(small_table).read_bytes())
+    content[-1] ^= 1
+    damaged.write_bytes(content)
+    result = pdb("verify", str(damaged), small_table, "--format", "ndjson")
+    assert result.returncode == 4
+    records = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(record["file"], record["ok"]) for record in records] == [(str(damaged), False), (small_table, True)]
+    assert records[0]["error"] in result.stderr
+
+
 def test_verify_finds_hdf5_attributes_that_differ_from_the_header(tmp_path: Path) -> None:
     path = tmp_path / "wrong.h5"
     path.write_bytes(table_file("1,2,5/3,4,6/7,8", "3x3").read_bytes())

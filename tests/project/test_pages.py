@@ -196,7 +196,7 @@ def untimed(line: str) -> str:
 
 # Languages of blocks that run, and of blocks with data.
 RUN = ("console", "python")
-DATA = ("text", "json", "yaml", "ini", "nginx", "caddy")
+DATA = ("text", "js", "json", "yaml", "ini", "nginx", "caddy")
 # The beginnings of commands that do not run, and the reason.
 NOT_RUN = {
     "git clone ": "the repository is not published yet",

@@ -167,7 +167,7 @@ def test_distances_alone() -> None:
 def test_bad_arguments_are_rejected() -> None:
     with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
         solver = Solver(database)
-        with pytest.raises(ValueError, match="at least 1, not 0"):
+        with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
             solver.label([blank_last(S3)], n_threads=0)
         with pytest.raises(BoardError, match="row 1"):
             solver.label([blank_last(S3), (1, 1, 3, 4, 5, 6, 7, 0, 8)])

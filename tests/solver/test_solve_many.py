@@ -66,7 +66,7 @@ def test_boards_without_solution_and_bad_boards() -> None:
             solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8], [1, 1, 3, 4, 5, 6, 7, 0, 8]])
         with pytest.raises(BoardError):
             solver.solve_many([[1, 2, 3]])
-        with pytest.raises(ValueError, match="at least 1, not 0"):
+        with pytest.raises(ValueError, match="n_threads is 0; give 1 or more"):
             solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8]], n_threads=0)
         with pytest.raises(GoalError):
             solver.solve_many([[1, 2, 3, 4, 5, 6, 7, 0, 8]], (1, 2, 3, 4, 0, 5, 6, 7, 8))
