@@ -14,7 +14,7 @@ def formatted(value: Any) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:,.0f}" if value >= 100 else f"{value:g}"
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
     return value if isinstance(value, str) else f"{value:,}"
 
 
