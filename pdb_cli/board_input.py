@@ -111,7 +111,8 @@ def split_arguments(arguments: list[str] | None) -> tuple[list[Path], list[str]]
     """Return the arguments that name files, and those that are boards."""
     texts = arguments or []
     are_files = [
-        text.endswith((".dat", ".pkl", ".pickle")) or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text))
+        re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", text) is not None
+        or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text))
         for text in texts
     ]
     files = [Path(text) for text, is_one in zip(texts, are_files, strict=True) if is_one]

@@ -93,12 +93,13 @@ def heuristic_values(
     Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
     values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
-    one = np.empty((len(boards), 1), dtype=np.uint16)
     for column, name in enumerate(names):
-        tables = heuristic_tables(parse_heuristic(name), size, goal)
+        parts = parse_heuristic(name)
+        tables = heuristic_tables(parts, size, goal)
+        each = np.empty((len(boards), len(set(parts))), dtype=np.uint16)
         for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
-            evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], one[start : start + _BOARDS_AT_A_TIME])
-        values[:, column] = one[:, 0]
+            evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], each[start : start + _BOARDS_AT_A_TIME])
+        values[:, column] = each.max(axis=1)
     for column, database in enumerate(databases, start=len(names)):
         for start in range(0, len(boards), _BOARDS_AT_A_TIME):
             probe = database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal)

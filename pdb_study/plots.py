@@ -1,7 +1,6 @@
 """Plots of studies with matplotlib, an extra: each function draws on the axes that it is given."""
 
 import io
-import math
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -69,16 +68,21 @@ def draw_heuristics(study: "HeuristicStudy", axes: Any) -> None:
 
 def draw_comparison(comparison: "Comparison", axes: Any) -> None:
     """Draw the mean nodes of the rows that solved all boards, on a logarithmic scale."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
     rows = comparison.whole_rows
     labels = [f"{row.heuristic or 'no heuristic'}, {row.search}" for row in rows]
     means = [row.mean_generated or 0.0 for row in rows]
-    bars = axes.barh(labels, means)
-    axes.bar_label(bars, labels=[f"{mean:,.0f}" for mean in means], padding=3, fontsize=8)
+    # Points, because the lengths of bars on a logarithmic scale mean nothing.
+    axes.plot(means, labels, "o")
+    for label, mean in zip(labels, means, strict=True):
+        axes.annotate(f"{mean:,.0f}", (mean, label), xytext=(7, 0), textcoords="offset points", va="center", fontsize=8)
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.margins(x=0.15)
-    # Bars on a logarithmic scale start at the power of ten below the least.
-    axes.set_xlim(left=10 ** math.floor(math.log10(max(1.0, min(means)))))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.15, y=0.15)
     axes.set_xlabel("mean nodes generated")
     axes.set_title(f"Mean nodes to solve the same {rows[0].n_solved:,} boards")
     axes.grid(axis="x", alpha=0.3)

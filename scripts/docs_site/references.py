@@ -40,7 +40,7 @@ GROUPS = {
         "Studies": (
             "compare", "Comparison", "study_heuristics", "HeuristicStudy", "explore_space", "StateSpace", "Histograms",
         ),
-        "HTTP client, errors, version": ("Client", "PdbError", "__version__"),
+        "HTTP client, errors, version": ("Client", "PdbError", "UnsolvableError", "__version__"),
     },
     "pdb_query": {
         "Databases": ("open_database", "Database", "Probe", "BatchProbe", "LOAD_MODES", "read_table_header"),

@@ -104,7 +104,7 @@ def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.Monke
     for name in ("boards.txt", "7"):
         Path(name).write_text("", encoding="utf-8")
     arguments = ["a.dat", "boards.txt", "none.txt", "7", "1 2/3 0", "x" * 5000, "\0"]
-    assert split_arguments(arguments) == ([Path("a.dat"), Path("boards.txt")], arguments[2:])
+    assert split_arguments(arguments) == ([Path("a.dat"), Path("boards.txt"), Path("none.txt")], arguments[3:])
 
 
 @pytest.mark.tiny

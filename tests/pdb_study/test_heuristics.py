@@ -77,7 +77,17 @@ def test_published_means_of_the_8_puzzle() -> None:
     records = [
         json.loads(line)
         for line in pdb(
-            "study", "heuristics", "3x3", "--heuristic", "max(misplaced,manhattan)", "--format", "ndjson"
+            "study",
+            "heuristics",
+            "3x3",
+            "--heuristic",
+            "misplaced",
+            "--heuristic",
+            "manhattan",
+            "--heuristic",
+            "max(misplaced,manhattan)",
+            "--format",
+            "ndjson",
         ).stdout.splitlines()
     ]
     at = {(record["distance"], record["heuristic"]): record for record in records}
@@ -87,7 +97,10 @@ def test_published_means_of_the_8_puzzle() -> None:
     assert round(at[24, "misplaced"]["mean"], 3) == 7.246
     assert round(at[24, "manhattan"]["mean"], 1) == 14.8
     assert round(at[24, "manhattan"]["standard_deviation"], 1) == 2.4
-    assert at[None, "misplaced"]["larger_than"] == {"misplaced": 0, "manhattan": 0}
+    largest = at[31, "max(misplaced,manhattan)"]
+    assert (largest["mean"], largest["maximum"]) == (21, at[31, "manhattan"]["maximum"])
+    assert set(at[None, "misplaced"]["larger_than"].values()) == {0}
+    assert at[None, "max(misplaced,manhattan)"]["larger_than"]["manhattan"] == 0
 
 
 def test_text_and_plot(tmp_path: Path) -> None:
