@@ -111,7 +111,8 @@ def split_arguments(arguments: list[str] | None) -> tuple[list[Path], list[str]]
     """Return the arguments that name files, and those that are boards."""
     texts = arguments or []
     are_files = [
-        re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", text) is not None
+        text.endswith((".dat", ".pkl", ".pickle"))
+        or re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", text) is not None
         or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text))
         for text in texts
     ]

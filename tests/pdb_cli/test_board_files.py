@@ -103,8 +103,11 @@ def test_arguments_are_files_or_boards(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     for name in ("boards.txt", "7"):
         Path(name).write_text("", encoding="utf-8")
-    arguments = ["a.dat", "boards.txt", "none.txt", "7", "1 2/3 0", "x" * 5000, "\0"]
-    assert split_arguments(arguments) == ([Path("a.dat"), Path("boards.txt"), Path("none.txt")], arguments[3:])
+    arguments = ["a.dat", "boards.txt", "none.txt", "7 b.dat", "7.dat", "7", "1 2/3 0", "x" * 5000, "\0"]
+    assert split_arguments(arguments) == (
+        [Path("a.dat"), Path("boards.txt"), Path("none.txt"), Path("7 b.dat"), Path("7.dat")],
+        arguments[5:],
+    )
 
 
 @pytest.mark.tiny
