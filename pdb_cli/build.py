@@ -122,11 +122,7 @@ def build(
             f"names one file for {len(partitions)} partitions; leave it out, or build them one by one",
             param_hint="--out",
         )
-    cluster.check()
-    if cluster.is_given and run.threads is not None:
-        raise typer.BadParameter(
-            "is for this machine; set the threads of workers by dask worker", param_hint="--threads"
-        )
+    cluster.check(run.threads)
     if cluster.shards is not None and not cluster.is_given:
         raise typer.BadParameter("needs a cluster; give --scheduler or --local-cluster, too", param_hint="--shards")
     prepare()

@@ -287,14 +287,17 @@ class ClusterOptions:
         """Return True if the command works on a cluster."""
         return self.scheduler is not None or self.local_cluster is not None
 
-    def check(self) -> None:
-        """Raise a usage error if both are given, `InputError` if the package `distributed` is missing."""
+    def check(self, threads: int | None) -> None:
+        """Raise a usage error if both are given, `InputError` if `distributed` is missing or threads are given, too."""
         if self.scheduler is not None and self.local_cluster is not None:
             raise typer.BadParameter(
                 "cannot be combined with --scheduler; give one of them", param_hint="--local-cluster"
             )
         if self.is_given and importlib.util.find_spec("distributed") is None:
             raise InputError("distributed is not installed; run pip install 'tile-pdb[dask]'")
+        if self.is_given and threads is not None:
+            how = "give N of --local-cluster" if self.scheduler is None else "set it by dask worker --nthreads"
+            raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
 
     @contextlib.contextmanager
     def connect(self) -> "Iterator[Client]":
@@ -324,14 +327,11 @@ class SolveClusterOptions(ClusterOptions):
 
 def check_solve_cluster(cluster: SolveClusterOptions, threads: int | None) -> None:
     """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
-    cluster.check()
+    cluster.check(threads)
     if cluster.worker_db is not None and cluster.scheduler is None:
         raise typer.BadParameter(
             "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
         )
-    if cluster.is_given and threads is not None:
-        how = "give N of --local-cluster" if cluster.scheduler is None else "set it by dask worker --nthreads"
-        raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
 
 
 def parse_optional_size(text: str | None) -> "BoardSize | None":

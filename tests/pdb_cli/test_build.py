@@ -68,6 +68,7 @@ def test_build_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         (["build", "auto"], "give --size"),
         (["build", "663", "--size", "3x3"], "one of a 4x4 board"),
         (["build", "auto", "--size", "9x9"], "go to boards of 6x6"),
+        (["build", "8", "--threads", "2", "--local-cluster", "2"], "--threads is for this machine"),
         (["build", "663", "--goal", "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15"], "blank in the corner"),
         (["build", "8", "--out", "no/where/8.h5"], "cannot write no/where/8.h5: No such file or directory"),
     ],

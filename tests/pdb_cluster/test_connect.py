@@ -112,7 +112,7 @@ def test_first_worker_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_scheduler_and_local_cluster_exclude_each_other() -> None:
     with pytest.raises(typer.BadParameter, match="cannot be combined with --scheduler"):
-        ClusterOptions("tcp://127.0.0.1:9", 2).check()
+        ClusterOptions("tcp://127.0.0.1:9", 2).check(None)
 
 
 def settings() -> list[object]:
