@@ -142,27 +142,44 @@ def _text(kind: "type[_Messages]", descriptor: int, before: Any, *, line_bufferi
     if system.is_windows_console(before):
         before.reconfigure(errors="backslashreplace")
         return cast(io.TextIOWrapper, before)
-    raw = kind(descriptor, "wb", closefd=False)
+    raw = io.FileIO(descriptor, "wb", closefd=False)
     return io.TextIOWrapper(
-        io.BufferedWriter(raw),
+        kind(raw),
         encoding=system.text_encoding(before),
         errors="backslashreplace",
         line_buffering=line_buffering or raw.isatty(),
     )
 
 
-class _Messages(io.FileIO):
-    """Standard error. Its errors are ignored: exit code and results do not depend on it."""
+class _Messages(io.BufferedWriter):
+    """Standard error. Its errors are ignored: exit code and results do not depend on it.
+
+    The raw file below is one of Python's own: its write cannot be interrupted between the system's write and its
+    return, so the buffer does not write anything twice.
+    """
 
     def write(self, data: Any) -> int:
-        try:
-            # A full pipe is waited for, also in non-blocking mode, which another process may have set.
-            while (n_written := cast("int | None", super().write(data))) is None:
-                system.wait_until_writable(self)
-            return n_written
-        except OSError as error:
-            self.fail(error)
-            return memoryview(data).nbytes
+        n_taken = 0
+        while n_taken < len(data):
+            try:
+                n_taken += super().write(data[n_taken:])
+            except BlockingIOError as error:
+                n_taken += error.characters_written
+                system.wait_until_writable(self.fileno())
+            except OSError as error:
+                self.fail(error)
+                break
+        return len(data)
+
+    def flush(self) -> None:
+        while True:
+            try:
+                return super().flush()
+            except BlockingIOError:
+                # A full pipe is waited for, also in non-blocking mode, which another process may have set.
+                system.wait_until_writable(self.fileno())
+            except OSError as error:
+                return self.fail(error)
 
     def fail(self, error: OSError) -> None:
         """Handle an error of writing."""

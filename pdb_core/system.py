@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import Any
 
 
 def optional_module(name: str) -> Any:
@@ -142,12 +142,12 @@ def send_signal(number: int) -> None:
         signal.raise_signal(number)
 
 
-def wait_until_writable(file: IO[bytes]) -> None:
+def wait_until_writable(descriptor: int) -> None:
     """Wait until a full pipe takes bytes. On Windows, where only sockets can be waited for, wait some milliseconds."""
     import select
 
     try:
-        select.select([], [file], [])
+        select.select([], [descriptor], [])
     except (OSError, ValueError):
         time.sleep(_POLL_S)
 

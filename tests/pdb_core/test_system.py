@@ -160,8 +160,7 @@ def test_signal_is_raised_where_os_kill_would_end_the_process(monkeypatch: pytes
 
 
 def test_pipe_that_cannot_be_waited_for_is_tried_again() -> None:
-    file: Any = StringIO()  # has no descriptor
-    system.wait_until_writable(file)
+    system.wait_until_writable(-1)
 
 
 def test_end_of_a_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
