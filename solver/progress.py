@@ -4,13 +4,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pdb_core.errors import InputError
+
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a search: seconds and generated nodes; None for no limit. The search ends at the first one reached."""
+    """Limits of a search: seconds and generated nodes; None for no limit. The search ends at the first one reached.
+
+    Raises `InputError` if one is negative or no number.
+    """
 
     seconds: float | None = None
     nodes: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in (("seconds", self.seconds), ("nodes", self.nodes)):
+            if limit is not None and not limit >= 0:
+                raise InputError(f"{name}={limit}: the limit of a search cannot be below 0; None means no limit")
 
 
 # Limits of a search that only loads or compiles kernels. With sound tables a board one move from the goal takes fewer

@@ -51,9 +51,11 @@ class HeuristicEngine(Engine):
         h = _values(self.heuristics, rows).max(axis=1, initial=0)
         goal_cells = self.heuristics.goal_cells.tolist()
         is_odd = np.array([permutation_is_odd([goal_cells[tile] for tile in row]) for row in rows.tolist()], dtype=bool)
-        # Each move is one swap, so all solutions of one board have the same parity, and so have the thresholds.
-        thresholds = h + ((h & 1) != is_odd)
         sums = _values(self.tracked, rows)
+        # The sums prune along, so a search with h below one of them would find nothing at the threshold h.
+        thresholds = np.maximum(h, sums.max(axis=1, initial=0))
+        # Each move is one swap, so all solutions of one board have the same parity, and so have the thresholds.
+        thresholds += (thresholds & 1) != is_odd
         if not sums.shape[1]:
             # A sum that prunes nothing.
             sums = thresholds[:, np.newaxis]

@@ -3,6 +3,7 @@
 import csv
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -55,6 +56,22 @@ def test_lengths_of_all_small_boards_are_optimal(size: BoardSize, names: tuple[s
     boards = list(naive_distances(size, goal).items())[:: 1 if names == ("manhattan",) else 7]
     for board, distance in share(boards, 8):
         assert len(solved(searcher, board, goal, size).tiles or ()) == distance
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("size", [BoardSize(2, 3), BoardSize(5, 5)], ids=str)
+@pytest.mark.parametrize(
+    "tracked", [("manhattan",), ("manhattan", "linear-conflict"), ("manhattan", "walking-distance")]
+)
+def test_heuristic_below_the_tracked_sums_finds_optimal_lengths(size: BoardSize, tracked: tuple[str, ...]) -> None:
+    goal = blank_last(size)
+    searcher = ida_star_for(size, goal, tracked)
+    lower = replace(searcher.engine, heuristics=heuristic_tables(["misplaced"], size, goal))
+    for n_moves in range(0, 20, 3):
+        board = moved_at_random(goal, size, n_moves, n_moves)
+        result = IdaStar(lower, operator_order=False).search(board, Limits(nodes=100_000))
+        assert result.tiles is not None
+        assert len(result.tiles) == len(solved(searcher, board, goal, size).tiles or ())
 
 
 def moved_at_random(goal: Tiles, size: BoardSize, n_moves: int, seed: int) -> Tiles:

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardSize, blank_last
 from solver import Iteration, Limits, Solver, WorkerPool
 from tests.naive.boards_and_tables import naive_distances
@@ -25,6 +26,13 @@ def test_limits_end_the_search_with_a_lower_bound() -> None:
         # A node has up to three children, and the limit is looked at before a node is expanded.
         assert 100 <= cut.generated <= 110
         assert solver.solve(board, limits=Limits(nodes=whole.generated + 1)).length == 31
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("seconds", "nodes"), [(-0.1, None), (float("nan"), None), (None, -1)])
+def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None) -> None:
+    with pytest.raises(InputError, match=r"=(-0\.1|nan|-1): the limit of a search cannot be below 0"):
+        Limits(seconds, nodes)
 
 
 def test_time_limit_is_kept() -> None:
