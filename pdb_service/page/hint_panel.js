@@ -46,8 +46,11 @@ export function hintPanel(view, play, say) {
     );
     list.replaceChildren(...answer.moves.map((move) => row(move, words(move), answer.distance)));
     view.flash(best.tile);
-    const after = best.distance === null ? `h ${best.h} after it` : `${movesText(best.distance)} left after it`;
-    say(`Best: ${words(best)}, ${after}.`);
+    say(
+      best.distance === null
+        ? `Lowest h: ${words(best)}, h ${best.h} after it.`
+        : `Best: ${words(best)}, ${movesText(best.distance)} left after it.`,
+    );
   }
 
   function row(move, words, distance) {
