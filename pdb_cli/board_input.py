@@ -112,12 +112,22 @@ def split_arguments(arguments: list[str] | None) -> tuple[list[Path], list[str]]
     texts = arguments or []
     are_files = [
         text.endswith((".dat", ".pkl", ".pickle"))
-        or re.fullmatch(r"\S*[A-Za-z]\S*\.\w{1,7}", text) is not None
+        or _looks_like_a_file(text)
         or (not re.fullmatch(r"[\d\s,/]*", text) and is_file(text))
         for text in texts
     ]
     files = [Path(text) for text, is_one in zip(texts, are_files, strict=True) if is_one]
     return files, [text for text, is_one in zip(texts, are_files, strict=True) if not is_one]
+
+
+def _looks_like_a_file(text: str) -> bool:
+    """Return True for a word with a letter and a short ending: `boards.txt`. Takes linear time for any text."""
+    name, _, ending = text.rpartition(".")
+    return (
+        re.fullmatch(r"\w{1,7}", ending) is not None
+        and re.search(r"[A-Za-z]", name) is not None
+        and re.search(r"\s", name) is None
+    )
 
 
 def is_file(name: str) -> bool:

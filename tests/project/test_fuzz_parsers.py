@@ -320,6 +320,7 @@ LONG_TEXTS = {
     "numbers": " ".join(map(str, range(LONG // 6))),
     "patterns": "/".join(map(str, range(1, LONG // 6))),
     "pattern": ",".join(map(str, range(1, LONG // 6))),
+    "a word": "w" * LONG,
     "words": " ".join(f"w{number}" for number in range(LONG // 7)) + " _",
     "commas in front": "1" + " , " * (LONG // 3) + "x",
     "whitespace and a word": " " * LONG + "x",
