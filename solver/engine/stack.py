@@ -184,8 +184,7 @@ class Stack:
 
 def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
     """Return the tiles that move when the blank moves so (0 up, 1 left, 2 right, 3 down), and the board after that."""
-    cells, blank = list(board), board.index(BLANK)
-    steps = (-size.width, -1, 1, size.width)
+    cells, blank, steps = list(board), board.index(BLANK), _steps(size)
     tiles = []
     for move in moves:
         cell = blank + steps[move]
@@ -193,6 +192,22 @@ def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tu
         cells[blank], cells[cell] = cells[cell], BLANK
         blank = cell
     return tuple(tiles), tuple(cells)
+
+
+def board_before(board: Tiles, moves: Sequence[int], size: BoardSize) -> Tiles | None:
+    """Return the board that becomes `board` when the blank moves so; None if a move would come from outside."""
+    cells, blank, steps = list(board), board.index(BLANK), _steps(size)
+    for move in reversed(moves):
+        cell = blank - steps[move]
+        if cell not in size.neighbours[blank]:
+            return None
+        cells[blank], cells[cell] = cells[cell], BLANK
+        blank = cell
+    return tuple(cells)
+
+
+def _steps(size: BoardSize) -> tuple[int, ...]:
+    return -size.width, -1, 1, size.width
 
 
 def tiles_to_goal(engine: Engine, board: Tiles, moves: Sequence[int]) -> tuple[int, ...]:

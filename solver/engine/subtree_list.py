@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import layout as lay
-from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
+from solver.engine.stack import Stack, StackPool, board_before, tiles_to_goal
 from solver.engine.subtrees import board_after, upper_tree
 from solver.engine.work import Work
 
@@ -115,8 +114,8 @@ class SubtreeList:
     def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
         """Return the tiles moved to the goal found below a root. Raises `Engine.wrong_end` if there is no such root."""
         engine, moves = self._stacks.engine, stack.moves_to_goal()
-        # The moves back from the goal lead to the root.
-        _, start = tiles_moved(engine.goal, [N_MOVES - 1 - move for move in reversed(moves)], engine.size)
+        # With damaged tables the moves may end at another board, and those back from the goal may leave the board.
+        start = board_before(engine.goal, moves, engine.size)
         for row in self._group(number).tolist():
             board, tiles = self._path_to(row)
             if board == start:
