@@ -92,8 +92,9 @@ def test_interrupted_solve_ends_at_once(number: int, code: int, told: str) -> No
     start = time.perf_counter()
     process.send_signal(number)
     _out, err = process.communicate(timeout=20)
-    # 0.2 s is promised, to which the process adds the end of the interpreter, and a busy machine more.
-    assert time.perf_counter() - start < 1.5
+    # 0.2 s is promised, to which the process adds the end of the interpreter, and a busy machine more. The search
+    # itself would take 5 s more.
+    assert time.perf_counter() - start < 4
     assert process.returncode == code
     assert err.splitlines()[-1] == told
 
