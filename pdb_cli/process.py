@@ -154,8 +154,8 @@ def _text(kind: "type[_Messages]", descriptor: int, before: Any, *, line_bufferi
 class _Messages(io.BufferedWriter):
     """Standard error. Its errors are ignored: exit code and results do not depend on it.
 
-    The raw file below is one of Python's own: its write cannot be interrupted between the system's write and its
-    return, so the buffer does not write anything twice.
+    The raw file is a plain `io.FileIO`. If its write was a method in Python, Ctrl-C could come after the bytes are
+    written and before the method returns, and the buffer would write them again.
     """
 
     def write(self, data: Any) -> int:
@@ -164,6 +164,7 @@ class _Messages(io.BufferedWriter):
             try:
                 n_taken += super().write(data[n_taken:])
             except BlockingIOError as error:
+                # A full pipe is waited for, also in non-blocking mode, which another process may have set.
                 n_taken += error.characters_written
                 system.wait_until_writable(self.fileno())
             except OSError as error:
@@ -176,7 +177,6 @@ class _Messages(io.BufferedWriter):
             try:
                 return super().flush()
             except BlockingIOError:
-                # A full pipe is waited for, also in non-blocking mode, which another process may have set.
                 system.wait_until_writable(self.fileno())
             except OSError as error:
                 return self.fail(error)

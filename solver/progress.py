@@ -11,7 +11,7 @@ from pdb_core.errors import InputError
 class Limits:
     """Limits of a search: seconds and generated nodes; None for no limit. The search ends at the first one reached.
 
-    Raises `InputError` if one is negative or no number.
+    Raises `InputError` if one is negative or NaN.
     """
 
     seconds: float | None = None
@@ -20,7 +20,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name, limit in (("seconds", self.seconds), ("nodes", self.nodes)):
             if limit is not None and not limit >= 0:
-                raise InputError(f"{name}={limit}: the limit of a search cannot be below 0; None means no limit")
+                raise InputError(f"{name}={limit}: a limit of a search must be 0 or more; None means no limit")
 
 
 # Limits of a search that only loads or compiles kernels. With sound tables a board one move from the goal takes fewer

@@ -52,7 +52,7 @@ class HeuristicEngine(Engine):
         goal_cells = self.heuristics.goal_cells.tolist()
         is_odd = np.array([permutation_is_odd([goal_cells[tile] for tile in row]) for row in rows.tolist()], dtype=bool)
         sums = _values(self.tracked, rows)
-        # The sums prune along, so a search with h below one of them would find nothing at the threshold h.
+        # The sums prune, too. With a threshold below one of them, a search would find nothing and not end.
         thresholds = np.maximum(h, sums.max(axis=1, initial=0))
         # Each move is one swap, so all solutions of one board have the same parity, and so have the thresholds.
         thresholds += (thresholds & 1) != is_odd

@@ -31,7 +31,7 @@ def test_limits_end_the_search_with_a_lower_bound() -> None:
 @pytest.mark.tiny
 @pytest.mark.parametrize(("seconds", "nodes"), [(-0.1, None), (float("nan"), None), (None, -1)])
 def test_limits_below_zero_are_refused(seconds: float | None, nodes: int | None) -> None:
-    with pytest.raises(InputError, match=r"=(-0\.1|nan|-1): the limit of a search cannot be below 0"):
+    with pytest.raises(InputError, match=r"=(-0\.1|nan|-1): a limit of a search must be 0 or more"):
         Limits(seconds, nodes)
 
 
