@@ -14,12 +14,12 @@ from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
 from pdb_core.layout import count_regions_of, jump_positions
 from pdb_core.messages import format_bytes
-from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
+from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
 from pdb_core.shared_tables import TableUse, own_tables, shared_tables
-from pdb_core.table_spec import DatabaseSpec, TableSpec
+from pdb_core.table_spec import DatabaseSpec, TableSpec, most_pattern_tiles
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
@@ -261,7 +261,7 @@ def _sampled_blocks(size: BoardSize, n_tiles: int) -> int:
 
 def _largest_pattern_that_fits(plan: BuildPlan, available: int) -> int:
     """Return the number of tiles of the largest pattern that the memory has room for, 0 if there is none."""
-    for n_tiles in range(min(MAX_PATTERN_TILES, plan.spec.size.n_cells - 1), 0, -1):
+    for n_tiles in range(most_pattern_tiles(plan.spec.size), 0, -1):
         spec = plan.spec.table(Pattern(tuple(range(1, n_tiles + 1))))
         n_blocks = estimate_blocks(spec)[0]
         if _search_bytes(spec, n_blocks) - _bits_bytes(spec, n_blocks) + PROCESS_BYTES <= available:

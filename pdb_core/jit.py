@@ -5,6 +5,7 @@ after a digest of all kernel sources (and what they import), the numba version a
 looks only at the file of the outermost function and would keep an old inner one.
 """
 
+import ast
 import gc
 import hashlib
 import os
@@ -16,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import llvmlite.binding as llvm
 import numba
 import platformdirs
 from numba.core import event
@@ -27,7 +29,11 @@ from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_service")
-_OWN_IMPORT = re.compile(rf"^ *from ((?:{'|'.join(_PACKAGES)})[\w.]*) import (\w+)", re.MULTILINE)
+_ROOT = Path(__file__).parent.parent
+# Parsing whole files would take 0.1 s at each start.
+_IMPORT = re.compile(r"^ *((?:from|import) [^\n(]*(?:\([^)]*\))?)", re.MULTILINE)
+# Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
+_LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
 # numba fills this module from the environment; no type checker can see its names.
 _settings: Any = numba.config
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
@@ -35,32 +41,66 @@ JIT_DISABLED = bool(_settings.DISABLE_JIT)
 
 def _kernel_sources() -> list[Path]:
     """Return all files of kernels, and our files that they import: their constants are compiled into the kernels."""
-    root = Path(__file__).parent.parent
-    to_read = sorted(path for package in _PACKAGES for path in (root / package).rglob("*_kernels.py"))
-    found = {Path(__file__)}
+    to_read = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*_kernels.py")]
+    to_read.append(_ROOT / "pdb_core" / "jit.py")
+    found: set[Path] = set()
     while to_read:
         path = to_read.pop()
-        if path in found or not path.exists():
-            continue
-        found.add(path)
-        for module, name in _OWN_IMPORT.findall(path.read_text(encoding="utf-8")):
-            to_read += [root.joinpath(*at.split(".")).with_suffix(".py") for at in (module, f"{module}.{name}")]
+        if path not in found:
+            found.add(path)
+            to_read += _own_imports(path)
     return sorted(found)
+
+
+def _own_imports(path: Path) -> list[Path]:
+    """Return our files that a file imports, in whatever way and place."""
+    source = path.read_text(encoding="utf-8")
+    try:
+        tree = ast.parse("\n".join(_IMPORT.findall(source)))
+    except SyntaxError:  # a line of a text looks like an import
+        tree = ast.parse(source)
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            # A name may be that of a module.
+            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    places = [_ROOT.joinpath(*name.split(".")) for name in names if name.partition(".")[0] in _PACKAGES]
+    return [file for at in places for file in (at.with_suffix(".py"), at / "__init__.py") if file.is_file()]
 
 
 def _sources_digest() -> str:
     """Return the digest of everything that decides what a kernel compiles to."""
     digest = hashlib.sha256()
-    digest.update(f"{numba.__version__} {sys.version} {_settings.BOUNDSCHECK} {_settings.DEBUG}".encode())
-    digest.update(own_sources_digest().encode())
+    settings = numba.__version__, sys.version, _settings.BOUNDSCHECK, _settings.DEBUG, vector_lanes(), program_version()
+    digest.update(repr(settings).encode())
     return digest.hexdigest()[:16]
+
+
+def vector_lanes() -> int:
+    """Return the 32-bit lanes of a vector register of the processor that numba compiles for.
+
+    16 with AVX-512, 8 with AVX2, 4 elsewhere. Given a name and no features, numba compiles for the features of this
+    machine, but the lanes follow the name.
+    """
+    if _settings.CPU_NAME in _LANES_OF_LEVELS:
+        return _LANES_OF_LEVELS[_settings.CPU_NAME]
+    if _settings.CPU_FEATURES is not None:
+        features = {part[1:] for part in _settings.CPU_FEATURES.split(",") if part.startswith("+")}
+    else:
+        try:
+            features = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
+        except RuntimeError:  # LLVM does not know the features of this processor; numba compiles without any
+            features = set()
+    return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
 
 
 def own_sources_digest() -> str:
     """Return the digest of the sources of the kernels: the same on machines that run the same kernels."""
     digest = hashlib.sha256()
     for path in _kernel_sources():
-        digest.update(path.name.encode())
+        digest.update(path.relative_to(_ROOT).as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

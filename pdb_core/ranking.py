@@ -29,6 +29,8 @@ from pdb_core.puzzle import BoardSize, check_table_size
 from pdb_core.ranking_kernels import rank_many
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
+# A search keeps the state of a pattern, its cell set and its packed labels, in a signed word of 64 bits.
+MAX_STATE_BITS = 63
 
 Cells = npt.NDArray[np.uint8]
 
@@ -81,10 +83,20 @@ def _skipped_sets(cells: range, n_taken: int, n_cells: int, n_tiles: int) -> npt
     return total.astype(np.int32)
 
 
+def label_bits_of(n_tiles: int) -> int:
+    """Return the bits of a packed label of a pattern: three if that suffices."""
+    return 3 if n_tiles <= 8 else 4
+
+
+def state_bits(n_cells: int, n_tiles: int) -> int:
+    """Return the bits of the state of a pattern: a bit for each cell, and the packed labels."""
+    return n_cells + n_tiles * label_bits_of(n_tiles)
+
+
 @lru_cache(maxsize=32)
 def arrangement_ranks(n_tiles: int) -> ArrangementRanks:
-    """Return the two tables of arrangement ranks for k labels. Labels have three bits if that suffices."""
-    label_bits = 3 if n_tiles <= 8 else 4
+    """Return the two tables of arrangement ranks for k labels."""
+    label_bits = label_bits_of(n_tiles)
     n_first = n_tiles // 2
     prefix = np.zeros(1 << (label_bits * n_first), dtype=np.uint16)
     suffix = np.zeros(1 << (label_bits * (n_tiles - n_first)), dtype=np.uint16)

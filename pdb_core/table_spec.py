@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from pdb_core.encoding import DEFAULT_COST, Cost, Encoding, block_bytes
 from pdb_core.errors import InputError, PartitionError
 from pdb_core.layout import count_blocks
-from pdb_core.pattern import Partition, Pattern
+from pdb_core.pattern import MAX_PATTERN_TILES, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize, Tiles, check_table_size
+from pdb_core.ranking import MAX_STATE_BITS, state_bits
+
+
+def most_pattern_tiles(size: BoardSize) -> int:
+    """Return the largest number of tiles of a pattern whose states searches can keep in a word."""
+    counts = range(1, min(MAX_PATTERN_TILES, size.n_cells - 1) + 1)
+    return max(n_tiles for n_tiles in counts if state_bits(size.n_cells, n_tiles) <= MAX_STATE_BITS)
 
 
 @dataclass(frozen=True)
@@ -17,7 +24,7 @@ class TableSpec:
     Sizes are computed when they are read. `n_blocks` of a pattern on a large board takes seconds.
 
     Raises `InputError` for boards larger than 6x6 and for costs that `encoding` cannot store, `BoardError` for a goal
-    of another size, and `PartitionError` for tiles that are not on the board.
+    of another size, and `PartitionError` for tiles that are not on the board, and for more than `most_pattern_tiles`.
     """
 
     size: BoardSize
@@ -34,6 +41,12 @@ class TableSpec:
             raise PartitionError(
                 f"pattern {self.pattern} has tiles that are not on a {self.size} board; "
                 f"its tiles are 1 to {self.size.n_cells - 1}"
+            )
+        most = most_pattern_tiles(self.size)
+        if self.n_tiles > most:
+            raise PartitionError(
+                f"pattern {self.pattern} has {self.n_tiles} tiles; on a {self.size} board a pattern has at most "
+                f"{most}, split it"
             )
         if self.cost == "every-move" and self.encoding != "bits":
             raise InputError(

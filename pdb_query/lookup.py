@@ -71,6 +71,12 @@ class LookupTables(NamedTuple):
     order_ranks: npt.NDArray[np.uint16]  # `prefix` and `suffix`, which are parts of it
     descent: Int64s  # see `descent`
 
+    @property
+    def most_regions(self) -> int:
+        """The largest number of blank regions of a cell set, 0 for tables in bytes."""
+        # OCCUPIED is 255, which becomes 0.
+        return int((self.region_numbers + np.uint8(1)).max(initial=0))
+
 
 class SumViews(NamedTuple):
     """Maps from the cells and tiles of a given board to those of each of v views; a tile has -1 if it has no entry.

@@ -54,7 +54,7 @@ def suits_catalogue(size: BoardSize, sums: Sequence[Sum]) -> bool:
             heuristic.tables.is_bits == 1
             and int(heuristic.tables.n_orders.max()) <= math.factorial(kernels.MAX_CATALOGUE_TILES)
             and int(heuristic.tables.first_block.max()) <= kernels.FIRST_BLOCK_MASK
-            and (not heuristic.tables.counts_every_move or size.n_cells <= kernels.MAX_REGIONS)
+            and heuristic.tables.most_regions <= kernels.MAX_REGIONS
             for heuristic, _, _ in sums
         )
     )

@@ -22,14 +22,7 @@ from solver.engine.engine import (
     first_column_after_slacks,
     slack_rows,
 )
-from solver.engine.unit_tables import (
-    VALUE_SHIFT as WORD_VALUE_SHIFT,
-    DatabaseSums,
-    Sum,
-    UnitTables,
-    sums_of,
-    unit_tables,
-)
+from solver.engine.unit_tables import DatabaseSums, Sum, UnitTables, sums_of, unit_tables
 from solver.engine.vector_stages import lehmer_digits, n_tiles_of, suits_vectors, vector_stages
 from solver.engine.wide_stages import columns_of_units, suits_wide, wide_stages
 from solver.move_pruning.move_pruning import PruningFsm
@@ -42,8 +35,8 @@ def _scalar_stages(
     size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, _arrays: KeptArrays
 ) -> tuple[UnitTables, dict[str, int]]:
     """Return the tables of scalar rounds, and fields of `EngineTables`; fill the rows of the sums."""
-    fields = columns_of_units(size, sums, rows, column)
-    return unit_tables(size, sums), {**fields, "list_columns": lay.WORDS + 2 * len(sums)}
+    fields = columns_of_units(size, sums, rows, column, n_each=lay.SCALAR_COLUMNS)
+    return unit_tables(size, sums), {**fields, "list_columns": lay.UNITS + lay.SCALAR_COLUMNS * len(sums)}
 
 
 # Whether each kind of rounds suits a size and sums, and its tables.
@@ -91,8 +84,10 @@ class DatabaseEngine(Engine):
         column = int(self.tables.sums[s, lay.UNIT_DIGITS])
         for unit, (pattern, (masks, labels, values)) in enumerate(zip(patterns, units, strict=True)):
             if self.kind == SCALAR:
-                words = masks | labels << self.size.n_cells | values.astype(np.int64) << WORD_VALUE_SHIFT
-                nodes[:, column + 2 * unit : column + 2 * unit + 2] = words.view(np.uint32).reshape(-1, 2)
+                first = column + lay.SCALAR_COLUMNS * unit
+                states = masks | labels << self.size.n_cells
+                nodes[:, first : first + 2] = states.view(np.uint32).reshape(-1, 2)
+                nodes[:, first + 2] = values
                 continue
             n_tiles = n_tiles_of(int(tables.n_orders[pattern]))
             digits = lehmer_digits(labels, int(tables.label_bits[pattern]), n_tiles)

@@ -210,7 +210,12 @@ def engine_tables(
 
 
 def _successors(fsm: PruningFsm) -> npt.NDArray[np.uint32]:
-    """Return the state after each state and move, with the moves it allows above; 0 for a pruned move."""
+    """Return the state after each state and move, with the moves it allows above; 0 for a pruned move.
+
+    Raises `ValueError` if the FSM has more states than a node can name.
+    """
+    if fsm.n_states > lay.FSM_STATE_MASK + 1:
+        raise ValueError(f"the FSM has {fsm.n_states:,} states; a search keeps up to {lay.FSM_STATE_MASK + 1:,} apart")
     after = fsm.successors
     # The table of a large FSM is read all over: it lies in huge pages.
     table = private_memory(after.nbytes, huge=True).view(np.uint32).reshape(after.shape)

@@ -29,8 +29,9 @@ MAX_CHILDREN = 4 * BATCH
 LIST_COLUMN = 4 * (MAX_CHILDREN + 2 * MAX_LANES)
 # The columns of a list of the vector stages: children, bit addresses, then the digits of each far sum.
 ADDRESS, DIGITS = 1, 2
-# Those of the scalar stages: children, addresses of 64 bits in two columns, then the words of 64 bits of each sum.
-WORDS = 3
+# Those of the scalar stages: children, addresses of 64 bits in two columns, then for each sum the unit that changes:
+# its state, 64 bits in two columns, and its distance. The units of a node have the same three columns.
+UNITS, SCALAR_COLUMNS = 3, 3
 # A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance
 # rose, and the bit that would say so; for the scalar ones its index in the other columns, and how many sums rose.
 PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
@@ -42,7 +43,7 @@ ROW_SHIFT = 8
 # of cell sets (16 bits each, two in a word, none for the first unit) and of digits; the addresses of the tables' memory
 # of the map to the sum's frame, and of the steps of the blank's moves there (uint32[16] each); for horizontal and for
 # vertical moves the column of a list that holds digits, or -1 if the sum is near; then the fields of each unit. Scalar
-# stages: the first column of words.
+# stages: the first column of units.
 SUM_FIELDS = 10
 N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS, FAR_COLUMN = range(9)
 # In wide rounds, which have no far columns: whether the tables are bits.

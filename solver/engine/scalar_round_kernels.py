@@ -1,6 +1,6 @@
 """One round of the search, child by child, for boards and tables that no other kind of round is made for.
 
-A node holds its board, one byte for each cell, and for each unit a word of 64 bits, see `unit_tables`.
+A node holds its board, one byte for each cell, and for each unit its state, see `unit_tables`, and its distance.
 """
 
 from typing import Any
@@ -11,11 +11,10 @@ from solver.board_arrays import N_MOVES
 from solver.engine import layout as lay
 from solver.engine.round_kernels import list_children, of_parents, push_move
 from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL, VALUE_SHIFT as WORD_VALUE_SHIFT
+from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL
 from solver.vectors import vector_kernels as v
 
 BYTE = 255
-SIGN = 1 << 31
 # The uppermost byte of a child counts the sums whose distance rose.
 ROSE_COUNT_SHIFT = 24
 
@@ -36,11 +35,29 @@ def moved_tile(tables: Any, units: Any, at: Any, parent: int, edge: int) -> int:
 
 
 @inlined_kernel
-def unit_word(tables: Any, at: Any, parent: int, unit: int) -> int:
-    """Return the word of a unit of a node of the batch."""
-    address = at.batch + (tables.sums[0, lay.UNIT_DIGITS] + 2 * unit) * lay.BATCH_COLUMN + 4 * parent
-    # The upper half is signed, as in a word of 64 bits.
-    return v.load_word(address) | (((v.load_word(address + lay.BATCH_COLUMN) ^ SIGN) - SIGN) << 32)
+def of_unit(tables: Any, at: Any, parent: int, unit: int) -> int:
+    """Return the address of the first column of a unit of a node of the batch."""
+    column = tables.sums[0, lay.UNIT_DIGITS] + lay.SCALAR_COLUMNS * unit
+    return at.batch + column * lay.BATCH_COLUMN + 4 * parent  # type: ignore[no-any-return]
+
+
+@inlined_kernel
+def unit_state(tables: Any, at: Any, parent: int, unit: int) -> int:
+    """Return the state of a unit of a node of the batch."""
+    address = of_unit(tables, at, parent, unit)
+    return v.load_word(address) | (v.load_word(address + lay.BATCH_COLUMN) << 32)
+
+
+@inlined_kernel
+def unit_value(tables: Any, at: Any, parent: int, unit: int) -> int:
+    """Return the distance of a unit of a node of the batch."""
+    return v.load_word(of_unit(tables, at, parent, unit) + 2 * lay.BATCH_COLUMN)
+
+
+@inlined_kernel
+def changed_unit(children: int, s: int) -> int:
+    """Return the address of the columns of a list that hold the unit that changes in sum `s`."""
+    return children + (lay.UNITS + lay.SCALAR_COLUMNS * s) * lay.LIST_COLUMN
 
 
 @inlined_kernel
@@ -62,14 +79,16 @@ def look_up_each(tables: Any, units: Any, at: Any, n: int, s: int) -> None:
         unit = units.unit_of_tile[s * tables.n_cells + tile]
         edge_row = units.edges_of_tile[s * tables.n_cells + tile] + edge * EDGE_FIELDS
         if unit >= 0:
-            word = move_unit(units, unit_word(tables, at, parent, unit), unit, edge_row)
+            state = move_unit(units, unit_state(tables, at, parent, unit), unit, edge_row)
         else:  # every move counts, and this is a tile of no pattern
             unit = ~unit
-            word = unit_word(tables, at, parent, unit)
-        address = unit_address(units, word, unit, units.edges[edge_row + LEFT_CELL])
+            state = unit_state(tables, at, parent, unit)
+        address = unit_address(units, state, unit, units.edges[edge_row + LEFT_CELL])
         prefetch(address >> 3)
         v.store_long(children + lay.ADDRESS * lay.LIST_COLUMN + 8 * row, address)
-        v.store_long(children + (lay.WORDS + 2 * s) * lay.LIST_COLUMN + 8 * row, word)
+        to_unit = changed_unit(children, s)
+        v.store_long(to_unit + 8 * row, state)
+        v.store_word(to_unit + 2 * lay.LIST_COLUMN + 4 * row, unit_value(tables, at, parent, unit))
 
 
 @inlined_kernel
@@ -80,10 +99,10 @@ def read_each(tables: Any, units: Any, at: Any, n: int, s: int) -> int:
         child = v.load_word(children + 4 * i)
         row = (child >> lay.ROW_SHIFT) & BYTE
         address = v.load_long(children + lay.ADDRESS * lay.LIST_COLUMN + 8 * row)
-        to_word = children + (lay.WORDS + 2 * s) * lay.LIST_COLUMN + 8 * row
-        word = v.load_long(to_word)
-        change = read_change(units.sum_is_bits[s], address, (word >> WORD_VALUE_SHIFT) & BYTE)
-        v.store_long(to_word, word + (change << WORD_VALUE_SHIFT))
+        to_value = changed_unit(children, s) + 2 * lay.LIST_COLUMN + 4 * row
+        value = v.load_word(to_value)
+        change = read_change(units.sum_is_bits[s], address, value)
+        v.store_word(to_value, (value + change) & BYTE)
         slack = slack_of(tables, at, child & lay.PARENT_MASK, s) - ((1 + change) >> 1)
         v.store_word(children + 4 * n_left, child + ((1 if change > 0 else 0) << ROSE_COUNT_SHIFT))
         n_left += 1 if slack >= 0 else 0
@@ -136,12 +155,14 @@ def push_each(tables: Any, units: Any, at: Any, n: int, top: int, first_link: in
         for s in range(tables.n_sums):
             unit = units.unit_of_tile[s * tables.n_cells + tile]
             unit ^= unit >> 63  # of a tile of no pattern: see `look_up_each`
-            word = v.load_long(children + (lay.WORDS + 2 * s) * lay.LIST_COLUMN + 8 * row)
-            before = (unit_word(tables, at, parent, unit) >> WORD_VALUE_SHIFT) & BYTE
-            change = ((word >> WORD_VALUE_SHIFT) & BYTE) - before
-            to_word = to + (tables.sums[0, lay.UNIT_DIGITS] + 2 * unit) * at.stack_column
-            v.store_word(to_word, word)
-            v.store_word(to_word + at.stack_column, word >> 32)
+            changed = changed_unit(children, s)
+            state = v.load_long(changed + 8 * row)
+            value = v.load_word(changed + 2 * lay.LIST_COLUMN + 4 * row)
+            change = value - unit_value(tables, at, parent, unit)
+            to_unit = to + (tables.sums[0, lay.UNIT_DIGITS] + lay.SCALAR_COLUMNS * unit) * at.stack_column
+            v.store_word(to_unit, state)
+            v.store_word(to_unit + at.stack_column, state >> 32)
+            v.store_word(to_unit + 2 * at.stack_column, value)
             # No content of a table may make a slack negative or larger than its bits.
             old = slack_of(tables, at, parent, s)
             slack = max(0, min(lay.MAX_SLACK, old - ((1 + change) >> 1)))

@@ -21,7 +21,6 @@ from solver.engine.unit_tables import (
     PREFIX_BITS,
     REGIONS,
     ROW_BITS,
-    STATE_MASK,
     SUFFIX,
     TABLE,
     UNIT_FIELDS,
@@ -32,7 +31,7 @@ _at = np.uint64
 
 @borrowing_kernel
 def move_unit(tables: Any, word: int, unit: int, edge_row: int) -> int:
-    """Return the state of a unit after one of its tiles has moved along an edge; its value stays.
+    """Return the state of a unit after one of its tiles has moved along an edge.
 
     The tile jumps over those on the cells between; their labels and its own rotate by one place, as in
     `ranking_kernels.move_label`.
@@ -54,7 +53,6 @@ def unit_address(tables: Any, word: int, unit: int, blank: int) -> int:
     This is the index function of `pdb_core.ranking` over the arrays of all databases of a search.
     """
     unit_row = unit * UNIT_FIELDS
-    word &= STATE_MASK
     lower = word & ((1 << tables.low_bits) - 1)
     upper = (word >> tables.low_bits) & ((1 << tables.high_bits) - 1)
     labels = word >> tables.n_cells

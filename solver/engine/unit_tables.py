@@ -1,7 +1,9 @@
 """Tables of the units of all sums, for kernels: how a move changes the state of a unit, and where its distance is.
 
 A *unit* is one pattern of a sum, looked up through one view of the board. Used by the scalar stages of the engine, and
-by best-first search. Everything is flat and one-dimensional: one row of numbers for each edge and each unit.
+by best-first search. Its state is one word: the cell set below, the packed labels above it. `TableSpec` rejects
+patterns whose states do not fit. Everything is flat and one-dimensional: one row of numbers for each edge and each
+unit.
 """
 
 from collections.abc import Sequence
@@ -28,11 +30,6 @@ UNIT_FIELDS = 16
 # and the cell that the tile leaves.
 EDGE_FIELDS = 8
 BOTH_CELLS, CELLS_BETWEEN, CELLS_BELOW, IS_UPWARD, LEFT_CELL = range(5)
-
-# A unit's state in one word: cell set below, packed labels above it, and its distance in the uppermost byte. Every
-# table that fits a memory fits the word too: 36 cells and 6 labels of 3 bits, 25 and 8, 16 and 10 labels of 4 bits.
-VALUE_SHIFT = 56
-STATE_MASK = (1 << VALUE_SHIFT) - 1
 
 
 class UnitTables(NamedTuple):

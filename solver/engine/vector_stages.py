@@ -28,6 +28,8 @@ def suits_vectors(size: BoardSize, sums: Sequence[Sum]) -> bool:
             and tables.counts_every_move == 0
             and int(tables.n_orders.max()) <= math.factorial(lay.MAX_VECTOR_TILES)
             and 8 * len(tables.memory) <= 1 << 32
+            and int(tables.first_block.max()) < 1 << lay.BLOCK_BITS
+            and tables.most_regions <= 1 << lay.REGION_BITS
             # All units of a sum have one view.
             and len(views.cell_maps) == views.n_sums
             for (tables, views), _, _ in sums

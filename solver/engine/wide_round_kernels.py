@@ -30,10 +30,11 @@ from solver.vectors import vector_kernels as v
 
 MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5
 CELL_BITS = 5
-BYTE = 255
+BYTE = MAX_WIDE_SUMS = 255
 # The columns of a list: children, addresses, the slacks from `SLACKS` on, then the cell set and the digits of the unit
 # that changes in each sum. The unit is above the cells. A child has the cell
-# of its tile in the frame of the unit that is looked up, counts the sums whose distance rose, and has its tile.
+# of its tile in the frame of the unit that is looked up, counts the sums whose distance rose, in a byte, and has its
+# tile.
 SLACKS = 2
 UNIT_SHIFT, MAX_UNITS = MAX_WIDE_CELLS, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1

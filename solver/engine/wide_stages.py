@@ -24,6 +24,7 @@ def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
     return (
         size.n_cells <= wide.MAX_WIDE_CELLS
         and max(size.width, size.height) <= wide.MAX_WIDE_WIDTH
+        and len(sums) <= wide.MAX_WIDE_SUMS
         and all(
             int(tables.n_orders.max()) <= math.factorial(lay.MAX_VECTOR_TILES)
             and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
@@ -85,7 +86,7 @@ def wide_stages(
         jumps=arrays.address(jumps(wide.MAX_WIDE_WIDTH)),
     )
     n_list_columns = wide.SLACKS + column - lay.LEFT + 2 * len(sums)
-    return stages, {**columns_of_units(size, sums, rows, column), "list_columns": n_list_columns}
+    return stages, {**columns_of_units(size, sums, rows, column, n_each=2), "list_columns": n_list_columns}
 
 
 def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
@@ -96,15 +97,15 @@ def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
     return edges
 
 
-def columns_of_units(size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int) -> dict[str, int]:
-    """Give the board, and then each unit, two columns, from `column` on. Returns fields of `EngineTables`; fill the
-    rows of the sums.
+def columns_of_units(size: BoardSize, sums: Sequence[Sum], rows: Int64s, column: int, *, n_each: int) -> dict[str, int]:
+    """Give the board columns from `column` on, and then each unit `n_each` columns. Return fields of `EngineTables`;
+    fill the rows of the sums.
     """
     first = column
     column += -(-size.n_cells // 4)
     for row, (_, _, patterns) in zip(rows, sums, strict=True):
         row[lay.N_UNITS], row[lay.UNIT_DIGITS] = len(patterns), column
-        column += 2 * len(patterns)
+        column += n_each * len(patterns)
     return {"board_column": first, "n_columns": column}
 
 

@@ -12,35 +12,14 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
-from numba import config, types
+from numba import types
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, models, register_model
 
-# Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
-_LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
+from pdb_core.jit import vector_lanes
 
-
-def _choose_lanes() -> int:
-    """Return the lanes of a vector register of the processor that numba compiles for.
-
-    Given a name and no features, numba compiles for the features of this machine, but the lanes follow the name.
-    """
-    settings: Any = config
-    if settings.CPU_NAME in _LANES_OF_LEVELS:
-        return _LANES_OF_LEVELS[settings.CPU_NAME]
-    if settings.CPU_FEATURES is not None:
-        features = {part[1:] for part in settings.CPU_FEATURES.split(",") if part.startswith("+")}
-    else:
-        try:
-            features = {feature for feature, is_there in llvm.get_host_cpu_features().items() if is_there}
-        except RuntimeError:  # LLVM does not know the features of this processor; numba compiles without any
-            features = set()
-    return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
-
-
-LANES = _choose_lanes()
+LANES = vector_lanes()
 
 _I1, _I8, _I32, _I64 = (ir.IntType(n) for n in (1, 8, 32, 64))
 _POINTER = _I8.as_pointer()
