@@ -228,12 +228,10 @@ def _verify_or_fail(path: Path, deep: bool, threads: int | None, failures: list[
 
 def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
     from pdb_query import open_database
-    from pdb_query.hdf5_view import check_hdf5_view
 
     start = time.perf_counter()
     with open_database(path) as database, ProgressLine() as line:
         database.verify(digest_progress(line, path))
-        check_hdf5_view(database)
         n_patterns = len(database.header.patterns) if deep else 0
         return header_record(path, database.header) | {
             "deep": deep,

@@ -254,7 +254,8 @@ class Database:
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compare every table with its digest and its histogram, and the HDF5 structures with their digest.
+        """Compare every table with its digest and histogram, the HDF5 structures with their digest, the HDF5 objects with
+        the header.
 
         Calls `progress(bytes of tables done, bytes of all tables)`. The bytes compared are those that lookups use: the
         copy in memory if there is one, otherwise the mapped pages. For bits, the histogram gives the number of ones:
@@ -263,6 +264,8 @@ class Database:
         Raises `TableFileDamagedError` if they differ, and `ValueError` if the database is closed. (The digest of the
         header is checked when the file is opened.)
         """
+        from pdb_query.hdf5_view import check_hdf5_view  # h5py takes a fifth of a second to import
+
         done, total = 0, sum(entry.n_bytes for entry in self.header.tables.values())
         for index, entry in self.header.tables.items():
             table = self.table(index)
@@ -287,6 +290,7 @@ class Database:
             raise TableFileDamagedError(
                 f"{self.path} is damaged: the bytes outside its tables do not match their digest; build it again"
             )
+        check_hdf5_view(self.lookup_tables.memory, self.header, str(self.path))
 
 
 def board_rows(boards: npt.ArrayLike, size: BoardSize) -> npt.NDArray[np.uint8]:

@@ -16,7 +16,6 @@ from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, MAX_PARTITIONS, parse_parti
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_query import open_database, read_table_header
-from pdb_query.hdf5_view import check_hdf5_view
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
 from tests.tables import table_file
@@ -105,7 +104,6 @@ def test_hdf5_objects_are_those_of_the_header(partition: str, encoding: str, cos
     path = table_file(partition, "3x3", encoding=encoding, cost=cost)  # type: ignore[arg-type]
     with open_database(path) as database:
         database.verify()
-        check_hdf5_view(database)
         header = database.header
     with h5py.File(path, "r") as file:
         assert file.userblock_size == schema.user_block_bytes(len(header.patterns))

@@ -13,7 +13,7 @@ from pdb_query import Database, open_database
 from pdb_query.database import _counts
 from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests.command_line import pdb, refused
-from tests.tables import table_file
+from tests.tables import rewrite_header, table_file
 
 BOARD = "8,6,7/2,5,4/3,0,1"
 
@@ -40,6 +40,19 @@ def damaged(tmp_path: Path) -> Path:
     content[last_byte(path)] ^= 1
     path.write_bytes(content)
     return path
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("load", LOAD_MODES)
+def test_verify_finds_a_header_that_differs_from_the_hdf5_objects(tmp_path: Path, load: LoadMode) -> None:
+    path = copy_of_table(tmp_path)
+    rewrite_header(path, lambda fields: fields.update(goal=[1, 2, 3, 4, 5, 6, 7, 0, 8]))
+    with open_database(path, load=load) as database:
+        path.unlink()  # the bytes in use are compared
+        with pytest.raises(
+            TableFileDamagedError, match=r"copy\.h5 is damaged: its HDF5 objects differ from its header"
+        ):
+            database.verify()
 
 
 @pytest.mark.tiny
