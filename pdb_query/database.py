@@ -254,8 +254,7 @@ class Database:
         return rows, verdicts
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Compare every table with its digest and histogram, the HDF5 structures with their digest, the HDF5 objects with
-        the header.
+        """Compare every table with its digest and histogram, and the HDF5 objects with their digest and the header.
 
         Calls `progress(bytes of tables done, bytes of all tables)`. The bytes compared are those that lookups use: the
         copy in memory if there is one, otherwise the mapped pages. For bits, the histogram gives the number of ones:
