@@ -22,7 +22,7 @@ from pdb_build.plan import BuildPlan
 from pdb_build.report import BuildResult, write_report
 from pdb_build.writer import TableFileWriter
 from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
-from pdb_cluster.connect import while_reachable
+from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
 from pdb_cluster.pattern_search import BuiltTable, PatternSearch, Place
 from pdb_cluster.shard import LostError
 from pdb_core.durable_files import writing_errors
@@ -43,7 +43,7 @@ def check_cluster_plan(plan: BuildPlan, client: Client, *, n_shards: int | None 
     """Return how each pattern would be built. Raises `MemoryLimitError`, `DiskFullError`, `ClusterError`."""
     check_disk(plan)
     with while_reachable():
-        workers = workers_of(client)
+        workers = workers_of(client, check_workers(client))
     if not workers:
         raise ClusterError("the cluster has no workers; start some with dask worker, and build again")
     return [plan_task(plan, index, workers, n_shards) for index in by_size(plan)]
@@ -61,7 +61,8 @@ def build_on_cluster(
     """Build `plan` on a cluster, at `plan.out`, with the bytes that `build_database` writes.
 
     One worker searches each pattern. Patterns that are too large for each worker are searched in shards on all
-    workers; with `n_shards`, all patterns are. `say` is called with sentences about lost workers.
+    workers; with `n_shards`, all patterns are. Workers of other versions are left out. `say` is called with sentences
+    about lost workers and about those that are left out.
 
     After any error `plan.out` is as it was before, and the workers are free. Raises `MemoryLimitError`,
     `DiskFullError`, `OutputError`, `BuildRunningError`, `ClusterError` if workers are lost again and again, and
@@ -101,7 +102,8 @@ class _Build:
         self._searches: dict[int, PatternSearch] = {}
         self._built: dict[int, BuiltTable] = {}
         self._n_lost = Counter[int]()
-        self._workers = workers_of(client)
+        self._right = RightWorkers(client, say)
+        self._workers = workers_of(client, self._right.threads())
         self._updated_at = self._idle_since = time.monotonic()
 
     def run(self) -> dict[int, BuiltTable]:
@@ -174,10 +176,10 @@ class _Build:
     def _update_workers(self) -> None:
         """Measure the memory of new workers, or of all while no search is under way."""
         self._updated_at = time.monotonic()
-        present, known = set(self._client.nthreads()), {worker.address: worker for worker in self._workers}
+        present, known = set(self._right.threads()), {worker.address: worker for worker in self._workers}
         if bool(present) != bool(known):
             self._say("workers came, continuing" if present else "all workers are gone; waiting for workers ...")
         if present != set(known) or not self._searches:
-            measured = workers_of(self._client) if present else ()
+            measured = workers_of(self._client, present)
             kept = known if self._searches else {}
             self._workers = tuple(kept.get(worker.address, worker) for worker in measured)

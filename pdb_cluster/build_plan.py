@@ -3,6 +3,7 @@
 import platform
 import uuid
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +50,10 @@ class PatternTask:
     halo_bytes: int
 
 
-def workers_of(client: Client) -> tuple[Worker, ...]:
-    """Return all workers, ordered by address."""
+def workers_of(client: Client, addresses: Collection[str]) -> tuple[Worker, ...]:
+    """Return the workers at some addresses, ordered by address."""
     # A worker that is about to end returns an error, and is left out.
-    answers = client.run(_memory_of, on_error="return")
+    answers = client.run(_memory_of, workers=list(addresses), on_error="return") if addresses else {}
     found = {address: answer for address, answer in sorted(answers.items()) if isinstance(answer, tuple)}
     machines = [machine for machine, _n_threads, _available, _limit in found.values()]
     if any(limit == _UNKNOWN_BYTES for _machine, _n_threads, _available, limit in found.values()):

@@ -43,9 +43,9 @@ _FRUGAL = {
 def connected(scheduler: str | None, n_workers: int, say: Callable[[str], None]) -> Iterator[Client]:
     """Connect to the cluster of `scheduler`; if it is None, start a local one of `n_workers` processes.
 
-    Wait for the first worker, and check that all workers run this version. At the end all tasks are cancelled and a
-    local cluster is stopped. `say` is called with sentences for the user. Raises `ClusterError` if the scheduler does
-    not answer or a worker runs another version; `InputError` if a package is missing.
+    Wait for the first worker. At the end all tasks are cancelled and a local cluster is stopped. `say` is called with
+    sentences for the user. Raises `ClusterError` if the scheduler does not answer or all workers run other versions;
+    `InputError` if a package is missing.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet_logs())
@@ -121,20 +121,54 @@ def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
             time.sleep(_POLL_S)
 
 
-def check_workers(client: Client) -> None:
-    """Raise `ClusterError` if a worker does not run the version of this process."""
+def check_workers(client: Any) -> dict[str, int]:
+    """Return the threads of each worker that runs this version. Raise `ClusterError` if all run other ones."""
+    refused: list[str] = []
+    threads = RightWorkers(client, refused.append).threads()
+    if refused and not threads:
+        raise ClusterError(refused[0])
+    return threads
+
+
+class RightWorkers:
+    """Workers of a cluster that run the version of this process. The others get no tasks, and are reported once."""
+
+    def __init__(self, client: Any, say: Callable[[str], None]) -> None:
+        """`client` is a `distributed.Client`. `say` is called with a sentence for each worker that is refused."""
+        self._client, self._say = client, say
+        self._is_right: dict[str, bool] = {}
+
+    def threads(self) -> dict[str, int]:
+        """Return the threads of each worker that runs this version, by its address."""
+        with while_reachable():
+            present = self._client.nthreads()
+            new = [address for address in present if address not in self._is_right]
+            # An error on a worker is returned in place of its version.
+            answers = self._client.run(program_version, workers=new, on_error="return") if new else {}
+        for address, version in answers.items():
+            if isinstance(version, OSError):  # it has just ended
+                continue
+            why = _why_refused(address, version)
+            self._is_right[address] = why is None
+            if why is not None:
+                self._say(why)
+        return {address: n_threads for address, n_threads in present.items() if self._is_right.get(address)}
+
+
+def _why_refused(address: str, version: object) -> str | None:
+    """Return the sentence about a worker that answered with this version, or with an error; None if it is right."""
     expected = program_version()
-    # An error on a worker is returned in place of its version.
-    for address, version in client.run(program_version, on_error="return").items():
-        if isinstance(version, ModuleNotFoundError):
-            raise ClusterError(
-                f"the worker at {address} has no tile-pdb: {version}; run pip install 'tile-pdb[dask]' there"
-            )
-        if version != expected:
-            raise ClusterError(
-                f"the worker at {address} runs tile-pdb {_shown(version)}, this command {_shown(expected)}; "
-                "install the same version on both"
-            )
+    if version == expected:
+        return None
+    if isinstance(version, ModuleNotFoundError):
+        return (
+            f"the worker at {address} has no tile-pdb, so it gets no tasks: {version}; run pip install "
+            "'tile-pdb[dask]' there"
+        )
+    return (
+        f"the worker at {address} runs tile-pdb {_shown(version)}, this command {_shown(expected)}, so it gets no "
+        "tasks; install the same version on both"
+    )
 
 
 def _shown(version: object) -> str:

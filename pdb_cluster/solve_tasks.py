@@ -3,36 +3,58 @@
 import concurrent.futures
 import contextlib
 import time
+import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
-from pdb_cluster.connect import failure, while_reachable
+from pdb_cluster.connect import RightWorkers, failure, while_reachable
 from pdb_core.errors import ClusterError, PdbError
 
-# Seconds for which the number of threads of the cluster is taken as known.
-_THREADS_S = 1.0
+# Seconds for which the workers of the cluster are taken as known.
+_WORKERS_S = 1.0
 
 Handle = Callable[[str, Any], None]
 
 
+class _Task(NamedTuple):
+    """Task that was sent: its future, what to call with its result, the workers that may run it, and how to send it."""
+
+    future: Any
+    handle: Handle
+    workers: frozenset[str]
+    send: Callable[[], Any]
+
+
 class Tasks:
-    """Tasks that were sent to a cluster. Each result is handled once, even if Dask runs the task again."""
+    """Tasks that were sent to a cluster. Each result is handled once, even if Dask runs the task again.
+
+    Tasks run on workers of this version only. Others are refused with a `RuntimeWarning`.
+    """
 
     def __init__(self, client: Any) -> None:
         """`client` is a `distributed.Client`."""
         self._client = client
         self._done: SimpleQueue[Any] = SimpleQueue()
-        self._pending: dict[str, tuple[Any, Handle]] = {}
+        self._pending: dict[str, _Task] = {}
+        # The first key of a task that was sent again, by its present key.
+        self._first_keys: dict[str, str] = {}
+        self._right = RightWorkers(client, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2))
+        # The workers that get tasks; while there are none, those before.
+        self._workers: frozenset[str] = frozenset()
         self._n_threads = 0
-        self._counted_at = -_THREADS_S
+        self._counted_at = -_WORKERS_S
 
     def n_present(self) -> int:
-        """Return the threads of all workers about a second ago."""
-        if time.monotonic() > self._counted_at + _THREADS_S:
-            with while_reachable():
-                self._n_threads = sum(self._client.nthreads().values())
+        """Return the threads of the workers about a second ago."""
+        if time.monotonic() > self._counted_at + _WORKERS_S:
+            threads = self._right.threads()
+            self._n_threads = sum(threads.values())
             self._counted_at = time.monotonic()
+            if threads:
+                self._workers = frozenset(threads)
+                self._send_again()
         return self._n_threads
 
     def n_threads(self) -> int:
@@ -47,17 +69,36 @@ class Tasks:
 
         `work` calls `handle` with the key and the result of each. Tasks of higher priority run first.
         """
-        # Not pure: a result depends on the time that the task had.
-        with while_reachable():
-            futures = self._client.map(function, arguments, pure=False, priority=priority, **same)
-        for future in futures:
-            self._pending[future.key] = future, handle
-            future.add_done_callback(self._done.put)
+        self.n_present()
+
+        def send(arguments: Sequence[Any]) -> list[Any]:
+            # Not pure: a result depends on the time that the task had.
+            with while_reachable():
+                futures: list[Any] = self._client.map(
+                    function, arguments, pure=False, priority=priority, workers=list(self._workers) or None, **same
+                )
+            return futures
+
+        futures = send(arguments)
+        for future, argument in zip(futures, arguments, strict=True):
+            self._add(future.key, _Task(future, handle, self._workers, partial(send, [argument])))
         return [future.key for future in futures]
+
+    def _add(self, key: str, task: _Task) -> None:
+        self._pending[key] = task
+        self._first_keys[task.future.key] = key
+        task.future.add_done_callback(self._done.put)
+
+    def _send_again(self) -> None:
+        """Send the tasks again whose workers are all gone: those in their place have other addresses."""
+        for key, task in list(self._pending.items()):
+            if not task.workers & self._workers:
+                self.cancel([key])
+                self._add(key, task._replace(future=task.send()[0], workers=self._workers))
 
     def cancel(self, keys: Sequence[str]) -> None:
         """Cancel tasks. Those that run go on to their end; their results are not handled."""
-        futures = [self._pending.pop(key)[0] for key in keys if key in self._pending]
+        futures = [self._pending.pop(key).future for key in keys if key in self._pending]
         if futures:
             with while_reachable():
                 self._client.cancel(futures, force=True)
@@ -72,22 +113,25 @@ class Tasks:
 
         Raises `ClusterError` if a task failed, and any `PdbError` that a task raised.
         """
+        self.n_present()
         futures = []
         with contextlib.suppress(Empty):
             if timeout_s > 0:
                 futures.append(self._done.get(timeout=timeout_s))
             while True:
                 futures.append(self._done.get_nowait())
-        futures = [future for future in futures if future.key in self._pending]
+        keys = [self._first_keys.pop(future.key, "") for future in futures]
+        # A task may have been cancelled or sent again meanwhile.
+        current = {key: task.future for key in keys if (task := self._pending.get(key)) and task.future in futures}
         # Dask runs a task again if its result was lost with a worker; this waits for it.
         with while_reachable():
             try:
-                results = self._client.gather(futures)
+                results = self._client.gather(list(current.values()))
             except (PdbError, OSError, concurrent.futures.CancelledError):
                 raise
             except Exception as error:
                 raise failure("a task failed on the cluster", error) from error
-        for future, result in zip(futures, results, strict=True):
+        for key, result in zip(current, results, strict=True):
             # A handler before may have cancelled this one.
-            if future.key in self._pending:
-                self._pending.pop(future.key)[1](future.key, result)
+            if key in self._pending:
+                self._pending.pop(key).handle(key, result)

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from pdb_cluster import solve_tasks
 from pdb_cluster.solve_boards import ClusterBatch, Request
+from pdb_cluster.solve_tasks import Tasks
 from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import PartSizes
 from pdb_core.encoding import Encoding
@@ -42,10 +44,16 @@ class InlineClient:
     def nthreads(self) -> dict[str, int]:
         return {"here": 2}
 
+    def run(self, function: Callable[[], Any], *, workers: list[str], on_error: str) -> dict[str, Any]:
+        assert on_error == "return"
+        return {address: function() for address in workers}
+
     def map(
-        self, function: Callable[..., Any], arguments: Sequence[Any], *, pure: bool, priority: int, **same: Any
-    ) -> list[Any]:
+        self, function: Callable[..., Any], arguments: Sequence[Any], *, pure: bool, priority: int,
+        workers: list[str] | None, **same: Any,
+    ) -> list[Any]:  # fmt: skip
         assert not pure
+        assert workers == ["here"]
         assert priority in (0, 1)
         futures = []
         for argument in arguments:
@@ -282,3 +290,46 @@ def test_worker_refuses_other_tables_and_versions() -> None:
             solver_for(tables_of(database, paths=(str(other.path),)))
         with pytest.raises(ClusterError, match="another version of tile-pdb"):
             solver_for(tables_of(database, version=("0", "0")))
+
+
+class ChangingClient(InlineClient):
+    """Client of a cluster whose workers change; those named "wrong..." run another version."""
+
+    def __init__(self, *workers: str) -> None:
+        super().__init__()
+        self.workers, self.sent_to = list(workers), []
+
+    def nthreads(self) -> dict[str, int]:
+        return dict.fromkeys(self.workers, 1)
+
+    def run(self, function: Callable[[], Any], *, workers: list[str], on_error: str) -> dict[str, Any]:
+        assert on_error == "return"
+        answers: dict[str, Any] = {"wrong": ("0.0", "0" * 64), "wrong-too": ModuleNotFoundError("No module")}
+        return {address: answers.get(address, function()) for address in workers}
+
+    def map(self, function: Any, arguments: Any, *, workers: Any, **others: Any) -> list[Any]:
+        self.sent_to.append(sorted(workers))
+        return super().map(function, arguments, workers=["here"], **others)
+
+
+def test_tasks_are_sent_to_workers_of_this_version_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solve_tasks, "_WORKERS_S", -1.0)
+    client = ChangingClient("right")
+    tasks, results = Tasks(client), dict[str, int]()
+    keys = tasks.submit(abs, [-1], results.__setitem__)
+    client.workers += ["wrong", "wrong-too"]
+    with pytest.warns(RuntimeWarning) as warned:
+        assert tasks.n_threads() == 1
+    assert sorted(str(warning.message).split(",")[0] for warning in warned) == [
+        "the worker at wrong runs tile-pdb 0.0 (kernels 00000000)", "the worker at wrong-too has no tile-pdb",
+    ]  # fmt: skip
+    # The right worker ends, and another one comes in its place: it gets the task.
+    client.workers.remove("right")
+    assert tasks.n_present() == 0
+    client.workers.append("late")
+    tasks.work(0)
+    assert results == {keys[0]: 1}
+    assert client.sent_to == [["right"], ["late"]]
+    keys += tasks.submit(abs, [-2], results.__setitem__)
+    tasks.work(0)
+    assert results == {keys[0]: 1, keys[1]: 2}

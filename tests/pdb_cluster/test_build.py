@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,10 +13,11 @@ import pytest
 from distributed import Client
 
 from pdb_build import BuildPlan, BuildProgress, plan_build
-from pdb_cluster import build_on_cluster, build_plan
+from pdb_cluster import build_on_cluster, build_plan, connect
 from pdb_cluster.pattern_search import Part, PatternSearch
 from pdb_core.encoding import Encoding
 from pdb_core.errors import ClusterError, DiskFullError
+from pdb_core.jit import program_version
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_size
 from tests.command_line import pdb
@@ -173,6 +175,36 @@ def test_table_lost_before_it_is_fetched_is_searched_again(
     build_on_cluster(plan_of(out, "8", "3x3"), client, progress=lambda _: hide_folder(out))
     assert killed
     check_same_as_local(out, "8", "3x3")
+
+
+@pytest.mark.parametrize("n_shards", [None, 2])
+def test_late_worker_of_another_version_is_left_out(
+    client: Client, tmp_path: Path, n_shards: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker is killed, and the one in its place runs another version."""
+    real, known = program_version(), {os.getpid(), *worker_pids(client)}
+    lost, kept = client.nthreads()
+    said: list[str] = []
+
+    def version() -> tuple[str, str]:
+        return real if os.getpid() in known else ("0.0", "0" * 64)
+
+    def kill_one(progress: BuildProgress) -> None:
+        if progress.depth == 2 and lost in client.nthreads():
+            kill(client.run(os.getpid, workers=[lost])[lost])
+            wait_until(lambda: lost not in client.nthreads() and len(client.nthreads()) == N_WORKERS, "another worker")
+
+    monkeypatch.setattr(connect, "program_version", version)
+    out = tmp_path / "small.h5"
+    result = build_on_cluster(plan_of(out, SMALL, "3x3"), client, n_shards=n_shards, progress=kill_one, say=said.append)
+    check_same_as_local(out, SMALL, "3x3")
+    builders = [table["built_by"]["shards"] for table in json.loads(result.report.read_text())["tables"]]
+    assert kept in {shard["address"] for shards in builders for shard in shards} <= {lost, kept}
+    (late,) = client.nthreads().keys() - {kept}
+    assert [text for text in said if "runs tile-pdb" in text] == [
+        f"the worker at {late} runs tile-pdb 0.0 (kernels 00000000), this command {real[0]} (kernels {real[1][:8]}), "
+        "so it gets no tasks; install the same version on both"
+    ]
 
 
 @pytest.mark.parametrize("n_shards", [None, 2])

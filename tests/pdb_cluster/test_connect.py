@@ -27,14 +27,15 @@ def test_no_event_loop_is_started_by_dask(client: Client, cluster: LocalCluster)
 
 
 def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    check_workers(client)
+    assert check_workers(client) == client.nthreads()
     real, pid = program_version(), os.getpid()
 
     def other() -> tuple[str, str]:
         return (real[0], "0" * 64) if os.getpid() != pid else real
 
     monkeypatch.setattr(connect, "program_version", other)
-    with pytest.raises(ClusterError, match=r"runs tile-pdb .* \(kernels 00000000\), this command .*install the same"):
+    match = r"worker at tls://.* runs tile-pdb .* \(kernels 00000000\), this command .*gets no tasks; install the same"
+    with pytest.raises(ClusterError, match=match):
         check_workers(client)
 
 

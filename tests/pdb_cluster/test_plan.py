@@ -67,13 +67,13 @@ def test_workers_of_unknown_memory_take_any_pattern(monkeypatch: pytest.MonkeyPa
             nthreads = 1
 
     class OneWorker:
-        def run(self, function: Any, on_error: str) -> dict[str, Any]:
+        def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
             assert on_error == "return"
-            return {"tcp://0": function(DaskWorker)}
+            return {address: function(DaskWorker) for address in workers}
 
     client: Any = OneWorker()
     with pytest.warns(RuntimeWarning, match="the available memory of some workers is unknown"):
-        (worker,) = workers_of(client)
+        (worker,) = workers_of(client, ["tcp://0"])
     assert plan_task(plan("78", BoardSize(4, 4)), 0, (worker,)).n_shards == 1
 
 
@@ -152,5 +152,5 @@ def test_memory_of_a_worker_is_what_dask_leaves_to_results() -> None:
         for fraction in (memory.memory_target_fraction, 0.01, False):
             memory.memory_target_fraction = fraction
             memory.memory_limit = 10**10
-            (offered,) = workers_of(client)
+            (offered,) = workers_of(client, client.nthreads())
             assert offered.memory_bytes < 10**10 * (fraction or memory.memory_pause_fraction)
