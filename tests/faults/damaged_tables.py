@@ -76,6 +76,7 @@ SAMPLES: tuple[tuple[str, str, Encoding, Cost], ...] = (
     ("1,2/3,4,5", "3x2", "bytes", "additive"),
     ("1,2/3,4,5", "2x3", "bits", "every-move"),
     ("1,2,3/4,5,6/7,8,9", "2x5", "bits", "additive"),
+    ("78", "4x4", "bits", "additive"),
 )
 KINDS = (VECTOR, WIDE, CATALOGUE, SCALAR)
 _PATIENCE_S = 60.0

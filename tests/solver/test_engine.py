@@ -1,15 +1,22 @@
 """Engine: complete thresholds have the nodes of the textbook, with all kinds of rounds, batches and slices."""
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Cost, Encoding
 from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import Database
 from solver import Solver, replay
-from solver.engine.database_engine import SCALAR, VECTOR, WIDE
-from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH
+from solver.engine import layout as lay
+from solver.engine.catalogue_stages import suits_catalogue
+from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
+from solver.engine.unit_tables import DatabaseSums, Sum, sums_of
+from solver.engine.vector_stages import suits_vectors
+from solver.engine.wide_stages import suits_wide
+from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, PruningFsm
 from solver.textbook import ida_star as textbook_ida_star
 from tests.naive import boards_and_tables as naive
 from tests.solving import (
@@ -135,3 +142,30 @@ def test_boards_of_five_columns_are_searched_in_wide_rounds() -> None:
             solution = Solver(database).solve(board)
             assert solution.tiles is not None
             assert replay(board, solution.tiles, blank_last(size), size)
+
+
+def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
+    """The number of blocks, blank regions, sums and states of the FSM are checked when tables are arranged."""
+    with database_for("555", "4x4", encoding="bits") as database:
+        size, heuristic = database.size, DatabaseSums(database.lookup_tables, database.views(database.goal))
+        tables, sums = heuristic.tables, sums_of([heuristic])
+
+        def changed(**fields: Any) -> list[Sum]:
+            other = heuristic._replace(tables=tables._replace(**fields))
+            return [(other, view, patterns) for _, view, patterns in sums]
+
+        regions_9, regions_17 = np.full(10, 8, dtype=np.uint8), np.full(10, 16, dtype=np.uint8)
+        for suits, too_much in (
+            (suits_vectors, changed(first_block=tables.first_block + (1 << lay.BLOCK_BITS))),
+            (suits_vectors, changed(region_numbers=regions_9)),
+            (suits_catalogue, changed(first_block=tables.first_block + (1 << 24))),
+            (suits_catalogue, changed(region_numbers=regions_17)),
+            (suits_wide, 128 * sums),
+        ):
+            assert suits(size, sums)
+            assert not suits(size, too_much)
+        assert suits_catalogue(size, changed(region_numbers=regions_9))
+        assert suits_wide(size, (128 * sums)[:255])
+        fsm = PruningFsm(2, np.zeros((lay.FSM_STATE_MASK + 2, 4), dtype=np.int32))
+        with pytest.raises(ValueError, match="the FSM has 4,194,305 states; a search keeps up to 4,194,304 apart"):
+            database_engine(size, [heuristic], fsm)
