@@ -62,7 +62,11 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _add_headers(MutableHeaders(scope=message), request_id)
+                headers = MutableHeaders(scope=message)
+                _add_headers(headers, request_id)
+                if self._service.searches.is_stopping:
+                    # Or the requests that the client has sent behind this one would be answered too.
+                    headers["Connection"] = "close"
             await _send_in_pieces(message, send, hold)
 
         async def answer_problem(body: dict[str, object]) -> None:
@@ -81,10 +85,9 @@ class Gate:
                 raise
             await answer_problem(body)
         except asyncio.CancelledError:
-            # The server ends, and the request took longer than the time of grace.
-            if status:
-                raise
-            await answer_problem(problem(BusyError("this server has stopped; try again")))
+            # The server ends, and the request took longer than the time of grace. Half an answer stays as it is.
+            if not status:
+                await answer_problem(problem(BusyError("this server has stopped; try again")))
         finally:
             self._service.n_held_bytes -= n_held
             # The route, not the path: clients must not be able to create new series.

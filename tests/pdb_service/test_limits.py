@@ -258,6 +258,22 @@ def test_sigterm_ends_solves_after_the_time_of_grace() -> None:
         assert time.monotonic() - started < 5
 
 
+def test_sigterm_ends_a_connection_with_requests_behind_a_solve() -> None:
+    """The solve is answered, and none of the requests that its client has sent behind it."""
+    sent = b"".join(
+        request(path).replace(b"Connection: close\r\n", b"")
+        for path in (f"/v1/solve?seconds=60&board={WORST}", *["/healthz"] * 3)
+    )
+    with serving(table(), options=["--grace", "0.3"]) as server, connect(server, sent) as connection:
+        wait_for(server, "tile_pdb_solves_running", 1)
+        server.process.send_signal(signal.SIGTERM)
+        answers = read_all(connection).lower()
+        assert answers.startswith(b"http/1.1 503 ")
+        assert b"\r\nconnection: close\r\n" in answers
+        assert answers.count(b"http/1.1 ") == 1
+        assert server.process.wait(20) == 0
+
+
 @pytest.mark.usefixtures("hangup_ends")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 0)])
 def test_sigint_and_sighup_end_the_server(number: int, code: int) -> None:
