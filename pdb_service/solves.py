@@ -35,7 +35,7 @@ _SOLVE_ROUTE: dict[str, Any] = {
     "response_model": SolveAnswer,
     "responses": {
         200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
-        **problem_responses(400, 404, 413, 422, 503),
+        **problem_responses(400, 403, 404, 413, 422, 503),
     },
 }
 
@@ -45,7 +45,7 @@ def solve_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["solve"])
     most_s = service.settings.solve_s
 
-    @router.get("/moves", response_model=MovesAnswer, responses=problem_responses(404, 422, 503))
+    @router.get("/moves", response_model=MovesAnswer, responses=problem_responses(403, 404, 422, 503))
     async def moves(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
         tiles, served = service.databases.place(query.board, query.goal, query.db)
