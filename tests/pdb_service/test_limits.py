@@ -1,6 +1,8 @@
 """Limits of one client: sizes, times, connections, searches, the token, and signals, on a running server."""
 
 import http.client
+import os
+import shutil
 import signal
 import socket
 import statistics
@@ -280,3 +282,14 @@ def test_sigint_and_sighup_end_the_server(number: int, code: int) -> None:
     with serving(table()) as server:
         server.process.send_signal(number)
         assert server.process.wait(20) == code
+
+
+def test_shortened_table_file_ends_the_server_with_a_line_in_the_log(tmp_path: Path) -> None:
+    path = Path(shutil.copy(table_file("8", "3x3"), tmp_path))
+    no_core = "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"
+    with serving(path, prelude=no_core) as server:
+        os.truncate(path, 0)
+        with pytest.raises(ConnectionError):
+            server.ask("/v1/lookup?board=8+6+7/2+5+4/3+0+1")
+        assert server.process.wait(20) == -signal.SIGBUS
+    assert "Fatal Python error: Bus error\n" in server.log
