@@ -202,6 +202,15 @@ def test_solve_ends_soon_after_its_client_leaves(server: Server, kind: str) -> N
     wait_for(server, "tile_pdb_solves_running", 0, 3)
 
 
+def test_solve_with_requests_behind_it_ends_at_its_time_limit(strict: Server) -> None:
+    """The server cannot notice that its client leaves."""
+    solve = request(f"/v1/solve?seconds=1&board={WORST}").replace(b"Connection: close\r\n", b"")
+    with connect(strict, solve * 3):
+        wait_for(strict, "tile_pdb_solves_running", 1)
+    wait_for(strict, "tile_pdb_solves_running", 0)
+    assert strict.ask(LOOKUP).json["h"] == 1
+
+
 def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:
     with connect(server, solve_request("json")), connect(server, solve_request("events")):
         wait_for(server, "tile_pdb_solves_running", 2)
