@@ -1,6 +1,7 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
+import faulthandler
 import importlib
 import logging
 import signal
@@ -22,6 +23,8 @@ from pdb_core.system import HANGUP
 if TYPE_CHECKING:
     from pdb_query import Database
     from pdb_service.settings import ServiceSettings
+
+_STDERR = 2
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,8 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         cors_origins=tuple(map(read_origin, network.cors_origin or ())),
         allowed_hosts=tuple(map(read_host, network.allowed_host or ())),
     )
+    # A line in the log if the process ends because a mapped table file was shortened (SIGBUS).
+    faulthandler.enable(_STDERR, all_threads=False)
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(open_socket(network.host, network.port))

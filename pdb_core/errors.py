@@ -57,6 +57,10 @@ class TokenError(InputError):
     """An HTTP request lacks the token that the service wants."""
 
 
+class OriginError(InputError):
+    """An HTTP request comes from a web page of another site, which the service does not allow."""
+
+
 class OutputError(InputError):
     """A file that cannot be written."""
 

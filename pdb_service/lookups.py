@@ -54,7 +54,7 @@ def lookup_routes(service: Service) -> APIRouter:
     threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
     slots = asyncio.Semaphore(_CONCURRENT_BATCHES)
 
-    @router.get("/lookup", response_model=LookupAnswer, responses=problem_responses(404, 422))
+    @router.get("/lookup", response_model=LookupAnswer, responses=problem_responses(403, 404, 422))
     async def lookup(query: Annotated[BoardQuery, Query()]) -> Response:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         tiles, served = service.databases.place(query.board, query.goal, query.db)
@@ -66,7 +66,7 @@ def lookup_routes(service: Service) -> APIRouter:
         response_model=BatchAnswer,
         responses={
             200: {"content": {LINES: {"schema": {"type": "string"}}, BINARY: {"schema": {"type": "string"}}}},
-            **problem_responses(400, 404, 413, 415, 422, 503),
+            **problem_responses(400, 403, 404, 413, 415, 422, 503),
         },
         openapi_extra={"requestBody": _BATCH_BODY},
     )

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pdb_core.errors import BusyError, RequestError, RequestTooLargeError, TokenError
+from pdb_core.errors import BusyError, OriginError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
 from pdb_service.problems import problem, problem_response, reported_problem
 from pdb_service.service import Service
@@ -31,6 +31,8 @@ _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
 # The event loop would wait for the compilation of their kernels.
 _PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve")
+# Requests of the service's own page, and of no page: an address that a user types.
+_OWN_SITES = ("same-origin", "none")
 
 
 class Gate:
@@ -62,7 +64,11 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _add_headers(MutableHeaders(scope=message), request_id)
+                headers = MutableHeaders(scope=message)
+                _add_headers(headers, request_id)
+                if self._service.searches.is_stopping:
+                    # Or the requests that the client has sent behind this one would be answered too.
+                    headers["Connection"] = "close"
             await _send_in_pieces(message, send, hold)
 
         async def answer_problem(body: dict[str, object]) -> None:
@@ -81,10 +87,9 @@ class Gate:
                 raise
             await answer_problem(body)
         except asyncio.CancelledError:
-            # The server ends, and the request took longer than the time of grace.
-            if status:
-                raise
-            await answer_problem(problem(BusyError("this server has stopped; try again")))
+            # The server ends, and the request took longer than the time of grace. Half an answer stays as it is.
+            if not status:
+                await answer_problem(problem(BusyError("this server has stopped; try again")))
         finally:
             self._service.n_held_bytes -= n_held
             # The route, not the path: clients must not be able to create new series.
@@ -94,13 +99,15 @@ class Gate:
             metrics.requests.labels(route, method if method in _METHODS else "other", status).inc()
 
     def _check_head(self, scope: Scope) -> None:
-        """Raise `RequestError`, `TokenError` or `RequestTooLargeError` for a request that is refused by its head."""
+        """Raise `RequestError` or a subclass, `OriginError` or `TokenError` for a request refused by its head."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         is_served = len(hosts) == 1 and is_allowed(hosts[0], self._settings.allowed_hosts)
         if not is_served and scope["path"] not in _PATHS_FOR_ANY_HOST and "*" not in self._settings.allowed_hosts:
             named = f"host {as_typed(hosts[0])!r}" if len(hosts) == 1 else f"{len(hosts)} Host headers"
             raise RequestError(f"this server does not answer for {named}; name its hosts with --allowed-host")
+        if scope["path"] in _PATHS_WITH_TABLES:
+            self._check_origin(headers)
         token = self._settings.token
         needs_token = scope["path"].startswith("/v1/") or scope["path"] == "/metrics"
         if token is not None and needs_token and scope["method"] != "OPTIONS":
@@ -113,6 +120,26 @@ class Gate:
                 f"Content-Length {as_typed(length, 40)!r} is not a number; send the number of bytes of the body"
             )
         self._check_size(int(length[:20]))
+
+    def _check_origin(self, headers: Headers) -> None:
+        """Raise `OriginError` for a request of a page of another origin that is not allowed.
+
+        Such a page cannot read the answer, but it would take the place of a search. Browsers name the site in all
+        requests by HTTPS or to this machine, and the origin in all requests by POST; other programs name neither.
+        """
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if origin in self._settings.cors_origins or "*" in self._settings.cors_origins:
+            return
+        # Behind a proxy the host may have another port than the page. The browser itself knows the site.
+        if site is None:
+            is_foreign = origin is not None and origin.partition("://")[2] != headers.get("host")
+        else:
+            is_foreign = site not in _OWN_SITES
+        if is_foreign:
+            raise OriginError(
+                f"a web page of {'another site' if origin is None else as_typed(origin)} sent this request; allow its "
+                "origin with --cors-origin"
+            )
 
     def _check_size(self, n_bytes: int) -> None:
         if n_bytes > self._settings.max_body_bytes:

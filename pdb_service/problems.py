@@ -14,6 +14,7 @@ from pdb_core.errors import (
     InputError,
     InstanceError,
     MediaTypeError,
+    OriginError,
     PdbError,
     RequestError,
     RequestTooLargeError,
@@ -31,6 +32,7 @@ _TITLES = {int(status): status.phrase for status in HTTPStatus}
 # The first class that fits counts.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
+    (OriginError, HTTPStatus.FORBIDDEN),
     (RequestTooLargeError, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
     (MediaTypeError, HTTPStatus.UNSUPPORTED_MEDIA_TYPE),
     (RequestError, HTTPStatus.BAD_REQUEST),

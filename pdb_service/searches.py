@@ -183,6 +183,11 @@ class Searches:
         """The number of searches that wait for a thread."""
         return len(self._short.waiting) + len(self._long.waiting)
 
+    @property
+    def is_stopping(self) -> bool:
+        """Return whether `stop` was called."""
+        return self._end < math.inf
+
     def known(self, question: Question) -> bytes | None:
         """Return the body of the answer if it was kept or needs no search, else None."""
         if not question.needs_search:
@@ -314,7 +319,7 @@ class Searches:
             del self._current[question]
 
     def _check_not_stopping(self, queue: _Queue) -> None:
-        if self._end < math.inf:
+        if self.is_stopping:
             raise self._refusal(queue, "stopping", _STOPPING)
 
     def _refusal(self, queue: _Queue, reason: str, message: str) -> BusyError:

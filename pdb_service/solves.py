@@ -28,14 +28,14 @@ _EVENTS, _JSON = "text/event-stream", "application/json"
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # The default time limit of /v1/moves.
 _HINT_S = 1.0
-# Seconds between two events, and between two checks whether the client has left.
+# Seconds between two events.
 _EVENT_S = 0.2
 _SOLVE_BODY = {"required": True, "content": {_JSON: {"schema": SolveBody.model_json_schema()}}}
 _SOLVE_ROUTE: dict[str, Any] = {
     "response_model": SolveAnswer,
     "responses": {
         200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
-        **problem_responses(400, 404, 413, 422, 503),
+        **problem_responses(400, 403, 404, 413, 422, 503),
     },
 }
 
@@ -45,7 +45,7 @@ def solve_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["solve"])
     most_s = service.settings.solve_s
 
-    @router.get("/moves", response_model=MovesAnswer, responses=problem_responses(404, 422, 503))
+    @router.get("/moves", response_model=MovesAnswer, responses=problem_responses(403, 404, 422, 503))
     async def moves(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
         tiles, served = service.databases.place(query.board, query.goal, query.db)
@@ -81,14 +81,27 @@ def solve_routes(service: Service) -> APIRouter:
 
 async def _answer(request: Request, searches: Searches, question: Question) -> Response:
     """Return the answer; an empty response if the client leaves first."""
-    async with aclosing(_events(question, searches)) as events:
-        async for name, data in events:
-            if name == "result":
-                return Response(data, media_type=_JSON)
-            # Raises as `middleware.Gate` if the request has a body that is too large or too slow.
-            if await request.is_disconnected():
-                break
-    return Response(status_code=CLIENT_GONE)
+    known = searches.known(question)
+    if known is not None:
+        return Response(known, media_type=_JSON)
+    # A single task: each new `receive` would let the server read more of the requests that are sent behind this one.
+    leaving = asyncio.create_task(_wait_until_left(request))
+    try:
+        with searches.join(question) as search:
+            await asyncio.wait({leaving, search.found}, return_when=asyncio.FIRST_COMPLETED)
+            if not leaving.done():
+                return Response(search.found.result()[0], media_type=_JSON)
+            leaving.result()
+            return Response(status_code=CLIENT_GONE)
+    finally:
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+
+
+async def _wait_until_left(request: Request) -> None:
+    """Wait until the client leaves. Raises as `middleware.Gate` if the body is too large or too slow."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _stream(events: AsyncGenerator[tuple[str, bytes], None], request_id: str) -> AsyncIterator[bytes]:

@@ -13,6 +13,7 @@ class Tally:
         self.tried: Counter[str] = Counter()
         self.survived: Counter[str] = Counter()
         self.lost: dict[str, list[str]] = {}
+        self._figures: dict[str, dict[str, float]] = {}
 
     def count(self, fault: str, loss: str | None) -> None:
         """Count one trial. `loss` names what was lost, None if nothing was."""
@@ -21,6 +22,12 @@ class Tally:
             self.survived[fault] += 1
         else:
             self.lost.setdefault(fault, []).append(loss)
+
+    def measure(self, fault: str, figures: dict[str, float]) -> None:
+        """Keep the largest of each figure that is measured in the trials of a fault."""
+        kept = self._figures.setdefault(fault, {})
+        for name, value in figures.items():
+            kept[name] = max(value, kept.get(name, value))
 
     def to_json(self) -> str:
         """Return a record for each fault."""
@@ -31,6 +38,7 @@ class Tally:
                     "survived": self.survived[fault],
                     "lost": len(self.lost.get(fault, [])),
                     "examples": self.lost.get(fault, [])[:5],
+                    **self._figures.get(fault, {}),
                 }
                 for fault in self.tried
             }

@@ -112,6 +112,38 @@ def test_allowed_origin_may_read_retry_after_and_others_nothing(app: FastAPI) ->
         assert "access-control-allow-origin" not in ask(app, BOARD, ("Origin", origin)).headers
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Sec-Fetch-Site": "none"}, 200),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        # Behind a proxy that leaves out the port in Host.
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "https://localhost:8443"}, 200),
+        ({"Origin": "https://localhost"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": ORIGIN[1]}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        # Another port of this machine, or a neighbour such as www.example.org.
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"}, 403),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "http://localhost:3000"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_pages_of_other_sites_start_no_searches(app: FastAPI, headers: dict[str, str], status: int) -> None:
+    for path in ("/v1/lookup", "/v1/moves", "/v1/solve"):
+        answer = ask(app, f"{path}?board=2+1+3/4+5+6/7+8+0", *headers.items())
+        assert answer.status == status, path
+        assert status == 200 or is_problem(answer, 403, "--cors-origin")
+    assert ask(app, "/", *headers.items()).status == 200
+
+
+def test_all_origins_can_be_allowed(database: Any) -> None:
+    app = create_app([database], ServiceSettings(cors_origins=("*",)))
+    assert ask(app, BOARD, ("Sec-Fetch-Site", "cross-site"), ("Origin", "null")).status == 200
+
+
 def test_preflights_have_the_headers_of_every_answer(app: FastAPI) -> None:
     for method, status in (("POST", 200), ("DELETE", 400)):
         answer = ask(app, BOARD, ORIGIN, ("Access-Control-Request-Method", method), method="OPTIONS")

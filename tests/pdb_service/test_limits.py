@@ -1,6 +1,8 @@
 """Limits of one client: sizes, times, connections, searches, the token, and signals, on a running server."""
 
 import http.client
+import os
+import shutil
 import signal
 import socket
 import statistics
@@ -200,6 +202,15 @@ def test_solve_ends_soon_after_its_client_leaves(server: Server, kind: str) -> N
     wait_for(server, "tile_pdb_solves_running", 0, 3)
 
 
+def test_solve_with_requests_behind_it_ends_at_its_time_limit(strict: Server) -> None:
+    """The server cannot notice that its client leaves."""
+    solve = request(f"/v1/solve?seconds=1&board={WORST}").replace(b"Connection: close\r\n", b"")
+    with connect(strict, solve * 3):
+        wait_for(strict, "tile_pdb_solves_running", 1)
+    wait_for(strict, "tile_pdb_solves_running", 0)
+    assert strict.ask(LOOKUP).json["h"] == 1
+
+
 def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:
     with connect(server, solve_request("json")), connect(server, solve_request("events")):
         wait_for(server, "tile_pdb_solves_running", 2)
@@ -258,9 +269,36 @@ def test_sigterm_ends_solves_after_the_time_of_grace() -> None:
         assert time.monotonic() - started < 5
 
 
+def test_sigterm_ends_a_connection_with_requests_behind_a_solve() -> None:
+    """The solve is answered, and none of the requests that its client has sent behind it."""
+    sent = b"".join(
+        request(path).replace(b"Connection: close\r\n", b"")
+        for path in (f"/v1/solve?seconds=60&board={WORST}", *["/healthz"] * 3)
+    )
+    with serving(table(), options=["--grace", "0.3"]) as server, connect(server, sent) as connection:
+        wait_for(server, "tile_pdb_solves_running", 1)
+        server.process.send_signal(signal.SIGTERM)
+        answers = read_all(connection).lower()
+        assert answers.startswith(b"http/1.1 503 ")
+        assert b"\r\nconnection: close\r\n" in answers
+        assert answers.count(b"http/1.1 ") == 1
+        assert server.process.wait(20) == 0
+
+
 @pytest.mark.usefixtures("hangup_ends")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 0)])
 def test_sigint_and_sighup_end_the_server(number: int, code: int) -> None:
     with serving(table()) as server:
         server.process.send_signal(number)
         assert server.process.wait(20) == code
+
+
+def test_shortened_table_file_ends_the_server_with_a_line_in_the_log(tmp_path: Path) -> None:
+    path = Path(shutil.copy(table_file("8", "3x3"), tmp_path))
+    no_core = "import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))"
+    with serving(path, prelude=no_core) as server:
+        os.truncate(path, 0)
+        with pytest.raises(ConnectionError):
+            server.ask("/v1/lookup?board=8+6+7/2+5+4/3+0+1")
+        assert server.process.wait(20) == -signal.SIGBUS
+    assert "Fatal Python error: Bus error\n" in server.log

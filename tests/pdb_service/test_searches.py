@@ -3,6 +3,8 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,6 +13,7 @@ import pytest
 from fastapi import FastAPI
 
 from pdb_query import Database
+from pdb_service import solves
 from pdb_service.searches import Search
 from solver import Iteration
 from tests.pdb_service.app_requests import (
@@ -103,6 +106,23 @@ async def test_search_ends_when_its_last_client_leaves(database: Database, solve
         solvers.release.set()
         assert (await fourth.reply()).status == 200
         assert len(solvers.begun) == 2
+
+
+@in_event_loop
+@pytest.mark.parametrize("ask", [ask_solve, partial(ask_solve, events=True), ask_moves])
+async def test_waiting_request_receives_only_once_more(
+    database: Database, solvers: HeldSolvers, ask: Callable[..., AppRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client may send requests behind this one. Each call of `receive` lets the server read more of them."""
+    monkeypatch.setattr(solves, "_EVENT_S", 0.01)
+    async with running_app(database, solvers) as app:
+        request = ask(app, BOARDS[0])
+        await until(lambda: searches(app).n_running == 1)
+        await asyncio.sleep(0.2)
+        # The body, and the end of the connection.
+        assert request.n_received == 2
+        solvers.release.set()
+        assert (await request.reply()).status == 200
 
 
 # Kept answers
@@ -266,6 +286,16 @@ async def test_running_searches_have_the_time_of_grace(
         assert (await waiting.reply()).status == 503
         assert solvers.begun == [BOARDS[0]]
         assert (await metrics(app))['tile_pdb_solve_refusals_total{queue="long",reason="stopping"}'] == 2
+
+
+@in_event_loop
+async def test_answer_that_the_server_cuts_at_its_end_is_no_error(database: Database, solvers: HeldSolvers) -> None:
+    """uvicorn cancels requests that take too long. It logs an exception with a traceback."""
+    async with running_app(database, solvers) as app:
+        request = ask_solve(app, BOARDS[0], events=True)
+        await until(lambda: bool(request.sent[1:]))
+        request.task.cancel()
+        await request.task
 
 
 # Random requests

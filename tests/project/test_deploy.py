@@ -68,6 +68,12 @@ def test_service_unit_runs_commands_that_exist() -> None:
 
 
 @pytest.mark.tiny
+def test_service_unit_leaves_the_number_of_threads_to_the_machine() -> None:
+    """Both queues have a thread for each core: 256 tasks are not enough for 128 cores."""
+    assert "TasksMax" not in unit("tile-pdb.service")["Service"]
+
+
+@pytest.mark.tiny
 def test_unit_of_a_build_runs_a_command_that_exists() -> None:
     page = (ROOT / "docs" / "how-to" / "build-server.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)

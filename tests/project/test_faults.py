@@ -1,4 +1,7 @@
-"""Builds survive kills, failing disks and power failures. docs/fault-tolerance.md has the figures of `tests/faults`."""
+"""Builds survive kills, failing disks and power failures; the service survives hostile clients.
+
+docs/fault-tolerance.md has the figures of `tests/faults`.
+"""
 
 import json
 import subprocess
@@ -47,3 +50,8 @@ def test_builds_survive_power_failures() -> None:
 @pytest.mark.slow
 def test_builds_survive_a_power_failure_at_every_sync() -> None:
     nothing_is_lost(outcome("lose_power"), at_least=500)
+
+
+@pytest.mark.slow
+def test_service_survives_hostile_clients() -> None:
+    nothing_is_lost(outcome("hostile_clients"), at_least=6)
