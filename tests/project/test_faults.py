@@ -1,4 +1,4 @@
-"""Builds survive kills, failing disks and power failures. docs/fault-tolerance.md has the figures of `tests/faults`."""
+"""Kills, failing disks and power failures lose nothing. docs/fault-tolerance.md has the figures of `tests/faults`."""
 
 import json
 import subprocess
@@ -47,3 +47,13 @@ def test_builds_survive_power_failures() -> None:
 @pytest.mark.slow
 def test_builds_survive_a_power_failure_at_every_sync() -> None:
     nothing_is_lost(outcome("lose_power"), at_least=500)
+
+
+@pytest.mark.slow
+def test_killed_commands_continue() -> None:
+    nothing_is_lost(outcome("killed_commands", "--tried", "5"), at_least=15)
+
+
+@pytest.mark.slow
+def test_commands_in_two_containers_share_a_path() -> None:
+    nothing_is_lost(outcome("same_path", "--tried", "3"), at_least=12)
