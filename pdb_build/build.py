@@ -17,7 +17,7 @@ from pdb_build.checkpoint import BuildCheckpoints, Say
 from pdb_build.frontier import Arrays
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan, check_plan
-from pdb_build.report import BuildResult, write_report
+from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.search import PatternTable, SearchPosition, search_pattern
 from pdb_build.writer import TableFileWriter
 from pdb_core.pattern import Pattern
@@ -50,6 +50,7 @@ def build_database(
     say: Say = lambda _: None,
     checkpoint_every_s: float = CHECKPOINT_EVERY_S,
     fresh: bool = False,
+    force: bool = False,
 ) -> BuildResult:
     """Build the database of a plan, at `plan.out`. Return the result, and write a report beside the table file.
 
@@ -60,12 +61,15 @@ def build_database(
     checkpoint_every_s  seconds between two checkpoints in the folder `OUT.partial`; 0 for one after each level. If the
                         build is stopped, the same call continues from the last checkpoint
     fresh               start over instead of continuing
+    force               replace files that no build has written, too
 
     After any error, `plan.out` is as it was before. Raises `MemoryLimitError`, `DiskFullError`, `OutputError`,
     `LimitReachedError` for a distance over 254, `BuildRunningError` if another process builds the same file, and
     `CheckpointMismatchError` if there is a checkpoint of other options or of another version of the builder.
     """
     check_plan(plan)
+    if not force:
+        check_replaced(plan.out)
     with PartialFolder(plan.out) as folder:
         checkpoints = BuildCheckpoints(folder, plan, checkpoint_every_s, say, fresh=fresh)
         try:

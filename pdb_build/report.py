@@ -18,8 +18,11 @@ import numpy as np
 from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
 from pdb_core import __version__
-from pdb_core.durable_files import writing_errors
-from pdb_core.schema import FORMAT_VERSION, Header
+from pdb_core.durable_files import writing_errors, written_safely
+from pdb_core.errors import MemoryLimitError, OutputError, TableFileError, TableFileForeignError
+from pdb_core.schema import FORMAT_VERSION, Header, read_header
+
+_MOST_REPORT_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,47 @@ class BuildResult:
     @property
     def report(self) -> Path:
         """Path of the report."""
-        return self.path.with_suffix(".build.json")
+        return _report_path(self.path)
+
+
+def _report_path(out: Path) -> Path:
+    return out.with_suffix(".build.json")
+
+
+def check_replaced(out: Path) -> None:
+    """Raise `OutputError` if a build of `out` would replace a file that no build has written.
+
+    A table file of another format version, a damaged one and an empty file may be replaced.
+    """
+    for path, kind, is_ours in ((out, "table file", _is_table), (_report_path(out), "build report", _is_report)):
+        with writing_errors(out):
+            is_replaced = path.is_file() and path.stat().st_size > 0
+            if is_replaced and not is_ours(path):
+                raise OutputError(
+                    f"{path} is no {kind} of pdb build and would be replaced; choose another place with --out, or give "
+                    "--force"
+                )
+
+
+def _is_table(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            read_header(file, str(path))
+    except TableFileForeignError:
+        return False
+    except (TableFileError, MemoryLimitError):
+        pass
+    return True
+
+
+def _is_report(path: Path) -> bool:
+    with path.open("rb") as file:
+        text = file.read(_MOST_REPORT_BYTES)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(content, dict) and "header_sha256" in content
 
 
 def write_report(result: BuildResult, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
@@ -64,8 +107,8 @@ def write_report(result: BuildResult, *, built_by: Sequence[dict[str, Any]] | No
     rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
     listed = ",\n".join(f"    {json.dumps(table)}" for table in tables)
     text = ",\n".join([*rows, f'  "tables": [\n{listed}\n  ]'])
-    with writing_errors(result.report):
-        result.report.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+    with written_safely(result.report) as file:
+        file.write(f"{{\n{text}\n}}\n")
 
 
 def _content(result: BuildResult) -> dict[str, Any]:

@@ -87,6 +87,10 @@ class RunOptions:
         ),
     ] = 60.0
     fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace FILE and the report beside it even if pdb build did not write them."),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -139,10 +143,12 @@ def build(
 
 def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
     """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
-    from pdb_build import build_database, check_plan
+    from pdb_build import build_database, check_plan, check_replaced
     from tilepdb.named_build import make_table_folder
 
     results = []
+    for plan in [] if run.force else plans:
+        check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
         build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
         if cluster.is_given:
@@ -158,7 +164,8 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
         for plan in [] if run.dry_run else plans:
             make_table_folder(plan.out)
             with BuildDisplay(plan) as display:
-                results.append(build_plan(plan, progress=display.show_build, say=display.say, fresh=run.fresh))
+                show = {"progress": display.show_build, "say": display.say}
+                results.append(build_plan(plan, **show, fresh=run.fresh, force=run.force))
     return results
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar, cast
 
 from pdb_cli.output import message
+from pdb_cli.overwriting import refuse_overwriting
 from pdb_core import system
 from pdb_core.errors import MemoryLimitError, PdbError, system_error, writing_error
 from pdb_core.messages import one_line
@@ -52,6 +53,7 @@ def command(function: Function) -> Function:
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, _terminate)
             with _resent_interrupts():
+                refuse_overwriting(kwargs)
                 function(*args, **kwargs)
 
     return cast(Function, wrapped)

@@ -43,6 +43,7 @@ _SYNC_S = 1.0
 # Seconds between two lines about the subtrees of one board, so that the log of a long run stays small.
 _WRITE_S = 5.0
 _SHOWN_DIFFERENCES = 4
+_MAX_HEADER = 1_000_000
 
 Values = dict[str, Any]
 
@@ -190,29 +191,30 @@ class SolveLog:
             raise writing_error(error, f"the log {self._path}", "name another with --log") from None
 
     def _read(self, header: Values) -> None:
+        """Read the lines one by one, and remove an incomplete last line."""
         self._file.seek(0)
-        # Bytes after the last end of a line are an incomplete line.
-        *lines, incomplete = self._file.read().split(b"\n")
-        first = json.dumps(header).encode()
-        if lines:
-            self._check_header(lines[0], header)
-        elif not first.startswith(incomplete):
-            raise self._foreign()
-        self._file.truncate(sum(len(line) + 1 for line in lines))
-        if not lines:
-            self._file.write(first + b"\n")
+        line, first = self._file.readline(_MAX_HEADER), json.dumps(header).encode() + b"\n"
+        if not line.endswith(b"\n"):
+            if not first.startswith(line):
+                raise self._foreign()
+            self._file.truncate(0)
+            self._file.write(first)
             self._file.flush()
             os.fsync(self._file.fileno())
             return
-        offset = len(lines[0]) + 1
-        for number, line in enumerate(lines[1:], start=2):
+        self._check_header(line, header)
+        offset = len(line)
+        for number, line in enumerate(self._file, start=2):
+            if not line.endswith(b"\n"):
+                break
             try:
                 self._read_line(_load(line), offset, len(line))
             except (ValueError, TypeError, KeyError):
                 raise InputError(
                     f"line {number} of the log {self._path} is damaged; remove the line, or name another log"
                 ) from None
-            offset += len(line) + 1
+            offset += len(line)
+        self._file.truncate(offset)
         counts = {"finished": len(self._lines), "unfinished": len(self._checkpoints)}
         if any(counts.values()):
             found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
@@ -275,7 +277,7 @@ def _load(line: bytes) -> Values:
 
 def _solution(values: Values) -> "Solution":
     """Return the solution of a line. Raises `TypeError`, `KeyError`."""
-    from solver import Solution
+    from solver.solution import Solution
 
     lists = {name: tuple(values[name]) for name in ("board", "goal", "tiles")}
     iterations = tuple(Iteration(**iteration) for iteration in values["iterations"])

@@ -19,7 +19,7 @@ from pdb_build.build import BuildProgress
 from pdb_build.checkpoint import refuse_checkpoint
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
-from pdb_build.report import BuildResult, write_report
+from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.writer import TableFileWriter
 from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
 from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
@@ -57,6 +57,7 @@ def build_on_cluster(
     progress: Show | None = None,
     say: Say | None = None,
     fresh: bool = False,
+    force: bool = False,
 ) -> BuildResult:
     """Build `plan` on a cluster, at `plan.out`, with the bytes that `build_database` writes.
 
@@ -66,9 +67,12 @@ def build_on_cluster(
 
     After any error `plan.out` is as it was before, and the workers are free. Raises `MemoryLimitError`,
     `DiskFullError`, `OutputError`, `BuildRunningError`, `ClusterError` if workers are lost again and again, and
-    `CheckpointMismatchError` if a local build left a checkpoint, which `fresh` removes.
+    `CheckpointMismatchError` if a local build left a checkpoint, which `fresh` removes. With `force`, files that no
+    build has written are replaced, too.
     """
     check_cluster_plan(plan, client, n_shards=n_shards)
+    if not force:
+        check_replaced(plan.out)
     start = time.perf_counter()
     with PartialFolder(plan.out) as folder, while_reachable():
         refuse_checkpoint(folder, fresh=fresh)

@@ -40,25 +40,30 @@ def writing_errors(path: Path, *, option: str = "--out") -> Iterator[None]:
 def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -> Iterator[IO[Any]]:
     """Open a file for writing, in UTF-8 or binary. It gets its name when it is complete and synced.
 
-    A device, a pipe or a link of that name is not replaced but written to. If writing fails, nothing is left behind.
-    Raises `DiskFullError` and `OutputError`; `option` named the file.
+    A device, a pipe or a link of that name is not replaced but written to. If writing fails, nothing is left behind; a
+    process that is killed leaves `.NAME.DIGITS.partial`. Raises `DiskFullError` and `OutputError`; `option` named the
+    file.
     """
     encoding, kind = ("utf-8", "") if is_text else (None, "b")
-    temporary = path.parent / f".{path.name}.{os.getpid()}.partial"
+    # Not a process id: two processes in containers may have the same one. Unlike files of tempfile, this one has the
+    # mode that other new files have.
+    temporary = path.parent / f".{path.name}.{os.urandom(8).hex()}.partial"
     with writing_errors(path, option=option):
         if path.is_symlink() or (path.exists() and not path.is_file()):
             with path.open(f"w{kind}", encoding=encoding) as file:
                 yield file
             return
+        opened = temporary.open(f"x{kind}", encoding=encoding)
         try:
-            with temporary.open(f"x{kind}", encoding=encoding) as file:
+            with opened as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
-        finally:
+        except BaseException:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+            raise
 
 
 def lock_file(path: Path, *, shared: bool = False) -> int | None:

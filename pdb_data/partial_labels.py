@@ -1,13 +1,14 @@
 """The file `OUT.partial`: finished chunks of a dataset, from which the same command continues.
 
 The first line is JSON: the kind of file, and the description of the dataset. Each chunk follows as the number of its
-bytes, their SHA-256, and the bytes: its arrays in NPZ. A chunk is synced before the next one is begun. Bytes after the
-last whole chunk are removed. The file is locked while a command uses it.
+bytes, their SHA-256, and the bytes: its arrays in NPZ. A chunk is synced before the next one is begun. So only the last
+one can be incomplete after a kill or a power failure; it is removed. The file is locked while a command uses it.
 """
 
 import hashlib
 import io
 import json
+import mmap
 import os
 import struct
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ from pdb_data.labelling import LabelledBoards
 _KIND = "tile-pdb labels 1"
 # Number of bytes and digest of a chunk.
 _HEAD = struct.Struct("<Q32s")
+# First bytes of a chunk in NPZ.
+_NPZ_START = b"PK\x03\x04"
 _MAX_LINE = 1_000_000
 # Parts of the description that may differ between the runs of a dataset.
 _FREE = ("command",)
@@ -131,6 +134,11 @@ class PartialLabels:
             self._offsets.append(end)
             self.n_boards += len(found.boards)
             end = file.tell()
+        if self._has_chunk_after(end):
+            raise OutputError(
+                f"{self.path} is damaged at byte {end}, and there are chunks after it; remove the file, or give "
+                "--fresh, to label all boards again"
+            )
         file.truncate(end)
 
     def _first_line(self) -> bytes:
@@ -167,6 +175,19 @@ class PartialLabels:
             return None
         with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
             return LabelledBoards(**arrays)
+
+    def _has_chunk_after(self, offset: int) -> bool:
+        """Return whether there is a whole chunk after the damaged one at an offset, whose length may be wrong, too."""
+        n_bytes = os.fstat(self._opened().fileno()).st_size
+        if n_bytes == offset:
+            return False
+        with mmap.mmap(self._opened().fileno(), n_bytes, access=mmap.ACCESS_READ) as content:
+            start = offset + _HEAD.size + 1
+            while (start := content.find(_NPZ_START, start)) >= 0:
+                if self._chunk(start - _HEAD.size) is not None:
+                    return True
+                start += 1
+        return False
 
 
 def first_difference(found: dict[str, Any], given: dict[str, Any], prefix: Sequence[str] = ()) -> str | None:

@@ -70,16 +70,18 @@ def build(
     encoding: Encoding = DEFAULT_ENCODING,
     cost: Cost | None = None,
     n_threads: int | None = None,
+    force: bool = False,
     progress: "Callable[[BuildProgress], None] | None" = None,
 ) -> "Database":
     """Build the table file of a partition, such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, and open it.
 
-    out        table file, by default `data/PARTITION.h5` below the current folder; an existing file is replaced
+    out        table file, by default `data/PARTITION.h5` below the current folder; an existing table file is replaced
     size       such as "4x4"; needed for `auto` and for boards that are not square
     goal       a board or a name, see `parse_goal`
     encoding   "bits", or "bytes" for an array of distances
     cost       "additive" or "every-move", the moves that distances count; by default that of the partition's name
     n_threads  by default one for each core
+    force      replace files that no build has written, too
     progress   is called after each level of the search; by default a progress bar is shown
 
     Raises `PartitionError`, `GoalError`, `InputError`, `OutputError`, and the errors of `build_database` and
@@ -92,5 +94,5 @@ def build(
     plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, cost=cost, n_threads=n_threads)
     make_table_folder(plan.out)
     with BuildBar(plan, progress) as show:
-        build_database(plan, progress=show)
+        build_database(plan, progress=show, force=force)
     return open_database(plan.out)

@@ -58,7 +58,7 @@ def standard_table(
         while True:
             try:
                 # Discard what an interrupted build left.
-                build_database(plan, progress=progress, fresh=True)
+                build_database(plan, progress=progress, fresh=True, force=True)
             except BuildRunningError:
                 time.sleep(_POLL_S)
                 if not is_there():

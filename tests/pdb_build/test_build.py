@@ -16,10 +16,11 @@ from pdb_build import build_database, check_plan, search, writer
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import DiskFullError, MemoryLimitError, OutputError
 from pdb_core.puzzle import BoardSize, blank_last
+from pdb_core.schema import pattern_group
 from pdb_query import open_database, read_table_header
 from tests import ROOT
 from tests.naive import boards_and_tables as naive
-from tests.tables import interrupt_at, small_plan
+from tests.tables import interrupt_at, rewrite_header, small_plan
 
 SIZE = BoardSize(3, 3)
 GOAL = blank_last(SIZE)
@@ -96,9 +97,47 @@ def test_interrupted_build_leaves_what_was_there(tmp_path: Path, when: int) -> N
     path = tmp_path / "a.h5"
     path.write_bytes(b"older file")
     with pytest.raises(KeyboardInterrupt):
-        build_database(small_plan(path), progress=interrupt_at(when))
+        build_database(small_plan(path), progress=interrupt_at(when), force=True)
     assert path.read_bytes() == b"older file"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.h5", "My thesis"), ("a.build.json", '{"targets": ["all"]}'), ("a.build.json", "[1, 2"), ("a.build.json", "7")],
+)
+def test_files_of_others_are_replaced_only_by_force(tmp_path: Path, name: str, content: str) -> None:
+    path, plan = tmp_path / name, small_plan(tmp_path / "a.h5")
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(OutputError, match=rf"{name} is no .* of pdb build and would be replaced; .* --force"):
+        build_database(plan)
+    assert path.read_text(encoding="utf-8") == content
+    assert list(tmp_path.iterdir()) == [path]
+    build_database(plan, force=True)
+    build_database(plan)  # replaces its own files
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("change", ["none", "other version", "damaged", "cut", "HDF5 of 0.1.0", "empty"])
+def test_older_and_damaged_tables_are_replaced(tmp_path: Path, change: str) -> None:
+    path = build_database(small_plan(tmp_path / "a.h5")).path
+    content = expected = path.read_bytes()
+    if change == "other version":
+        rewrite_header(path, lambda fields: fields.update(format_version=6))
+        content = path.read_bytes()
+    elif change == "damaged":
+        content = content.replace(b"1,2,5/3,4,6/7,8", b"1,2,5/3,4,6/8,7")
+    elif change == "cut":
+        content = content[:100]
+    elif change == "HDF5 of 0.1.0":
+        content = b"\x89HDF\r\n\x1a\n" + pattern_group(0).encode()
+    elif change == "empty":
+        content = b""
+        path.with_suffix(".build.json").write_bytes(b"")
+    path.write_bytes(content)
+    build_database(small_plan(path))
+    assert path.read_bytes() == expected
 
 
 @pytest.mark.tiny

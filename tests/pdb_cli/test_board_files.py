@@ -141,6 +141,21 @@ def test_file_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.tiny
+def test_processes_with_one_id_write_one_file(tmp_path: Path) -> None:
+    """In two containers, both commands may be process 1."""
+    path, mask = tmp_path / "out.ans", os.umask(0o027)
+    try:
+        with written_safely(path) as last, written_safely(path) as first:
+            first.write("first")
+            last.write("last")
+    finally:
+        os.umask(mask)
+    assert path.read_text(encoding="utf-8") == "last"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out.ans"]
+
+
+@pytest.mark.tiny
 def test_pipe_or_link_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     pipe, link, linked = (tmp_path / name for name in ("pipe", "link", "linked"))
     os.mkfifo(pipe)

@@ -93,11 +93,24 @@ def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "8.h5"
     path.write_bytes(b"older")
     result = fork_server().run(
-        ["build", "8", "--out", str(path)], stdin="", cwd=None, environment=os.environ, limits={"FSIZE": 40_000}
+        ["build", "8", "--force", "--out", str(path)],
+        stdin="",
+        cwd=None,
+        environment=os.environ,
+        limits={"FSIZE": 40_000},
     )
     refused(result, 2, "8.h5: File too large")
     assert path.read_bytes() == b"older"
     assert [entry.name for entry in tmp_path.iterdir()] == ["8.h5"]
+
+
+def test_command_replaces_files_of_others_only_by_force(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("My thesis", encoding="utf-8")
+    for extra in ((), ("--dry-run",), ("--local-cluster", "1")):
+        refused(pdb("build", "8", "--out", "a.txt", *extra, cwd=tmp_path), 2, r"a\.txt is no table file .* --force")
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "My thesis"
+    assert pdb("build", "8", "--out", "a.txt", "--force", cwd=tmp_path).returncode == 0
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.build.json", "a.txt"]
 
 
 @pytest.mark.usefixtures("hangup_ends")

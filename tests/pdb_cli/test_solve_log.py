@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,17 @@ def test_log_cut_off_anywhere_gives_the_boards_before_and_goes_on(tmp_path: Path
             for solution in solutions[n_left:]:
                 log.add(solution.board, solution.goal, solution)
         assert (tmp_path / "log").read_bytes() == whole
+
+
+def test_log_is_read_line_by_line(tmp_path: Path, solutions: list[Solution]) -> None:
+    header, line = write(tmp_path / "log", solutions[:1]).splitlines(keepends=True)
+    (tmp_path / "log").write_bytes(header + 500 * line)
+    tracemalloc.start()
+    try:
+        with SolveLog(tmp_path / "log", METHOD):
+            assert tracemalloc.get_traced_memory()[1] < 100 * len(line)
+    finally:
+        tracemalloc.stop()
 
 
 def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:

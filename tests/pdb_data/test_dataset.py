@@ -219,13 +219,41 @@ def test_damaged_end_is_labelled_again(tmp_path: Path, database: Database) -> No
         write(out, database, command="pdb label", progress=done.append)
         assert out.read_bytes() == whole
         assert done[0] <= 2 * CHUNK
+    for at in (0, 7, 20, 100, size - 1):  # length, digest, content
+        partial.write_bytes(flipped(content, begin + 2 * size + at))
+        done = []
+        write(out, database, progress=done.append)
+        assert done[0] == 2 * CHUNK
+        assert out.read_bytes() == whole
+
+
+def flipped(content: bytes, offset: int) -> bytes:
+    """Return `content` with a flipped bit."""
     changed = bytearray(content)
-    changed[begin + size + 100] ^= 1
-    partial.write_bytes(changed)
-    done = []
-    write(out, database, progress=done.append)
-    assert done[0] == CHUNK
-    assert out.read_bytes() == whole
+    changed[offset] ^= 1
+    return bytes(changed)
+
+
+def test_damage_before_the_end_is_refused(tmp_path: Path, database: Database) -> None:
+    out, partial = tmp_path / "b.npz", tmp_path / "b.npz.partial"
+    with pytest.raises(StoppedError):
+        write(out, database, command="pdb label", progress=stop_after(3 * CHUNK))
+    content = partial.read_bytes()
+    begin = content.index(b"\n") + 1
+    size = (len(content) - begin) // 3
+    for n_whole in (0, 1):
+        for at in (0, 3, 7, 20, 100, size - 1):  # length, digest, content
+            offset = begin + n_whole * size
+            changed = flipped(content, offset + at)
+            partial.write_bytes(changed)
+            with pytest.raises(
+                OutputError, match=rf"b\.npz\.partial is damaged at byte {offset}, .*; remove .* --fresh"
+            ):
+                write(out, database)
+            assert partial.read_bytes() == changed
+    done: list[int] = []
+    write(out, database, fresh=True, progress=done.append)
+    assert done[0] == 0
 
 
 def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

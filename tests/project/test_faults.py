@@ -1,4 +1,4 @@
-"""Builds survive kills, failing disks and power failures; the service survives hostile clients.
+"""Kills, failing disks and power failures lose nothing, and the service survives hostile clients.
 
 docs/fault-tolerance.md has the figures of `tests/faults`.
 """
@@ -55,3 +55,13 @@ def test_builds_survive_a_power_failure_at_every_sync() -> None:
 @pytest.mark.slow
 def test_service_survives_hostile_clients() -> None:
     nothing_is_lost(outcome("hostile_clients"), at_least=6)
+
+
+@pytest.mark.slow
+def test_killed_commands_continue() -> None:
+    nothing_is_lost(outcome("killed_commands", "--tried", "5"), at_least=15)
+
+
+@pytest.mark.slow
+def test_commands_in_two_containers_share_a_path() -> None:
+    nothing_is_lost(outcome("same_path", "--tried", "3"), at_least=12)
