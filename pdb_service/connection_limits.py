@@ -11,6 +11,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pdb_service.settings import ServiceSettings
 
+# Requests that a client may send before the first one is answered; more are invalid, as too large heads are.
+_MAX_PIPELINED = 100
+
 
 class _QuietTransport:
     """Transport that ignores writes after its end, as those of asyncio do; those of uvloop raise `RuntimeError`."""
@@ -78,6 +81,9 @@ class Connection(HttpToolsProtocol):
             self._expect_head()
 
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= _MAX_PIPELINED:
+            # uvicorn would parse all that it has read, up to 256 kB, and read on after each answer.
+            raise ValueError("too many requests wait behind one that is not answered")
         self._header_bytes = 0
         self._expect_head()
         super().on_message_begin()

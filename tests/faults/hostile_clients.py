@@ -72,6 +72,18 @@ def pipelined(n: int, port: int, is_over: threading.Event) -> None:
             left = {connection: _sent(connection, rest) or block for connection, rest in left.items()}
 
 
+def endless(n: int, port: int, is_over: threading.Event) -> None:
+    """Send short requests as fast as the server reads them, and read the answers."""
+    block = _SMALLEST * 10_000
+    with _connections(port, n) as connections:
+        left = dict.fromkeys(connections, block)
+        while not is_over.wait(0.002):
+            left = {connection: _sent(connection, rest) or block for connection, rest in left.items()}
+            for connection in connections:
+                with contextlib.suppress(OSError):
+                    connection.recv(1 << 20)
+
+
 def slow_heads(n: int, port: int, is_over: threading.Event) -> None:
     """Send heads byte by byte."""
     with _connections(port, n) as connections:
@@ -128,6 +140,7 @@ class Kind(NamedTuple):
 KINDS = {
     "1 connection, requests behind a solve": Kind(partial(pipelined, 1)),
     "10 connections, requests behind solves": Kind(partial(pipelined, 10), 400, 20),
+    "1 connection, short requests without end": Kind(partial(endless, 1)),
     "200 connections, heads byte by byte": Kind(partial(slow_heads, 200)),
     "500 connections, nothing sent": Kind(partial(silent, 500)),
     "20 connections, answers of batches not read": Kind(partial(unread, 20), 150),

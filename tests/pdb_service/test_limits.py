@@ -1,5 +1,6 @@
 """Limits of one client: sizes, times, connections, searches, the token, and signals, on a running server."""
 
+import contextlib
 import http.client
 import os
 import shutil
@@ -15,7 +16,7 @@ import pytest
 
 from pdb_core.errors import TokenError
 from pdb_service.client import Client
-from tests.pdb_service.hostile_requests import EASY, open_files, request
+from tests.pdb_service.hostile_requests import EASY, open_files, request, resident_bytes
 from tests.pdb_service.server import Reply, Server, serving
 from tests.tables import table_file
 
@@ -209,6 +210,22 @@ def test_solve_with_requests_behind_it_ends_at_its_time_limit(strict: Server) ->
         wait_for(strict, "tile_pdb_solves_running", 1)
     wait_for(strict, "tile_pdb_solves_running", 0)
     assert strict.ask(LOOKUP).json["h"] == 1
+
+
+@pytest.mark.parametrize("first", [b"", request(f"/v1/solve?seconds=60&board={WORST}")])
+def test_requests_that_wait_behind_others_take_little_memory(server: Server, first: bytes) -> None:
+    """A client sends short requests as fast as the server reads them, for two seconds."""
+    server.ask(LOOKUP)
+    before, end = resident_bytes(server.process.pid), time.monotonic() + 2
+    with connect(server, first.replace(b"Connection: close\r\n", b"")) as connection:
+        connection.setblocking(False)
+        left = b"GET / HTTP/1.1\r\n\r\n" * 20_000
+        while time.monotonic() < end:
+            with contextlib.suppress(BlockingIOError):
+                left = left[connection.send(left) :] or b"GET / HTTP/1.1\r\n\r\n" * 20_000
+            with contextlib.suppress(BlockingIOError):
+                connection.recv(1 << 20)
+        assert resident_bytes(server.process.pid) < before + 15_000_000
 
 
 def test_lookups_stay_fast_during_hard_solves(server: Server) -> None:

@@ -20,7 +20,7 @@ from tests import ROOT
 
 # Methods and attributes of the bases that the service uses.
 CALLED = {"send_400_response": ("msg",), "_unset_keepalive_if_required": ()}
-ATTRIBUTES = {"config", "connections", "cycle", "loop", "transport"}
+ATTRIBUTES = {"config", "connections", "cycle", "loop", "pipeline", "transport"}
 SERVER_ATTRIBUTES = {"force_exit", "should_exit"}
 # Methods that are not overrides.
 OWN = {"_count_header", "_expect_head"}
