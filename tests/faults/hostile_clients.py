@@ -102,7 +102,7 @@ def silent(n: int, port: int, is_over: threading.Event) -> None:
 
 def unread(n: int, port: int, is_over: threading.Event) -> None:
     """Send batches and read no answer. Answers have megabytes: a problem for each board."""
-    body = b'{"boards": [' + b",".join([b'"1 2 3"'] * 20_000) + b"]}"
+    body = b'{"boards": [' + b",".join([b'"1 2 3"'] * 60_000) + b"]}"
     batch = request("/v1/lookup?size=4x4", body, "Content-Type: application/json")
     batch = batch.replace(b"Connection: close\r\n", b"")
     with _connections(port, n) as connections:
@@ -143,7 +143,7 @@ KINDS = {
     "1 connection, short requests without end": Kind(partial(endless, 1)),
     "200 connections, heads byte by byte": Kind(partial(slow_heads, 200)),
     "500 connections, nothing sent": Kind(partial(silent, 500)),
-    "20 connections, answers of batches not read": Kind(partial(unread, 20), 150),
+    "20 connections, answers of batches not read": Kind(partial(unread, 20), 200),
     "20 searches at a time of pages of another site": Kind(partial(foreign, 20)),
 }
 
