@@ -79,9 +79,10 @@ def build_database(
         except BaseException:
             checkpoints.say_what_is_kept()
             raise
-    seconds, n_runs = checkpoints.seconds(), checkpoints.n_runs
-    result = BuildResult(plan, header, writer.searches, seconds, peak_memory(), n_runs)
-    write_report(result)
+        seconds, n_runs = checkpoints.seconds(), checkpoints.n_runs
+        result = BuildResult(plan, header, writer.searches, seconds, peak_memory(), n_runs)
+        folder.clear()  # the checkpoint is not needed, even if the report cannot be written
+        write_report(result, folder)
     return result
 
 

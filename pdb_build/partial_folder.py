@@ -3,6 +3,7 @@
 table.h5        the unfinished table file
 checkpoint      see `checkpoint`; `checkpoint.new` until it is complete
 lock            held by the builder; names its process and host
+report          the unfinished report
 token           random text by which workers of a cluster recognise the folder
 without a name  bits of a search that do not fit into the memory, see `bit_rows`
 """
@@ -33,6 +34,7 @@ class PartialFolder:
         self.path = partial_path(out)
         self.table = self.path / _TABLE
         self.checkpoint = self.path / "checkpoint"
+        self.report = self.path / "report"
         self.token = self.path / "token"
         self._lock_path = self.path / "lock"
         self._lock: int | None = None
@@ -92,7 +94,7 @@ class PartialFolder:
     def clear(self) -> None:
         """Remove all files of builds, checkpoints too. Files that cannot be removed stay."""
         with suppress(OSError):
-            for path in (*self.path.glob("checkpoint*"), self.table, self.token):
+            for path in (*self.path.glob("checkpoint*"), self.table, self.report, self.token):
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
 

@@ -15,10 +15,11 @@ import h5py
 import numba
 import numpy as np
 
+from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
 from pdb_core import __version__
-from pdb_core.durable_files import writing_errors, written_safely
+from pdb_core.durable_files import sync, writing_errors
 from pdb_core.errors import MemoryLimitError, OutputError, TableFileError, TableFileForeignError
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
 
@@ -94,8 +95,10 @@ def _is_report(path: Path) -> bool:
     return isinstance(content, dict) and "header_sha256" in content
 
 
-def write_report(result: BuildResult, *, built_by: Sequence[dict[str, Any]] | None = None) -> None:
-    """Write the report of a build. `built_by` has the workers of a cluster that built each table.
+def write_report(
+    result: BuildResult, folder: PartialFolder, *, built_by: Sequence[dict[str, Any]] | None = None
+) -> None:
+    """Write the report of a build, whole or not at all. `built_by` has the workers of a cluster that built each table.
 
     Raises `DiskFullError`, `OutputError`.
     """
@@ -107,8 +110,10 @@ def write_report(result: BuildResult, *, built_by: Sequence[dict[str, Any]] | No
     rows = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
     listed = ",\n".join(f"    {json.dumps(table)}" for table in tables)
     text = ",\n".join([*rows, f'  "tables": [\n{listed}\n  ]'])
-    with written_safely(result.report) as file:
-        file.write(f"{{\n{text}\n}}\n")
+    with writing_errors(result.report):
+        folder.report.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
+        sync(folder.report)
+        folder.report.replace(result.report)
 
 
 def _content(result: BuildResult) -> dict[str, Any]:

@@ -89,8 +89,8 @@ def build_on_cluster(
         for index, table in built.items():
             writer.add(index, table.table, table.sha256)
         header = writer.close()
-    result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
-    write_report(result, built_by=[built[use.index].built_by for use in plan.uses])
+        result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
+        write_report(result, folder, built_by=[built[use.index].built_by for use in plan.uses])
     return result
 
 

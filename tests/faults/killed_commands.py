@@ -24,8 +24,8 @@ from tests.faults.driver import Ended, Running, main
 
 _PATIENCE_S = 600
 _CHUNK = 10
-# What a killed command may leave, see docs/files.md.
-_TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{16}\.partial")
+# What a killed command may leave while it writes a file of --out, see docs/files.md.
+_TEMPORARY = re.compile(r"\.(l\.npz|answers)\.[0-9a-f]{16}\.partial")
 
 
 @dataclass(frozen=True)
