@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -125,7 +126,8 @@ def serve() -> None:
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             importlib.import_module(".".join(part for part in parts if part != "__init__"))
-    importlib.import_module("matplotlib.pyplot")
+    with suppress(ModuleNotFoundError):  # an extra
+        importlib.import_module("matplotlib.pyplot")
     # Numba imports more when its first function is compiled or loaded.
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()

@@ -1,5 +1,6 @@
 """Builds as a whole: files, plans, refusals, interruption."""
 
+import csv
 import hashlib
 import json
 import math
@@ -45,6 +46,12 @@ def digest_of_build(path: Path, partition: str, size: str, encoding: str, cost: 
     return hashlib.sha256(build_database(plan).path.read_bytes()).hexdigest()
 
 
+def golden_files() -> list[list[str]]:
+    """Return partition, size, encoding, cost and SHA-256 of table files, which are the same on every machine."""
+    with (ROOT / "tests" / "golden" / "files.csv").open(encoding="utf-8") as file:
+        return list(csv.reader(file))[1:]
+
+
 @pytest.mark.parametrize(("partition", "size", "encoding", "cost", "uses"), KINDS_OF_TABLES)
 def test_builds_are_byte_identical_whatever_the_threads(
     tmp_path: Path, partition: str, size: str, encoding: str, cost: str, uses: list[int]
@@ -67,6 +74,13 @@ def test_builds_of_another_process_are_byte_identical(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True, env=environment, cwd=ROOT,
     ).stdout.split()  # fmt: skip
     assert other == [digest_of_build(tmp_path / "own.h5", *kind, 1) for *kind, _ in KINDS_OF_TABLES]
+
+
+@pytest.mark.parametrize(("partition", "size", "encoding", "cost", "digest"), golden_files())
+def test_builds_are_byte_identical_on_every_machine(
+    tmp_path: Path, partition: str, size: str, encoding: str, cost: str, digest: str
+) -> None:
+    assert digest_of_build(tmp_path / "a.h5", partition, size, encoding, cost, n_threads=2) == digest
 
 
 @pytest.mark.tiny
