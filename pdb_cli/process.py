@@ -1,5 +1,6 @@
 """Process of a command: its errors and signals as exit codes, and standard streams that may be closed, full or gone."""
 
+import atexit
 import contextlib
 import functools
 import io
@@ -18,7 +19,7 @@ from pdb_core.messages import one_line
 
 Function = TypeVar("Function", bound=Callable[..., None])
 
-# Exit codes of a command that a signal has ended are greater than its number by this.
+# A shell shows the end by a signal as an exit code that is greater than its number by this.
 _SIGNALLED = 128
 _ENDINGS: dict[int, str] = {
     system.HANGUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
@@ -31,6 +32,14 @@ class ReaderGoneError(PdbError):
     """The process that reads stdout has ended. The command ends without a message."""
 
     exit_code = _SIGNALLED + system.PIPE_SIGNAL
+
+
+class _SignalledExit(SystemExit):
+    """End of a command after a signal, with the exit code that a shell shows for it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(_SIGNALLED + number)
+        self.number = number
 
 
 class _Terminated(KeyboardInterrupt):
@@ -96,11 +105,27 @@ def errors_as_exit_codes() -> Iterator[None]:
     except KeyboardInterrupt as ending:
         number = getattr(ending, "number", signal.SIGINT)
         message(f"pdb: {_ENDINGS[number]}")
-        raise SystemExit(_SIGNALLED + number) from None
+        raise _SignalledExit(number) from None
     except OSError as error:
         _fail(system_error(error))
     except MemoryError:
         _fail(MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs"))
+
+
+@contextlib.contextmanager
+def ends_by_signals() -> Iterator[None]:
+    """Let the process end by the signal that ended the command, after all else is done: a loop of a shell stops then.
+
+    On Windows it ends with an exit code.
+    """
+    ended_by: list[int] = []
+    # The handler that is registered first is called last.
+    atexit.register(lambda: [system.end_by_signal(number) for number in ended_by])
+    try:
+        yield
+    except _SignalledExit as end:
+        ended_by.append(end.number)
+        raise
 
 
 def _fail(error: PdbError) -> NoReturn:
