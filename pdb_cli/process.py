@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar, cast
 
 from pdb_cli.output import message
 from pdb_core import system
-from pdb_core.errors import MemoryLimitError, PdbError, system_error, writing_error
+from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, system_error, writing_error
 from pdb_core.messages import one_line
 
 Function = TypeVar("Function", bound=Callable[..., None])
@@ -25,6 +25,8 @@ _ENDINGS: dict[int, str] = {
     system.HANGUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
 }  # fmt: skip
 _AGAIN_S = 0.1
+# Address space that a command takes to load its libraries.
+_LIBRARY_BYTES = 350_000_000
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
@@ -61,9 +63,22 @@ def command(function: Function) -> Function:
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, _terminate)
             with _resent_interrupts():
+                _prepare_libraries()
                 function(*args, **kwargs)
 
     return cast(Function, wrapped)
+
+
+def _prepare_libraries() -> None:
+    """Raise `MemoryLimitError` if the address space is too small for the libraries: some would abort the process."""
+    # OpenBLAS would start threads when NumPy is imported, and send SIGINT if it cannot. No command needs them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from pdb_core.resources import has_addresses
+
+    if not has_addresses(_LIBRARY_BYTES):
+        raise MemoryLimitError(
+            "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
+        )
 
 
 def _terminate(number: int, _frame: object) -> None:
@@ -110,6 +125,20 @@ def errors_as_exit_codes() -> Iterator[None]:
         _fail(system_error(error))
     except MemoryError:
         _fail(MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs"))
+    except (ImportError, RuntimeError) as error:
+        _fail(_shortage(error))
+
+
+def _shortage(error: Exception) -> PdbError:
+    """Return the error for a library or a thread that cannot be had. Raises other errors again."""
+    text = str(error)
+    if "failed to map segment" in text or "annot allocate memory" in text:
+        return MemoryLimitError("not enough memory to load a library; raise the limit of the system (ulimit -v)")
+    if "start new thread" in text:
+        return LimitReachedError(
+            "the system starts no more threads; raise its limits (ulimit -u and -v), or give fewer --threads"
+        )
+    raise error
 
 
 @contextlib.contextmanager
@@ -119,12 +148,16 @@ def ends_by_signals() -> Iterator[None]:
     On Windows it ends with an exit code.
     """
     ended_by: list[int] = []
-    # The handler that is registered first is called last.
-    atexit.register(lambda: [system.end_by_signal(number) for number in ended_by])
+
+    @atexit.register  # the handler that is registered first is called last
+    def end() -> None:
+        for number in ended_by:
+            system.end_by_signal(number)
+
     try:
         yield
-    except _SignalledExit as end:
-        ended_by.append(end.number)
+    except _SignalledExit as signalled:
+        ended_by.append(signalled.number)
         raise
 
 
