@@ -15,7 +15,6 @@ from typing import Any, NoReturn, TypeVar, cast
 from pdb_cli.output import message
 from pdb_core import system
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, system_error, writing_error
-from pdb_core.messages import one_line
 
 Function = TypeVar("Function", bound=Callable[..., None])
 
@@ -162,7 +161,7 @@ def ends_by_signals() -> Iterator[None]:
 
 
 def _fail(error: PdbError) -> NoReturn:
-    message(f"pdb: {one_line(str(error))}")
+    message(f"pdb: {error}")
     raise SystemExit(error.exit_code) from None
 
 

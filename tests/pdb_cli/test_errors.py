@@ -1,6 +1,7 @@
 """Bad input and failing surroundings: one line on stderr and an exit code, from every command."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pdb_cli.process import errors_as_exit_codes
-from tests.command_line import BOARD, pdb, refused
+from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
 from tests.faults.driver import Running
 from tests.fork_server import fork_server
 
@@ -50,6 +51,36 @@ def test_unwritable_cache_is_one_warning(tmp_path: Path, small_table: str) -> No
     result = pdb("query", "--db", small_table, BOARD, TILE_PDB_CACHE=str(blocked))
     assert result.returncode == 0
     assert result.stderr.count("compiled anew in every run") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("info", "TABLE"),
+        ("info", "TABLE", "--format", "csv"),
+        ("verify", "TABLE"),
+        ("verify", "OTHER", "TABLE"),
+        ("stats", "TABLE", "--boards", "9", "--plot", "TABLE.svg"),
+        ("query", "--db", "TABLE", "--instances", "BOARDS"),
+        ("solve", "--db", "TABLE", "--instances", "BOARDS", "--log", "TABLE.log"),
+        ("solve", "--db", "TABLE", "--instances", "BOARDS", "--all", "--list"),
+        ("label", "--instances", "BOARDS", "--out", "TABLE.csv"),
+    ],
+)
+def test_control_characters_in_names_and_files_are_escaped(
+    words: tuple[str, ...], tmp_path: Path, small_table: str
+) -> None:
+    """They could steer the terminal: escape sequences, ends of lines, the bell, a C1 control."""
+    name = "a\x1b[31m\nb\x07\x9b"
+    table, other, boards = (tmp_path / f"{name}{end}" for end in (".h5", ".txt", ".csv"))
+    table.write_bytes(Path(small_table).read_bytes())
+    other.write_text("no table", encoding="utf-8")
+    boards.write_text(f'id,board\n"{name}",{BOARD}\n"{name}2",{UNSOLVABLE}\n', encoding="utf-8")
+    places = {"TABLE": str(table), "OTHER": str(other), "BOARDS": str(boards)}
+    result = pdb(*(re.sub("[A-Z]{5,}", lambda at: places[at[0]], word) for word in words), cwd=tmp_path)
+    shown = (result.stdout + result.stderr).replace("\n", "")
+    assert shown.isprintable(), shown
+    assert r"a\x1b[31m\nb\x07\x9b" in shown
 
 
 @pytest.mark.parametrize("megabytes", [60, 150, 300])
