@@ -41,6 +41,7 @@ from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BLANK
 from pdb_core.ranking import PatternIndex
 from pdb_core.table_spec import TableSpec
+from pdb_core.threads import thread_pool
 
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")
@@ -93,7 +94,7 @@ def prove_table(
     space = state_space(spec.size, spec.n_tiles, spec.cost)
     entries = _flat_table(spec, table, space)
     goal_state = space.state_of(spec.goal, spec.pattern.tiles)
-    with ThreadPoolExecutor(n_threads, thread_name_prefix="deep-check") as executor:
+    with thread_pool(n_threads, thread_name_prefix="deep-check") as executor:
         pool = _WorkerPool(executor, n_threads, progress)
         try:
             distances = _derive_distances(space, goal_state, pool)

@@ -14,6 +14,7 @@ from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
 from pdb_core.pattern import Pattern
 from pdb_core.table_spec import TableSpec
+from pdb_core.threads import thread_pool
 
 # Called in the thread of the caller with (depth, states reached so far, all states).
 Progress = Callable[[int, int, int], None]
@@ -99,7 +100,7 @@ def search_pattern(
     frontier = search_frontier(whole_pattern(spec), spec.encoding, spill)
     position = SearchPosition() if restore is None else restore(frontier.arrays())
     start -= position.seconds
-    with ThreadPoolExecutor(n_threads) as pool:
+    with thread_pool(n_threads) as pool:
         try:
             while True:
                 level = position.level

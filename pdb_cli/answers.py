@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pdb_cli.board_files import TileNames
 from pdb_cli.options import AnswerOptions
-from pdb_cli.output import Format, Record, count, message, plural, write_records
+from pdb_cli.output import Format, Record, count, message, plural, print_line, write_records
 from pdb_cli.solvers import APPROXIMATE
 from pdb_core.durable_files import written_safely
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
@@ -203,7 +203,7 @@ def solution_list(output: Format, names: TileNames | None) -> Callable[[str], Ca
             if output is Format.ndjson:
                 line = json.dumps({"id": board_id, "solution": words})
             with lock:
-                print(line, flush=True)
+                print_line(line)
 
         return write
 

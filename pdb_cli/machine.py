@@ -19,7 +19,7 @@ from pdb_cli.databases import open_file
 from pdb_cli.options import EncodingOption, FormatOption, LoadOption, LoadOptions, SeedOption
 from pdb_cli.output import Format, Record, count, message, prepare, write_records
 from pdb_cli.process import command
-from pdb_core.errors import WrongAnswerError
+from pdb_core.errors import InputError, PdbError, WrongAnswerError
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import Tiles
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 _HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+# Boards and their goals by the name of their set.
+_Sets = dict[str, "list[tuple[Tiles, Tiles | None]]"]
 _SETS = ("hardest80", "worst-for-78", "korf100")
 
 
@@ -177,14 +179,40 @@ def bench(measured: BenchOptions, tables: BenchLoadOptions, output: FormatOption
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="pdb-bench-", ignore_cleanup_errors=True) as folder:
         path = Path(folder) / "table.h5"
-        partitions = measured.partitions or ["663", "78"]
-        records = (record for partition in partitions for record in _measure(partition, path, measured, tables))
+        # All sets before the first build.
+        sets = [(partition, _sets(partition, measured)) for partition in measured.partitions or ["663", "78"]]
+        records = (record for partition, of in sets for record in _measure(partition, of, path, measured, tables))
         write_records(records, output, columns=columns, text=_bench_text)
 
 
-def _measure(partition: str, path: Path, options: BenchOptions, tables: BenchLoadOptions) -> Iterator[dict[str, Any]]:
-    from pdb_core.puzzle import parse_goal, random_boards
+def _sets(partition: str, options: BenchOptions) -> _Sets:
+    """Return the boards and goals of each set that are of the size of a partition.
+
+    Raises `InputError` if a given set has none, and for what is not a partition or a set.
+    """
+    from pdb_core.pattern import parse_partition
+    from pdb_core.puzzle import parse_goal
     from pdb_query import read_instances
+
+    size = parse_partition(partition, None).size
+    sets: _Sets = {
+        name: [
+            (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
+            for instance in read_instances(name, None)
+            if instance.size == size
+        ]
+        for name in options.sets or _SETS
+    }
+    for name, instances in sets.items():
+        if options.sets and not instances:
+            raise InputError(f"{name} has no {size} boards, which {partition} is for; give another --set")
+    return {name: instances for name, instances in sets.items() if instances}
+
+
+def _measure(
+    partition: str, sets: _Sets, path: Path, options: BenchOptions, tables: BenchLoadOptions
+) -> Iterator[dict[str, Any]]:
+    from pdb_core.puzzle import random_boards
     from solver import Solver
 
     n_boards = options.boards
@@ -197,12 +225,7 @@ def _measure(partition: str, path: Path, options: BenchOptions, tables: BenchLoa
         random = [(tuple(board.tolist()), None) for board in sample]
         yield _measure_searches(f"{partition}: {n_boards} random boards, --plain", plain, random)
         yield _measure_searches(f"{partition}: {n_boards} random boards", solver, random)
-        for name in options.sets or _SETS:
-            instances = [
-                (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
-                for instance in read_instances(name, None)
-                if instance.size == database.size
-            ]
+        for name, instances in sets.items():
             yield _measure_searches(f"{partition}: {name}", solver, instances)
 
 
@@ -213,14 +236,18 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
     for repeat in range(repeats + 1):
         path.unlink(missing_ok=True)
         start = time.perf_counter()
-        subprocess.run(
+        code = subprocess.run(
             [
                 sys.executable, "-c", program, "build", partition, "--encoding", encoding, "--out", str(path),
                 "--format", "json",
             ],
-            check=True,
+            check=False,
             stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+        ).returncode  # fmt: skip
+        if code != 0:
+            error = PdbError(f"the build of {partition} failed, and so nothing was measured")
+            error.exit_code = code if code > 0 else error.exit_code
+            raise error
         elapsed = time.perf_counter() - start
         if repeat == 0:
             message(f"pdb: {partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")

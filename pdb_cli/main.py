@@ -11,7 +11,7 @@ from pdb_cli.label import label
 from pdb_cli.machine import bench, doctor
 from pdb_cli.options import GroupedCommand, with_option_groups
 from pdb_cli.output import message
-from pdb_cli.process import errors_as_exit_codes, open_standard_streams
+from pdb_cli.process import ends_by_signals, errors_as_exit_codes, open_standard_streams
 from pdb_cli.query import query
 from pdb_cli.serve import serve
 from pdb_cli.solve import approximate, search, solve
@@ -125,7 +125,7 @@ def main(
 def run() -> None:
     """Run the command line: the entry point of the console scripts."""
     # Commands turn their own errors into exit codes. Others come from --help, --version, and shell completion.
-    with errors_as_exit_codes():
+    with ends_by_signals(), errors_as_exit_codes():
         open_standard_streams()
         _refuse_scripts(sys.argv[1] if len(sys.argv) > 1 else "")
         app()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from pdb_core.messages import one_line
+
 Record = Mapping[str, Any]
 
 
@@ -20,8 +22,13 @@ class Format(StrEnum):
 
 
 def message(text: str) -> None:
-    """Print a line on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """Print a line on stderr. Names of files and what files contain may have control characters: they are escaped."""
+    print(one_line(text), file=sys.stderr, flush=True)
+
+
+def print_line(text: str) -> None:
+    """Print a line on stdout, with escapes as in `message`."""
+    print(one_line(text), flush=True)
 
 
 def count(n: int) -> str:
@@ -69,16 +76,18 @@ def write_records(
         elif output is Format.ndjson:
             print(json.dumps(record))
         else:
-            sys.stdout.writelines(f"{line}\n" for line in text(record))
+            sys.stdout.writelines(f"{one_line(line)}\n" for line in text(record))
         sys.stdout.flush()
 
 
 def _csv_field(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str):
+        return one_line(value)
     if isinstance(value, list | tuple):
         plain = all(isinstance(item, int | str) for item in value)
-        return " ".join(map(str, value)) if plain else json.dumps(value)
+        return one_line(" ".join(map(str, value))) if plain else json.dumps(value)
     return value
 
 

@@ -1,5 +1,6 @@
 """Process of a command: its errors and signals as exit codes, and standard streams that may be closed, full or gone."""
 
+import atexit
 import contextlib
 import functools
 import io
@@ -14,17 +15,18 @@ from typing import Any, NoReturn, TypeVar, cast
 from pdb_cli.output import message
 from pdb_cli.overwriting import refuse_overwriting
 from pdb_core import system
-from pdb_core.errors import MemoryLimitError, PdbError, system_error, writing_error
-from pdb_core.messages import one_line
+from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, system_error, writing_error
 
 Function = TypeVar("Function", bound=Callable[..., None])
 
-# Exit codes of a command that a signal has ended are greater than its number by this.
+# A shell shows the end by a signal as an exit code that is greater than its number by this.
 _SIGNALLED = 128
 _ENDINGS: dict[int, str] = {
     system.HANGUP: "the terminal was closed", signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"
 }  # fmt: skip
 _AGAIN_S = 0.1
+# Address space that a command takes to load its libraries.
+_LIBRARY_BYTES = 350_000_000
 _STDIN, _STDOUT, _STDERR = range(3)
 
 
@@ -32,6 +34,14 @@ class ReaderGoneError(PdbError):
     """The process that reads stdout has ended. The command ends without a message."""
 
     exit_code = _SIGNALLED + system.PIPE_SIGNAL
+
+
+class _SignalledExit(SystemExit):
+    """End of a command after a signal, with the exit code that a shell shows for it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(_SIGNALLED + number)
+        self.number = number
 
 
 class _Terminated(KeyboardInterrupt):
@@ -54,9 +64,22 @@ def command(function: Function) -> Function:
                     signal.signal(number, _terminate)
             with _resent_interrupts():
                 refuse_overwriting(kwargs)
+                _prepare_libraries()
                 function(*args, **kwargs)
 
     return cast(Function, wrapped)
+
+
+def _prepare_libraries() -> None:
+    """Raise `MemoryLimitError` if the address space is too small for the libraries: some would abort the process."""
+    # OpenBLAS would start threads when NumPy is imported, and send SIGINT if it cannot. No command needs them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from pdb_core.resources import has_addresses
+
+    if not has_addresses(_LIBRARY_BYTES):
+        raise MemoryLimitError(
+            "the limit of the address space is too small to load NumPy and Numba; raise it (ulimit -v 400000)"
+        )
 
 
 def _terminate(number: int, _frame: object) -> None:
@@ -98,15 +121,49 @@ def errors_as_exit_codes() -> Iterator[None]:
     except KeyboardInterrupt as ending:
         number = getattr(ending, "number", signal.SIGINT)
         message(f"pdb: {_ENDINGS[number]}")
-        raise SystemExit(_SIGNALLED + number) from None
+        raise _SignalledExit(number) from None
     except OSError as error:
         _fail(system_error(error))
     except MemoryError:
         _fail(MemoryLimitError("not enough memory; pdb build --dry-run prints the memory that a build needs"))
+    except (ImportError, RuntimeError) as error:
+        _fail(_shortage(error))
+
+
+def _shortage(error: Exception) -> PdbError:
+    """Return the error for a library or a thread that cannot be had. Raises other errors again."""
+    text = str(error)
+    if "failed to map segment" in text or "annot allocate memory" in text:
+        return MemoryLimitError("not enough memory to load a library; raise the limit of the system (ulimit -v)")
+    if "start new thread" in text:
+        return LimitReachedError(
+            "the system starts no more threads; raise its limits (ulimit -u and -v), or give fewer --threads"
+        )
+    raise error
+
+
+@contextlib.contextmanager
+def ends_by_signals() -> Iterator[None]:
+    """Let the process end by the signal that ended the command, after all else is done: a loop of a shell stops then.
+
+    On Windows it ends with an exit code.
+    """
+    ended_by: list[int] = []
+
+    @atexit.register  # the handler that is registered first is called last
+    def end() -> None:
+        for number in ended_by:
+            system.end_by_signal(number)
+
+    try:
+        yield
+    except _SignalledExit as signalled:
+        ended_by.append(signalled.number)
+        raise
 
 
 def _fail(error: PdbError) -> NoReturn:
-    message(f"pdb: {one_line(str(error))}")
+    message(f"pdb: {error}")
     raise SystemExit(error.exit_code) from None
 
 

@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, Self
 
 from pdb_cli.output import count, message, plural
+from pdb_core.messages import one_line
 
 if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
@@ -51,6 +52,7 @@ class ProgressLine:
 
         In a log, print the line if it is time or `is_due`.
         """
+        text = one_line(text)
         with self._lock:
             if self._live:
                 if self._drawn is None:

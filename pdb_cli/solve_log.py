@@ -11,6 +11,7 @@ import os
 import threading
 import time
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
@@ -209,7 +210,7 @@ class SolveLog:
                 break
             try:
                 self._read_line(_load(line), offset, len(line))
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, OverflowError):
                 raise InputError(
                     f"line {number} of the log {self._path} is damaged; remove the line, or name another log"
                 ) from None
@@ -221,7 +222,7 @@ class SolveLog:
             message(f"pdb: {found} in {self._path}")
 
     def _read_line(self, values: Values, offset: int, length: int) -> None:
-        """Add a line of the file. Raises `ValueError`, `TypeError`, `KeyError`."""
+        """Add a line of the file. Raises `ValueError`, `TypeError`, `KeyError`, `OverflowError`."""
         key = _key(values["board"], values["goal"])
         if "tiles" in values:
             _solution(values)
@@ -250,7 +251,8 @@ class SolveLog:
 
 
 def _key(board: "Sequence[int]", goal: "Sequence[int]") -> "_Key":
-    return bytes(board), bytes(goal)
+    # Boards of more than 16x16 have numbers above 255.
+    return array("H", board).tobytes(), array("H", goal).tobytes()
 
 
 def _shown(value: object) -> str:

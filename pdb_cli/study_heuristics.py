@@ -7,7 +7,7 @@ import typer
 
 from pdb_cli import completion
 from pdb_cli.options import FormatOption, GoalOption, SeedOption, TableOptions, ThreadsOption
-from pdb_cli.output import Format, count, message, prepare, write_records
+from pdb_cli.output import Format, count, message, prepare, print_line, write_records
 from pdb_cli.plots import PlotOption, check_plot, drawn
 from pdb_cli.process import command
 from pdb_cli.progress import ProgressLine
@@ -88,7 +88,7 @@ def heuristics(
             )
     if output is Format.text:
         for text in _text(study):
-            print(text)
+            print_line(text)
     else:
         write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
     if plot is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import functools
 import logging
 import signal
@@ -29,6 +30,7 @@ from pdb_core.system import HANGUP
 for number in (signal.SIGINT, HANGUP):
     signal.signal(number, signal.SIG_IGN)
 """
+_NETWORK_ERRORS = (errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH)
 # A local cluster shares its cores with the scheduler and the command. Its data is never moved.
 _FRUGAL = {
     "distributed.worker.profile.enabled": False,
@@ -216,17 +218,24 @@ def _quietly(close: Callable[[], object]) -> None:
 
 @contextlib.contextmanager
 def while_reachable() -> Iterator[None]:
-    """Raise `ClusterError` when the scheduler is lost or has dropped the tasks."""
+    """Raise `ClusterError` when the scheduler is lost or has dropped the tasks. Errors of files stay as they are."""
     try:
         yield
     except BrokenPipeError:  # the command's output was closed
         raise
     except (OSError, asyncio.CancelledError, CancelledError) as error:
-        if isinstance(error, PdbError):
+        if isinstance(error, PdbError) or not _is_of_connection(error):
             raise
         raise ClusterError(
             "the scheduler dropped the tasks or cannot be reached any more; start the command again"
         ) from error
+
+
+def _is_of_connection(error: BaseException) -> bool:
+    """Return whether an error is that of a connection or of dropped tasks. Dask's own errors have no number."""
+    if not isinstance(error, OSError) or isinstance(error, ConnectionError | TimeoutError):
+        return True
+    return error.errno is None or error.errno in _NETWORK_ERRORS
 
 
 def failure(what: str, error: BaseException) -> PdbError:

@@ -11,7 +11,6 @@ from there. Both sides list them in ascending order of blocks.
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -25,6 +24,7 @@ from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_core.encoding import UNREACHED, block_bytes
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.table_spec import TableSpec
+from pdb_core.threads import thread_pool
 
 _FINISHED = -1
 
@@ -100,7 +100,7 @@ class Shard:
         self._n_own, self._n_sets = int(self._first_blocks[-1]), last_set - first_set
         if len(bounds) > 2:
             self._transitions = block_transitions(blocks, first_set, last_set)
-        self._pool = ThreadPoolExecutor(n_threads)
+        self._pool = thread_pool(n_threads)
         self._level, self._advanced, self._is_complete = 0, set[int](), True
         self._lock = Lock()
         # Where the entries of this shard begin in the table of the pattern.

@@ -24,7 +24,9 @@ from numba.core import event
 from numba.extending import overload
 
 from pdb_core import __version__
+from pdb_core.errors import MemoryLimitError
 from pdb_core.kernel_folder import UnsafeFolderError, use_kernel_folder
+from pdb_core.resources import has_addresses
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,6 +38,8 @@ _IMPORT = re.compile(r"^ *((?:from|import) [^\n(]*(?:\([^)]*\))?)", re.MULTILINE
 _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
 # numba fills this module from the environment; no type checker can see its names.
 _settings: Any = numba.config
+# Address space that is enough to compile any kernel, and to load one that is compiled.
+_COMPILER_BYTES, _LOADER_BYTES = 128_000_000, 16_000_000
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
 
 
@@ -209,6 +213,7 @@ def _forgive_cache(compiled: Any, folder: Path) -> None:
     load, save = cache.load_overload, cache.save_overload
 
     def load_overload(*arguments: Any) -> Any:
+        _check_addresses(_LOADER_BYTES)
         try:
             return load(*arguments)
         except Exception as error:  # what unpickling half a file raises may be anything
@@ -261,6 +266,22 @@ class _CollectorPause(event.Listener):
             gc.enable()
 
 
+def _check_addresses(n_bytes: int) -> None:
+    """Raise `MemoryLimitError` if LLVM might get no memory: it would abort the process."""
+    if not has_addresses(n_bytes):
+        raise MemoryLimitError(
+            "the limit of the address space is too small to load or compile kernels; raise it (ulimit -v 1000000)"
+        )
+
+
+class _AddressCheck(event.Listener):
+    def on_start(self, event: event.Event) -> None:  # noqa: ARG002 (the signature is numba's)
+        _check_addresses(_COMPILER_BYTES)
+
+    def on_end(self, event: event.Event) -> None:
+        pass
+
+
 class _CompilationListener(event.Listener):
     def __init__(self, announce: Callable[[], None]) -> None:
         self._announce: Callable[[], None] | None = announce
@@ -286,3 +307,4 @@ def _listen(listener: event.Listener) -> None:
 
 if not JIT_DISABLED:
     _listen(_CollectorPause())
+    _listen(_AddressCheck())

@@ -82,13 +82,21 @@ def _free_memory() -> int | None:
         return None
 
 
+def has_addresses(n_bytes: int) -> bool:
+    """Return whether RLIMIT_AS allows this process to map so many bytes more."""
+    free = _free_addresses()
+    return free is None or free >= n_bytes
+
+
 def _free_addresses() -> int | None:
     """Return the bytes that RLIMIT_AS still allows, None without such a limit."""
     if _resource is None or not hasattr(_resource, "RLIMIT_AS"):
         return None
     soft, _hard = _resource.getrlimit(_resource.RLIMIT_AS)
+    if soft == _resource.RLIM_INFINITY:
+        return None
     with suppress(psutil.Error, OSError):
-        return None if soft == _resource.RLIM_INFINITY else int(soft) - _address_space()
+        return int(soft) - _address_space()
     return None
 
 

@@ -142,6 +142,13 @@ def send_signal(number: int) -> None:
         signal.raise_signal(number)
 
 
+def end_by_signal(number: int) -> None:
+    """End this process by a signal. Do nothing on Windows, where processes end with exit codes only."""
+    if OPENS_FOLDERS:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
 def wait_until_writable(descriptor: int) -> None:
     """Wait until a full pipe takes bytes. On Windows, where only sockets can be waited for, wait some milliseconds."""
     import select

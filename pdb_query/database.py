@@ -29,7 +29,7 @@ from pdb_core.ranking import PatternIndex
 from pdb_core.schema import Header, PatternHeader
 from pdb_core.shared_tables import tiles_stood_for
 from pdb_core.symmetry import BoardMapping, mappings_between
-from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, probe_boards, sum_views
+from pdb_query.lookup import Int64s, LookupTables, SumViews, lookup_tables, probe_distances, sum_views
 from pdb_query.lookup_kernels import add_up, check_boards
 from pdb_query.table_file import LoadMode, load_table_file
 
@@ -221,7 +221,7 @@ class Database:
         if len(bad):
             rows = rows.copy()
             rows[bad] = self.goal  # any board, because kernels do not check boards
-        values = probe_boards(rows, tables, views)[2]
+        values = probe_distances(rows, tables, views)
         sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
         maximum = np.empty(len(rows), dtype=np.int16)
         # If every move counts, patterns share moves, so their distances may not be added up.

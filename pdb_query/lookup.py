@@ -33,6 +33,8 @@ Int64s = npt.NDArray[np.int64]
 _NO_INT64S: Int64s = np.empty(0, dtype=np.int64)
 # A larger memo of descents does not fit in the processor's caches.
 _MOST_MEMO_ENTRIES = 1 << 17
+# Units that `probe_distances` looks up between two returns to Python.
+_SLICE_UNITS = 1 << 18
 
 
 class LookupTables(NamedTuple):
@@ -262,12 +264,12 @@ def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[B
 
 
 def probe_boards(
-    boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews
+    boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews, memo: Int64s | None = None
 ) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8]]:
     """Look up every unit of every board (valid boards, contiguous, uint8[m, n_cells]).
 
     Return the cell sets and the packed labels of the units, int64[m, s, p], and their distances, uint8[m, s, p]:
-    UNREACHED for damaged tables or unsolvable boards.
+    UNREACHED for damaged tables or unsolvable boards. `memo` is that of earlier boards, see `_new_memo`.
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     masks, labels = np.empty((2, *values.shape), dtype=np.int64)
@@ -276,11 +278,30 @@ def probe_boards(
         place_all_units(boards, tables, views, masks, labels)
         probe_bytes(tables, masks, labels, values)
         return masks, labels, values
-    # A power of 2, about the number of units: each descent adds one distance.
-    memo = np.zeros(min(1 << values.size.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)
+    memo = _new_memo(values.size) if memo is None else memo
     descents = np.empty(min(N_DESCENTS, values.size) * DESCENT_FIELDS, dtype=np.int64)
     probe_bits(
         boards.reshape(-1), views.unit_maps, tables.memory, tables.descent, tables.set_ranks, tables.order_ranks,
         tables.region_numbers, descents, memo, masks.reshape(-1), labels.reshape(-1), values.reshape(-1),
     )  # fmt: skip
     return masks, labels, values
+
+
+def probe_distances(boards: npt.NDArray[np.uint8], tables: LookupTables, views: SumViews) -> npt.NDArray[np.uint8]:
+    """Return the distances of `probe_boards` alone.
+
+    Many boards are looked up in slices of some 0.1 s, and only one slice has its cell sets and labels in memory.
+    """
+    n_most = max(1, _SLICE_UNITS // views.view_of_unit.size)
+    if len(boards) <= n_most:
+        return probe_boards(boards, tables, views)[2]
+    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
+    memo = _new_memo(values.size)
+    for start in range(0, len(boards), n_most):
+        values[start : start + n_most] = probe_boards(boards[start : start + n_most], tables, views, memo)[2]
+    return values
+
+
+def _new_memo(n_units: int) -> Int64s:
+    """Return an empty memo of descents: a power of 2, about the number of units, since each adds one distance."""
+    return np.zeros(min(1 << n_units.bit_length(), _MOST_MEMO_ENTRIES), dtype=np.int64)

@@ -11,7 +11,6 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -21,6 +20,7 @@ from cachetools import LRUCache
 from pdb_core.errors import BusyError
 from pdb_core.puzzle import Tiles
 from pdb_core.system import lower_thread_priority
+from pdb_core.threads import thread_pool
 from pdb_query.database import Database
 from pdb_service.json_text import json_text
 from pdb_service.metrics import Metrics
@@ -96,7 +96,7 @@ class _Queue:
 
     def __init__(self, name: str, n_threads: int) -> None:
         self.name = name
-        self.pool = ThreadPoolExecutor(
+        self.pool = thread_pool(
             n_threads, thread_name_prefix=name, initializer=lower_thread_priority, initargs=(_NICENESS,)
         )
         self.slots = asyncio.Semaphore(n_threads)

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BLANK, BoardSize, Tiles, permutation_is_odd
+from pdb_core.threads import thread_pool
 from pdb_study.complete_search_kernels import advance_words, class_word, link_words
 
 # Called from the main thread after each level: (depth, boards reached).
@@ -49,7 +50,7 @@ def search_completely(
 
     For boards of at most `MAX_CELLS` cells. The result does not depend on `n_threads`.
     """
-    with ThreadPoolExecutor(n_threads) as pool:
+    with thread_pool(n_threads) as pool:
         try:
             rows = _Rows(size, goal, pool)
             counts = [1]

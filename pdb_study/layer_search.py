@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, Boards, BoardSize, Tiles
+from pdb_core.threads import thread_pool
 from pdb_study.layer_search_kernels import N_LISTS, N_WRITTEN, merge_lists, move_rows
 
 Rows = npt.NDArray[np.uint64]
@@ -50,7 +51,7 @@ def layers(size: BoardSize, goal: Tiles, *, n_threads: int = 1, memory_limit_byt
     orders, budget = PackedOrders(size), _Budget(memory_limit_bytes)
     previous: Layer = {}
     layer = {goal.index(BLANK): orders.pack(goal)}
-    with ThreadPoolExecutor(n_threads) as pool:
+    with thread_pool(n_threads) as pool:
         while layer:
             yield layer
             following = _next_layer(orders, previous, layer, budget, pool)

@@ -3,8 +3,9 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -78,6 +79,24 @@ def hangup_ends() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def limit_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function after which the system starts so many more threads, as at a limit of processes."""
+    start = Thread.start
+
+    def limit(n_threads: int) -> None:
+        left = iter(range(n_threads))
+
+        def start_or_refuse(thread: Thread) -> None:
+            if next(left, None) is None:
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(Thread, "start", start_or_refuse)
+
+    return limit
 
 
 @pytest.fixture

@@ -119,6 +119,11 @@ class Stack:
         self.columns[:, : columns.shape[1]] = columns
         self.links[: len(links)] = links
 
+    def reserve(self, other: "Stack") -> None:
+        """Make as much room on this stack, which is empty, as another one has. Raises `MemoryError` or `OSError`."""
+        if self.memory.capacity < other.memory.capacity or self.memory.link_capacity < other.memory.link_capacity:
+            self._allocate(other.memory.capacity, other.memory.link_capacity)
+
     @property
     def n_nodes(self) -> int:
         """Nodes to expand."""
@@ -157,9 +162,7 @@ class Stack:
             self.grow()
 
     def split(self, other: "Stack") -> None:
-        """Move every second node to another stack, which is empty and of the same tables."""
-        if other.memory.capacity < self.memory.capacity or other.memory.link_capacity < self.memory.link_capacity:
-            other._allocate(self.memory.capacity, self.memory.link_capacity)
+        """Move every second node to another stack, which is empty, has the room, and is of the same tables."""
         other.counters[:] = 0
         n_links = int(self.counters[lay.N_LINKS])
         other.links[:n_links] = self.links[:n_links]
@@ -238,8 +241,19 @@ class StackPool:
                 return self._free.pop()
         return Stack(self.engine, _USUAL_DEPTH)
 
+    def take_for_share(self, of: Stack) -> Stack | None:
+        """Return an empty stack for nodes of another one; None if there is no memory for it."""
+        try:
+            stack = self.take()
+            stack.reserve(of)
+        except (MemoryError, OSError):
+            return None
+        return stack
+
     def give_back(self, stack: Stack) -> None:
-        """Keep a stack for the next search; its nodes are dropped."""
+        """Keep a stack for the next search, unless it has grown; its nodes are dropped."""
+        if stack.memory.link_capacity > _LINKS:
+            return
         stack.counters[:] = 0
         with self._lock:
             self._free.append(stack)

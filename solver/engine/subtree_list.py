@@ -169,7 +169,9 @@ class SubtreeWork(Work):
         subtrees = self._subtrees
         if subtrees is None or not (subtrees.has_more or (self._number is not None and self._stack.n_nodes > 1)):
             return None
-        stack, number = self._stacks.take(), None
+        stack, number = self._stacks.take_for_share(self._stack), None
+        if stack is None:
+            return None
         if not subtrees.has_more and self._number is not None:
             self._stack.split(stack)
             number = self._number

@@ -87,6 +87,8 @@ class ThresholdSearch:
                         is_offered = True
                 if not self.is_over and not go_on():
                     self._end(lay.PAUSED)
+            if work in self._working:
+                work.release()
         except BaseException as error:
             self._fail(error)
         finally:
@@ -97,13 +99,23 @@ class ThresholdSearch:
             self._leave()
             with self._lock:
                 self._changed.wait_for(lambda: not self._working)
-        if self._error is not None:
-            raise self._error
+                while self._offered:
+                    self._offered.popleft().release()
+        self._raise_error()
         while self._unlisted:
             self._list_one()
         if self.status == lay.EXHAUSTED and self.n_solutions:
             self.status = lay.FOUND
         return self.status
+
+    def _raise_error(self) -> None:
+        """Raise the error that ended the search, if any. It is not kept: its traceback holds this search."""
+        error, self._error = self._error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
 
     def help(self) -> None:
         """Take work from the others until the threshold is over."""

@@ -26,10 +26,9 @@ class Work:
         return self._stack.search(pause_at, max_nodes, at_goal)
 
     def split(self) -> "Work | None":
-        """Return a share of the work, for another thread; None if it cannot be divided."""
-        if self._stack.n_nodes < 2:
+        """Return a share of the work, for another thread; None if it cannot be divided, or there is no memory."""
+        if self._stack.n_nodes < 2 or (other := self._stacks.take_for_share(self._stack)) is None:
             return None
-        other = self._stacks.take()
         self._stack.split(other)
         return Work(self._stacks, other, self._root, is_lent=True)
 

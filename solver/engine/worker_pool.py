@@ -10,6 +10,7 @@ from threading import Condition, RLock, Thread
 from typing import Any, Generic, Self, TypeVar
 
 from pdb_core.errors import LimitReachedError
+from pdb_core.threads import start_thread
 from solver.progress import Iteration, Report
 
 Item = TypeVar("Item")
@@ -46,10 +47,14 @@ class WorkerPool:
         self.close()
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run a task, which must not raise, on a worker."""
+        """Run a task, which must not raise, on a worker; in the calling thread if the system starts no worker."""
         with self._lock:
             self._tasks.append(task)
             self._start_workers(len(self._tasks))
+            if self._threads or self._is_closed:
+                return
+            self._tasks.pop()
+        task()
 
     def offer(self, search: Any) -> None:
         """Let free workers call `search.help()`, until `withdraw(search)` is called or `search.is_over` is True."""
@@ -73,10 +78,14 @@ class WorkerPool:
 
     def _start_workers(self, n_wanted: int) -> None:
         """Start workers until `n_wanted` are free, or there are as many as there may be."""
+        n_new = 0
         while self._n_free < n_wanted and len(self._threads) < self._n_workers and not self._is_closed:
             thread = Thread(target=self._work, name="tile-pdb worker", daemon=True)
-            # The system may refuse another thread; this one waits for the lock.
-            thread.start()
+            # It waits for the lock.
+            if not start_thread(thread, n_new):
+                self._n_workers = len(self._threads)
+                break
+            n_new += 1
             self._threads.append(thread)
             self._n_free += 1
         self._changed.notify_all()

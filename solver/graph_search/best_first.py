@@ -186,6 +186,8 @@ class BestFirst:
                     _add_buckets(order, open_list, table)
             except MemoryLimitError as error:
                 memory_error = error
+            except MemoryError:
+                memory_error = table.too_large(int(counters[N_NODES]), by_system=True)
             if status in (FOUND, EMPTY) or is_over() or counters[GENERATED] >= most_nodes:
                 break
         tiles = table.path_to(self._goal, 0, _move_of) if status == FOUND else None

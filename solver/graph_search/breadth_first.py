@@ -71,6 +71,9 @@ def search_breadth_first(
         except MemoryLimitError as error:
             memory_error = error
             break
+        except MemoryError:
+            memory_error = table.too_large(int(counters[N_NODES]), by_system=True)
+            break
         layers[end] = range(first_new, int(counters[N_NODES]))
         if status == MET:
             tiles = _path(table, counters, end)

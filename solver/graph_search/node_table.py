@@ -180,15 +180,18 @@ class NodeTable:
     def reserve(self, other_bytes: int) -> None:
         """Count memory beside the arrays. Raises `MemoryLimitError` if both exceed the limit together."""
         if self.n_bytes - self.other_bytes + other_bytes > self.limit_bytes:
-            raise self._too_large(None)
+            raise self.too_large(None)
         self.other_bytes = other_bytes
 
-    def _too_large(self, n_nodes: int | None) -> MemoryLimitError:
+    def too_large(self, n_nodes: int | None, *, by_system: bool = False) -> MemoryLimitError:
+        """Return the error of a search that exceeds its limit, or gets no more memory from the system."""
         held = "" if n_nodes is None else f"{n_nodes:,} nodes in "
+        limit, advice = f"may not take more than {format_bytes(self.limit_bytes)}", "raise --memory-limit"
+        if by_system:
+            limit, advice = "gets no more from the system", "raise the limit of the system (ulimit -v)"
         return MemoryLimitError(
-            f"the search holds {held}{format_bytes(self.n_bytes)}, needs more, and may not take more than "
-            f"{format_bytes(self.limit_bytes)}; raise --memory-limit, use a stronger heuristic, or --algorithm "
-            "ida-star, which stores no nodes"
+            f"the search holds {held}{format_bytes(self.n_bytes)}, needs more, and {limit}; {advice}, use a stronger "
+            "heuristic, or --algorithm ida-star, which stores no nodes"
         )
 
     def make_room(self, n_nodes: int, between: Callable[[], object]) -> None:
@@ -205,7 +208,7 @@ class NodeTable:
             if capacity >= n_nodes + N_MOVES:
                 break
         else:
-            raise self._too_large(n_nodes)
+            raise self.too_large(n_nodes)
         # Not np.resize: the system extends large arrays without copying them.
         nodes.rows.resize(capacity * nodes.row_size, refcheck=False)
         nodes.values.resize(capacity * self.n_values, refcheck=False)

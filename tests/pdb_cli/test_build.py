@@ -114,8 +114,8 @@ def test_command_replaces_files_of_others_only_by_force(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("hangup_ends")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
-def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int, code: int) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int) -> None:
     process = subprocess.Popen(
         [*PROGRAM, "build", "663", "--checkpoint-every", "0"],
         cwd=tmp_path,
@@ -130,7 +130,7 @@ def test_signals_keep_what_a_build_has_done(tmp_path: Path, number: int, code: i
     _out, err = process.communicate(timeout=20)
     # 1 s is promised; on a busy machine all takes longer.
     assert time.perf_counter() - start < 5.0
-    assert process.returncode == code
+    assert process.returncode == -number
     assert "663.h5 is kept up to" in err
     assert not (tmp_path / "data" / "663.h5").exists()
 

@@ -1,7 +1,10 @@
 """The program as a whole: help, version, signals, and scripts meant for Python's debugger."""
 
+import contextlib
+import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +15,7 @@ import typer.main
 
 from pdb_cli.main import COMMANDS, STUDIES, app
 from pdb_core import __version__
-from tests.command_line import pdb, refused
+from tests.command_line import BOARD, PROGRAM, pdb, refused
 
 
 def test_help_lists_the_commands_and_is_quick() -> None:
@@ -84,23 +87,48 @@ def test_unknown_command_is_a_usage_error() -> None:
     assert "build" in result.stderr
 
 
-def test_ignored_hangup_stays_ignored() -> None:
-    """As `nohup` starts a command."""
-    program = """
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGINT"])
+def test_ignored_signal_stays_ignored(name: str) -> None:
+    """As `nohup` starts a command, and as a shell starts one in the background."""
+    program = f"""
 import signal, typer
 from pdb_cli.process import command
 
-signal.signal(signal.SIGHUP, signal.SIG_IGN)
+signal.signal(signal.{name}, signal.SIG_IGN)
 
 @command
 def work():
-    signal.raise_signal(signal.SIGHUP)
+    signal.raise_signal(signal.{name})
     print("done")
 
 typer.run(work)
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
     assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
+
+
+def test_ctrl_c_ends_a_loop_of_a_shell(small_table: str) -> None:
+    loop = f"for i in 1 2 3; do {shlex.join([*PROGRAM, 'query', '--db', small_table, '--instances', '-'])}; done"
+    start = "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execvp('bash', sys.argv[1:])"
+    with subprocess.Popen(
+        [sys.executable, "-c", start, "bash", "-c", loop],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{BOARD}\n")
+            process.stdin.flush()
+            assert process.stdout.readline()
+            # As a terminal does: to all processes. The input stays open.
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(30)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        _, said = process.communicate()
+    assert (process.returncode, said.splitlines()[-1]) == (-signal.SIGINT, "pdb: interrupted")
+    assert said.count("interrupted") == 1
 
 
 @pytest.mark.usefixtures("hangup_ends")

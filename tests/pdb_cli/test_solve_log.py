@@ -42,6 +42,12 @@ def test_log_gives_back_what_it_was_given(tmp_path: Path, solutions: list[Soluti
         assert log.answer(blank_last(S3), blank_last(S3), S3) is None
 
 
+def test_board_that_is_too_large_is_refused_with_a_log_too(tmp_path: Path) -> None:
+    """Its numbers do not fit in bytes."""
+    board = " ".join(map(str, [*range(1, 288), 0, 288]))
+    refused(pdb("search", board, "--log", str(tmp_path / "log")), 2, "boards of 6x6, this board is 17x17")
+
+
 def test_log_cut_off_anywhere_gives_the_boards_before_and_goes_on(tmp_path: Path, solutions: list[Solution]) -> None:
     whole = write(tmp_path / "whole", solutions)
     for length in (*range(0, 130), *range(130, len(whole), 17)):

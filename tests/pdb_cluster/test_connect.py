@@ -1,19 +1,22 @@
 """Clusters that are started, clients that connect to them, and what is refused."""
 
+import errno
 import os
 import re
 import sys
+from concurrent.futures import CancelledError
 from typing import Any, cast
 
 import dask
 import pytest
 import typer
 from distributed import Client, LocalCluster, Security
+from distributed.comm import CommClosedError
 
 from pdb_cli.options import ClusterOptions
 from pdb_cli.progress import ClusterDisplay
 from pdb_cluster import connect
-from pdb_cluster.connect import check_scheduler, check_workers, connected, event_loop, wait_for_workers
+from pdb_cluster.connect import check_scheduler, check_workers, connected, event_loop, wait_for_workers, while_reachable
 from pdb_cluster.solve_boards import ClusterProgress
 from pdb_core.errors import ClusterError, InputError
 from pdb_core.jit import program_version
@@ -37,6 +40,24 @@ def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pyt
     match = r"worker at tls://.* runs tile-pdb .* \(kernels 00000000\), this command .*gets no tasks; install the same"
     with pytest.raises(ClusterError, match=match):
         check_workers(client)
+
+
+@pytest.mark.parametrize(
+    ("error", "match"),
+    [
+        (CommClosedError("in <TCP>: Stream is closed"), "cannot be reached any more"),
+        (OSError("Timed out trying to connect to tcp://127.0.0.1:9"), "cannot be reached any more"),
+        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "cannot be reached any more"),
+        (OSError(errno.EHOSTUNREACH, "No route to host"), "cannot be reached any more"),
+        (CancelledError(), "dropped the tasks"),
+        (OSError(errno.EIO, "Input/output error", "a.h5"), "Input/output error: 'a.h5'"),
+        (PermissionError(errno.EACCES, "Permission denied", "a.h5.partial"), "Permission denied: 'a.h5.partial'"),
+    ],
+)
+def test_only_errors_of_the_connection_are_those_of_the_scheduler(error: BaseException, match: str) -> None:
+    expected = ClusterError if "reached" in match or "dropped" in match else type(error)
+    with pytest.raises(expected, match=match), while_reachable():
+        raise error
 
 
 @pytest.mark.parametrize("protocol", ["tcp", "tls"])

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 import threading
+import tracemalloc
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import BoardError, UnsolvableError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, random_boards
 from pdb_core.symmetry import mappings_between
-from pdb_query import Database, open_database, random_board_statistics
+from pdb_query import Database, lookup, open_database, random_board_statistics
 from pdb_query.table_file import LOAD_MODES, LoadMode
 from tests.naive import boards_and_tables as naive
 from tests.tables import table_file
@@ -52,6 +54,41 @@ def test_probe_equals_naive_lookups(database: Database) -> None:
         assert probe.values == (tuple(values), tuple(mirrored_values))
         assert probe.sums == (total, mirrored_total)
         assert probe.maximum == max(total, mirrored_total)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_large_batch_takes_little_more_memory_than_its_answer(encoding: Encoding) -> None:
+    database = open_database(table_file(PARTITION, "3x3", encoding=encoding))
+    some = random_boards(SIZE, GOAL, 1000, seed=5)
+    expected = database.probe_batch(some)
+    boards = np.tile(some, (400, 1))
+    tracemalloc.start()
+    try:
+        batch = database.probe_batch(boards)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (batch.values.reshape(400, *expected.values.shape) == expected.values).all()
+    assert (batch.maximum.reshape(400, -1) == expected.maximum).all()
+    # Cell sets and labels of all boards would take 38 MB.
+    assert peak < batch.values.nbytes + 20_000_000
+
+
+def test_long_lookup_returns_to_python_often(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    boards = random_boards(SIZE, GOAL, 250_000, seed=5)
+    n_units = []
+    probe_boards = lookup.probe_boards
+
+    def probe(*arguments: Any) -> Any:
+        found = probe_boards(*arguments)
+        n_units.append(found[2].size)
+        return found
+
+    monkeypatch.setattr(lookup, "probe_boards", probe)
+    database.probe_batch(boards)
+    # In bits each takes some 0.4 microseconds.
+    assert max(n_units) <= 1 << 18
+    assert sum(n_units) == 6 * len(boards)
 
 
 @pytest.mark.tiny

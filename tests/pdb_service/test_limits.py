@@ -296,7 +296,7 @@ def test_sigterm_ends_a_connection_with_requests_behind_a_solve() -> None:
 
 
 @pytest.mark.usefixtures("hangup_ends")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 0)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGHUP, 0)])
 def test_sigint_and_sighup_end_the_server(number: int, code: int) -> None:
     with serving(table()) as server:
         server.process.send_signal(number)

@@ -20,6 +20,7 @@ from pdb_core.errors import (
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from solver import ALGORITHMS, GraphSolver, Iteration, Limits, Solution
 from solver.graph_search.graph_search import GRAPH_SEARCHES
+from solver.graph_search.node_table import NodeTable
 from solver.heuristics import HEURISTICS, parse_heuristic
 from solver.textbook import a_star
 from tests import ROOT
@@ -242,6 +243,33 @@ def test_memory_stays_within_its_limit_and_that_decides_nothing_else(search: str
             continue
         assert found.n_bytes <= limit
         assert (found.length, found.expanded, found.generated) == (whole.length, whole.expanded, whole.generated)
+
+
+@pytest.mark.parametrize("search", OPTIMAL)
+@pytest.mark.parametrize("name", ["rows", "values", "slots"])
+def test_search_that_gets_no_memory_from_the_system_keeps_what_it_knows(
+    search: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at `ulimit -v`, whichever array cannot grow."""
+    make_room = NodeTable.make_room
+
+    class Full(np.ndarray[Any, Any]):
+        def resize(self, *_sizes: Any, **_options: Any) -> None:
+            raise MemoryError
+
+    def fail_later(table: NodeTable, n_nodes: int, between: Callable[[], object]) -> None:
+        if n_nodes > 30_000:
+            table.nodes = table.nodes._replace(**{name: getattr(table.nodes, name).view(Full)})
+        make_room(table, n_nodes, between)
+
+    monkeypatch.setattr(NodeTable, "make_room", fail_later)
+    with pytest.raises(MemoryLimitError, match="gets no more from the system; raise the limit") as caught:
+        search_best_first(hard_board(), blank_last(S4), S4, search=search)
+    found = caught.value.solution
+    assert isinstance(found, Solution)
+    assert found.length is None
+    assert found.generated > 30_000
+    assert found.lower_bound > 8
 
 
 @pytest.mark.tiny

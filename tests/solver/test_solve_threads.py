@@ -1,7 +1,11 @@
 """Several threads search one board or many; callbacks."""
 
+import errno
+import gc
+import itertools
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -17,7 +21,7 @@ from solver.engine.layout import FOUND, GENERATED, N_COUNTERS, PAUSED, SOLUTIONS
 from solver.engine.threshold import ThresholdSearch
 from solver.engine.work import Work
 from solver.engine.worker_pool import in_parallel, stream_in_parallel
-from tests.solving import S4, database_for, hard_board, node_counts, solvable_boards
+from tests.solving import S4, database_for, engine_for, hard_board, node_counts, solvable_boards
 
 
 @pytest.mark.usefixtures("tiny_slices")
@@ -69,6 +73,94 @@ def test_workers_do_search() -> None:
         patch.setattr(stack, "search_boards", noting)
         solver.solve(hard_board(), limits=Limits(nodes=3_000_000), pool=pool)
     assert len(threads) > 1
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("n_allowed", [0, 2])
+def test_search_goes_on_with_the_threads_that_the_system_starts(
+    limit_threads: Callable[[int], None], n_allowed: int
+) -> None:
+    board = solvable_boards(S4, blank_last(S4), 1, 14)[0]
+    with database_for("663", "4x4") as database:
+        solver = Solver(database)
+        alone = solver.solve(board)
+        limit_threads(n_allowed)
+        with WorkerPool(64) as pool, pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
+            shared = [solver.solve(board, pool=pool) for _ in range(3)]
+    assert {solution.length for solution in shared} == {alone.length}
+    assert len(warned) == 1
+
+
+@pytest.mark.parametrize("n_allowed", [0, 2])
+def test_items_are_done_with_the_threads_that_the_system_starts(
+    limit_threads: Callable[[int], None], n_allowed: int
+) -> None:
+    limit_threads(n_allowed)
+    with pytest.warns(RuntimeWarning, match="starts no more threads") as warned:
+        assert list(in_parallel(range(60), lambda item, *_: item * item, n_threads=16)) == [i * i for i in range(60)]
+    assert len(warned) == 1
+
+
+@pytest.mark.usefixtures("tiny_slices")
+@pytest.mark.parametrize("end", ["solution", "limit", "interrupt"])
+def test_stacks_of_a_search_that_ends_early_are_used_again(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stacks: weakref.WeakSet[stack.Stack] = weakref.WeakSet()
+    n_made, reports = 0, itertools.count(1)
+    allocate = stack.Stack._allocate
+
+    def noting(made: stack.Stack, *sizes: int) -> None:
+        nonlocal n_made
+        n_made += 1
+        stacks.add(made)
+        allocate(made, *sizes)
+
+    def interrupt(_at: Iteration) -> None:
+        if next(reports) % 40 == 0:
+            raise KeyboardInterrupt
+
+    with database_for("663", "4x4") as database, WorkerPool(3) as pool:
+        solver = Solver(database)
+        monkeypatch.setattr(stack.Stack, "_allocate", noting)
+        gc.disable()
+        try:
+            for _ in range(12):
+                if end == "solution":
+                    solver.solve(solvable_boards(S4, blank_last(S4), 1, 14)[0], pool=pool)
+                elif end == "limit":
+                    solver.solve(hard_board(), limits=Limits(nodes=60_000), pool=pool)
+                else:
+                    with pytest.raises(KeyboardInterrupt):
+                        solver.solve(hard_board(), report=interrupt, pool=pool)
+            n_kept = len(stacks)
+        finally:
+            gc.enable()
+    # Four threads, and shares that no thread had taken yet. After an exception the owner's stack is dropped.
+    assert n_kept <= 8
+    assert n_made <= (20 if end == "interrupt" else 8)
+
+
+def test_stack_that_has_grown_is_not_kept() -> None:
+    with database_for("663", "4x4") as database:
+        stacks = engine_for([database]).stacks
+        with stacks.borrowed() as usual:
+            pass
+        with stacks.borrowed() as large:
+            large.grow()
+        assert large is usual
+        assert stacks.take() is not large
+
+
+@pytest.mark.usefixtures("tiny_slices")
+def test_thread_without_memory_for_its_stack_leaves_the_work_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_args: object, **_options: object) -> None:
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    board = solvable_boards(S4, blank_last(S4), 1, 14)[0]
+    with database_for("663", "4x4") as database, WorkerPool(2) as pool:
+        solver = Solver(database)
+        alone = solver.solve(board)
+        monkeypatch.setattr(stack, "private_memory", fail)
+        assert solver.solve(board, pool=pool).length == alone.length
 
 
 # Many at once
