@@ -1,4 +1,7 @@
-"""Builds survive kills, failing disks and power failures. docs/fault-tolerance.md has the figures of `tests/faults`."""
+"""Builds survive kills, failing disks and power failures; commands survive small memory and few threads.
+
+docs/fault-tolerance.md has the figures of `tests/faults`.
+"""
 
 import json
 import subprocess
@@ -47,3 +50,8 @@ def test_builds_survive_power_failures() -> None:
 @pytest.mark.slow
 def test_builds_survive_a_power_failure_at_every_sync() -> None:
     nothing_is_lost(outcome("lose_power"), at_least=500)
+
+
+@pytest.mark.slow
+def test_commands_survive_small_memory_and_few_threads() -> None:
+    nothing_is_lost(outcome("small_memory"), at_least=130)
