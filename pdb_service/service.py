@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.errors import BusyError
+from pdb_core.errors import BusyError, LimitReachedError, PdbError
 from pdb_query.database import Database
 from pdb_service.metrics import Metrics
 from pdb_service.searches import Searches, Solvers
@@ -53,14 +53,23 @@ class Service:
                 self.is_ready = True
                 self.on_ready()
             except BaseException as error:  # a thread that ends by SystemExit reports nothing
-                _log.critical("the service could not be made ready", exc_info=error)
-                self.is_ready, self.failure = False, error
-                self.on_failure()
+                self._fail(error)
             finally:
                 self.is_loading = False
 
         self.is_loading = True
-        threading.Thread(target=run, name="start", daemon=True).start()
+        try:
+            threading.Thread(target=run, name="start", daemon=True).start()
+        except RuntimeError:
+            self.is_loading = False
+            self._fail(LimitReachedError("the system starts no more threads; raise its limits (ulimit -u and -v)"))
+
+    def _fail(self, error: BaseException) -> None:
+        # Errors of the project say all in their message.
+        trace = None if isinstance(error, PdbError) else error
+        _log.critical("the service could not be made ready: %s", error, exc_info=trace)
+        self.is_ready, self.failure = False, error
+        self.on_failure()
 
     def check_ready(self) -> None:
         """Raise `BusyError` if tables and kernels are not loaded."""

@@ -21,6 +21,9 @@ from pdb_service.app import create_app
 from pdb_service.problems import problem, status_of
 from pdb_service.server import open_socket
 from pdb_service.settings import ServiceSettings
+from tests.command_line import PROGRAM
+from tests.faults.driver import Running
+from tests.faults.small_memory import FEW_THREADS
 from tests.pdb_service.app_requests import (
     BOARDS,
     AppRequest,
@@ -153,7 +156,8 @@ def test_failed_start_ends_the_server_with_the_cause(
     app.state.service.on_ready = Mock(side_effect=error)
     with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
         server.serve(app, listener)
-    assert "Traceback" in caplog.text
+    # Errors of the project say all in one sentence.
+    assert ("Traceback" in caplog.text) == (not isinstance(error, errors.PdbError))
 
 
 _FAILING = """
@@ -180,6 +184,15 @@ def test_failed_start_sends_systemd_only_the_exit_code(tmp_path: Path) -> None:
         assert "pdb: the service could not be made ready: RuntimeError: no kernels today" in ended.stderr
         with pytest.raises(BlockingIOError):
             notified.recv(100)
+
+
+def test_service_that_gets_no_thread_ends_with_one_sentence() -> None:
+    program = list(PROGRAM)
+    program[-1] = FEW_THREADS.format(n_threads=0) + program[-1]
+    words = ["serve", "--port", "0", "--solves", "1", "--db", str(table_file("8", "3x3"))]
+    ended = Running(words, program=program).wait()
+    assert (ended.code, ended.problem()) == (5, None)
+    assert ended.stderr.splitlines()[-1].startswith("pdb: the system starts no more threads; raise its limits")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])

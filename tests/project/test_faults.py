@@ -1,4 +1,4 @@
-"""Kills, failing disks and power failures lose nothing, and the service survives hostile clients.
+"""Kills, failing disks, power failures, small memory and hostile clients lose nothing.
 
 docs/fault-tolerance.md has the figures of `tests/faults`.
 """
@@ -65,3 +65,8 @@ def test_killed_commands_continue() -> None:
 @pytest.mark.slow
 def test_commands_in_two_containers_share_a_path() -> None:
     nothing_is_lost(outcome("same_path", "--tried", "3"), at_least=12)
+
+
+@pytest.mark.slow
+def test_commands_survive_small_memory_and_few_threads() -> None:
+    nothing_is_lost(outcome("small_memory"), at_least=130)

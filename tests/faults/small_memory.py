@@ -1,0 +1,121 @@
+"""Commands in a small address space (`ulimit -v`), and with few threads.
+
+    python -m tests.faults.small_memory
+
+Each command runs at 13 limits of the address space from 50 MB to 4 GB. Its kernels are compiled before, and in another
+trial they are not. Then the system starts only a few threads. A trial is survived if the answer is that of a run
+without a limit, or if the command ends with one sentence and the exit code of a limit.
+"""
+
+import argparse
+import json
+import re
+import resource
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tests.command_line import PROGRAM
+from tests.faults.counting import Tally
+from tests.faults.driver import Ended, Running, main
+from tests.tables import table_file
+
+MEGABYTES = (50, 80, 120, 180, 270, 380, 420, 500, 700, 1000, 1500, 2500, 4000)
+THREADS = (0, 1, 2, 5)
+_LIMIT_REACHED = 5
+_BOARD = "0 3 2 1/4 5 6 7/8 9 10 11/12 13 14 15"
+# Refuses threads of Python from a number on, as a limit of processes does (which does not hold for root).
+FEW_THREADS = """import _thread, threading
+start, left = _thread.start_new_thread, iter(range({n_threads}))
+def start_or_refuse(*arguments):
+    if next(left, None) is None:
+        raise RuntimeError("can't start new thread")
+    return start(*arguments)
+threading._start_new_thread = start_or_refuse
+"""
+
+
+class Command(NamedTuple):
+    """Command with its arguments, and what its answer is compared by."""
+
+    arguments: tuple[str, ...]
+    answer: Callable[[Ended, Path], object]
+
+
+def _records(*fields: str) -> Callable[[Ended, Path], object]:
+    def answer(ended: Ended, _folder: Path) -> object:
+        return [[json.loads(line).get(field) for field in fields] for line in ended.stdout.splitlines()]
+
+    return answer
+
+
+def _bytes_of(name: str) -> Callable[[Ended, Path], object]:
+    return lambda _ended, folder: (folder / name).read_bytes()
+
+
+def commands() -> dict[str, Command]:
+    """Return the commands by their names in the record."""
+    table, threads = str(table_file("663", "4x4", encoding="bits")), ("--threads", "64")
+    ndjson = ("--format", "ndjson")
+    return {
+        "build": Command(("build", "663", "--out", "a.h5", *threads), _bytes_of("a.h5")),
+        "verify": Command(("verify", table), lambda ended, _folder: ended.stdout),
+        "query": Command(("query", "--db", table, _BOARD, *ndjson), _records("h")),
+        "solve": Command(("solve", "--db", table, _BOARD, *threads, *ndjson), _records("length")),
+        "search": Command(("search", "--algorithm", "a-star", "--db", table, _BOARD, *ndjson), _records("length")),
+        "label": Command(
+            ("label", "--db", table, "--random", "20", "--distances-only", "--out", "a.csv", *threads),
+            _bytes_of("a.csv"),
+        ),
+        "study": Command(("study", "space", "3x3", *threads, *ndjson), _records("counts", "antipodes")),
+    }
+
+
+def run(
+    command: Command,
+    environment: Mapping[str, str] | None = None,
+    *,
+    limit: int | None = None,
+    n_threads: int | None = None,
+) -> object:
+    """Return the answer of a command, None at a limit. Raises `AssertionError` if it ended as no command may."""
+    program = list(PROGRAM)
+    if n_threads is not None:
+        program[-1] = FEW_THREADS.format(n_threads=n_threads) + program[-1]
+    with TemporaryDirectory() as folder:
+        limits = None if limit is None else {resource.RLIMIT_AS: limit}
+        running = Running(command.arguments, cwd=Path(folder), limits=limits, program=program, environment=environment)
+        ended = running.wait(300)
+        problem = ended.problem()
+        assert problem is None, problem
+        if ended.code == 0:
+            return command.answer(ended, Path(folder))
+        said = [line for line in ended.stderr.splitlines() if not re.match("pdb: (warning|compiling|no --db)", line)]
+        assert (ended.code, len(said)) == (_LIMIT_REACHED, 1), f"exit code {ended.code}: {said}"
+        return None
+
+
+def attack(tally: Tally, options: argparse.Namespace) -> None:
+    """Try each command at each limit. `--tried` is the number of trials of each fault, spread over all."""
+    of_command = commands()
+    expected = {name: run(command) for name, command in of_command.items()}
+    faults: dict[str, list[tuple[str, dict[str, int]]]] = {
+        "address space": [(name, {"limit": n * 1_000_000}) for n in MEGABYTES for name in of_command],
+        "address space, kernels not compiled": [("query", {"limit": n * 1_000_000}) for n in MEGABYTES],
+        "number of threads": [(name, {"n_threads": n}) for n in THREADS for name in of_command],
+    }
+    for fault, trials in faults.items():
+        for name, limits in trials[:: -(-len(trials) // options.tried)]:
+            with TemporaryDirectory() as cache:
+                environment = {"TILE_PDB_CACHE": cache} if "not compiled" in fault else {}
+                try:
+                    found = run(of_command[name], environment, **limits)
+                    loss = None if found in (None, expected[name]) else f"answer {str(found)[:200]}"
+                except AssertionError as error:
+                    loss = str(error)
+            tally.count(fault, None if loss is None else f"{name} at {limits}: {loss}")
+
+
+if __name__ == "__main__":
+    main(attack, tried=13 * 7)
