@@ -21,8 +21,8 @@ from tests import ROOT
 from tests.command_line import PROGRAM
 from tests.faults.counting import Tally
 
-# See docs/exit-codes.md; a command that is interrupted may also end by the signal itself.
-_EXIT_CODES = (0, 1, 2, 3, 4, 5, 130, -signal.SIGINT)
+# See docs/exit-codes.md.
+_EXIT_CODES = (0, 1, 2, 3, 4, 5, -signal.SIGINT)
 _PRINTABLE_CONTROLS = "\n\t"
 
 
