@@ -14,7 +14,7 @@
 
 from pdb_build.build import BuildProgress, build_database
 from pdb_build.plan import BuildPlan, check_plan, plan_build
-from pdb_build.report import BuildResult, check_replaced
+from pdb_build.report import BuildResult
 from pdb_build.search import PatternTable, search_pattern
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "PatternTable",
     "build_database",
     "check_plan",
-    "check_replaced",
     "plan_build",
     "search_pattern",
 ]

@@ -143,7 +143,8 @@ def build(
 
 def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
     """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
-    from pdb_build import build_database, check_plan, check_replaced
+    from pdb_build import build_database, check_plan
+    from pdb_build.report import check_replaced
     from tilepdb.named_build import make_table_folder
 
     results = []

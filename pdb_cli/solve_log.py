@@ -130,7 +130,7 @@ class SolveLog:
     def _checkpoint(self, key: "_Key") -> "_LoggedCheckpoint":
         def write(values: Values) -> None:
             with self._lock:
-                self._append({"board": list(key[0]), "goal": list(key[1])} | values)
+                self._append({"board": array("H", key[0]).tolist(), "goal": array("H", key[1]).tolist()} | values)
 
         if key not in self._checkpoints:
             self._checkpoints[key] = _LoggedCheckpoint(write)
