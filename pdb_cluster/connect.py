@@ -124,7 +124,7 @@ def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
 
 
 def check_workers(client: Any) -> dict[str, int]:
-    """Return the threads of each worker that runs this version. Raise `ClusterError` if all run other ones."""
+    """Return the threads of each worker of this version. Raise `ClusterError` if all workers have other versions."""
     refused: list[str] = []
     threads = RightWorkers(client, refused.append).threads()
     if refused and not threads:

@@ -41,7 +41,7 @@ class Tasks:
         # The first key of a task that was sent again, by its present key.
         self._first_keys: dict[str, str] = {}
         self._right = RightWorkers(client, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2))
-        # The workers that get tasks; while there are none, those before.
+        # The workers that get tasks. If all of them end, the set is kept until others come.
         self._workers: frozenset[str] = frozenset()
         self._n_threads = 0
         self._counted_at = -_WORKERS_S

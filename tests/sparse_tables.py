@@ -49,7 +49,7 @@ def manhattan(board: Tiles, goal: Tiles, size: BoardSize) -> int:
 
 
 def descends(board: Tiles, partition: Partition) -> bool:
-    """Return whether all descents of a board in tables in bits end at the goal."""
+    """Return whether each descent from a board, in tables in bits, ends at the goal."""
     spec = DatabaseSpec(blank_last(partition.size), partition, "bits")
     return all(_descent(state, table) is not None for table in spec.tables for state in _states([board], table))
 
