@@ -63,8 +63,8 @@ def command(function: Function) -> Function:
                 if signal.getsignal(number) is signal.SIG_DFL:
                     signal.signal(number, _terminate)
             with _resent_interrupts():
-                refuse_overwriting(kwargs)
                 _prepare_libraries()
+                refuse_overwriting(kwargs)
                 function(*args, **kwargs)
 
     return cast(Function, wrapped)
