@@ -205,14 +205,19 @@ def test_run_that_was_stopped_gives_the_same_bytes(suffix: str, tmp_path: Path, 
     assert not partial.exists()
 
 
-def test_damaged_end_is_labelled_again(tmp_path: Path, database: Database) -> None:
-    whole = write(tmp_path / "a.npz", database, command="pdb label").read_bytes()
+def stopped_after_three_chunks(tmp_path: Path, database: Database) -> tuple[Path, Path, bytes, int, int]:
+    """Return OUT, OUT.partial, its content, where the chunks begin, and the bytes of a chunk."""
     out, partial = tmp_path / "b.npz", tmp_path / "b.npz.partial"
     with pytest.raises(StoppedError):
         write(out, database, command="pdb label", progress=stop_after(3 * CHUNK))
     content = partial.read_bytes()
     begin = content.index(b"\n") + 1
-    size = (len(content) - begin) // 3
+    return out, partial, content, begin, (len(content) - begin) // 3
+
+
+def test_damaged_end_is_labelled_again(tmp_path: Path, database: Database) -> None:
+    whole = write(tmp_path / "a.npz", database, command="pdb label").read_bytes()
+    out, partial, content, begin, size = stopped_after_three_chunks(tmp_path, database)
     for n_bytes in (0, 1, begin - 1, begin, begin + 3, begin + size + 41, len(content) - 1):
         partial.write_bytes(content[:n_bytes])
         done: list[int] = []
@@ -235,12 +240,7 @@ def flipped(content: bytes, offset: int) -> bytes:
 
 
 def test_damage_before_the_end_is_refused(tmp_path: Path, database: Database) -> None:
-    out, partial = tmp_path / "b.npz", tmp_path / "b.npz.partial"
-    with pytest.raises(StoppedError):
-        write(out, database, command="pdb label", progress=stop_after(3 * CHUNK))
-    content = partial.read_bytes()
-    begin = content.index(b"\n") + 1
-    size = (len(content) - begin) // 3
+    out, partial, content, begin, size = stopped_after_three_chunks(tmp_path, database)
     for n_whole in (0, 1):
         for at in (0, 3, 7, 20, 100, size - 1):  # length, digest, content
             offset = begin + n_whole * size
