@@ -83,7 +83,7 @@ def hangup_ends() -> Iterator[None]:
 
 @pytest.fixture
 def limit_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Return a function after which the system starts so many more threads, as at a limit of processes."""
+    """Return a function that limits how many more threads the system starts."""
     start = Thread.start
 
     def limit(n_threads: int) -> None:

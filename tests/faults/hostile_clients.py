@@ -1,4 +1,4 @@
-"""Hostile clients of a real `pdb serve`, each kind at a server of its own, which is stopped while they go on.
+"""Hostile clients of a real `pdb serve`. Each kind attacks a new server, which is stopped during the attack.
 
 Meanwhile a good client looks up boards and solves one. A trial is lost if the server takes too much memory, answers the
 good client late, wrongly or not at all, prints a traceback, or ends late after SIGTERM.
@@ -188,7 +188,7 @@ def _started() -> tuple[Running, int]:
 
 
 def attacked(kind: Kind, seconds: float) -> tuple[str | None, dict[str, float]]:
-    """Attack a new server for some seconds, and stop it while the attack goes on. Return the loss and the figures."""
+    """Attack a new server for some seconds, and stop it during the attack. Return the loss and the figures."""
     server, port = _started()
     is_over = threading.Event()
     attackers = threading.Thread(target=kind.act, args=(port, is_over))
