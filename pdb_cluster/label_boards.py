@@ -12,9 +12,9 @@ from typing import Any, Literal
 from pdb_cluster.solve_tasks import Tasks
 from pdb_cluster.solve_worker import WorkerTables, solver_for, tables_of
 from pdb_core.puzzle import Boards, Tiles
-from pdb_data.labelling import Content, LabelledBoards, joined, label_chunk
-from pdb_data.sources import BoardSource, in_chunks
 from pdb_query import Database
+from pdb_study.labels.labelling import Content, LabelledBoards, joined, label_chunk
+from pdb_study.labels.sources import BoardSource, in_chunks
 
 # Boards per task, on boards of up to 16 cells: a fraction of a second. Larger boards may take minutes each.
 _TASK_BOARDS, _SMALL_CELLS = 64, 16

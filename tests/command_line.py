@@ -16,7 +16,8 @@ from tests.fork_server import fork_server
 PROGRAM = [
     sys.executable,
     "-c",
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pdb_cli.main import run; run()",
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "from tilepdb.commands.main import run; run()",
 ]
 BOARD = "8 6 7/2 5 4/3 0 1"
 UNSOLVABLE = "1 2 3/4 5 6/8 7 0"

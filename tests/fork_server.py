@@ -23,12 +23,12 @@ from typing import Any
 import platformdirs
 
 from tests import ROOT
-from tests.pdb_cli.broken_streams import break_streams
+from tests.tilepdb.commands.broken_streams import break_streams
 
 _ENVIRONMENT = dict(os.environ)  # before a test has changed it
 # The server is started like the command itself, so that a command's own processes find the same main module.
-_PROGRAM = "from tests.fork_server import serve; serve(); from pdb_cli.main import run; run()"
-_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_data", "pdb_study", "pdb_cli")
+_PROGRAM = "from tests.fork_server import serve; serve(); from tilepdb.commands.main import run; run()"
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "tilepdb")
 
 
 class ForkServer:

@@ -43,15 +43,6 @@ if TYPE_CHECKING:
         parse_size as parse_size,
         random_boards as random_boards,
     )
-    from pdb_data import (
-        BoardSource as BoardSource,
-        GivenBoards as GivenBoards,
-        LabelledBoards as LabelledBoards,
-        RandomBoards as RandomBoards,
-        RandomWalks as RandomWalks,
-        label as label,
-        write_labels as write_labels,
-    )
     from pdb_query import (
         BatchProbe as BatchProbe,
         Database as Database,
@@ -75,6 +66,15 @@ if TYPE_CHECKING:
     )
     from pdb_study.histograms import (
         Histograms as Histograms,
+    )
+    from pdb_study.labels import (
+        BoardSource as BoardSource,
+        GivenBoards as GivenBoards,
+        LabelledBoards as LabelledBoards,
+        RandomBoards as RandomBoards,
+        RandomWalks as RandomWalks,
+        label as label,
+        write_labels as write_labels,
     )
     from pdb_study.space import (
         StateSpace as StateSpace,
@@ -108,7 +108,7 @@ _NAMES = {
     "pdb_core.puzzle": (
         "Board", "BoardLike", "BoardSize", "format_board", "parse_goal", "parse_size", "random_boards",
     ),
-    "pdb_data": (
+    "pdb_study.labels": (
         "BoardSource", "GivenBoards", "LabelledBoards", "RandomBoards", "RandomWalks", "label", "write_labels",
     ),
     "pdb_query": (

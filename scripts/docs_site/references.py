@@ -10,10 +10,10 @@ from typing import Any
 
 import typer.main
 
-from pdb_cli.main import app
+from tilepdb.commands.main import app
 
 # Pages of packages, and the groups of their exported names. The page of pdb_core, which exports none, lists `_CORE`.
-PACKAGES = ("tilepdb", "pdb_query", "solver", "pdb_data", "pdb_build", "pdb_core")
+PACKAGES = ("tilepdb", "pdb_query", "solver", "pdb_study.labels", "pdb_build", "pdb_core")
 _CORE = {
     "pdb_core.puzzle": (
         "Board", "BoardSize", "parse_size", "parse_goal", "format_board", "blank_last",
@@ -54,7 +54,7 @@ GROUPS = {
         "Results": ("Solution", "SolvedBoards", "Labels", "replay"),
         "Limits, progress and threads": ("Limits", "Iteration", "Checkpoint", "Subtrees", "WorkerPool"),
     },
-    "pdb_data": {
+    "pdb_study.labels": {
         "Boards": ("BoardSource", "RandomBoards", "RandomWalks", "GivenBoards"),
         "Labels": ("label", "LabelledBoards", "write_labels"),
     },

@@ -29,7 +29,7 @@ from solver import HeuristicSolver, Limits, Solver, find_suboptimal_solution
 from solver.engine.worker_pool import in_parallel
 from solver.heuristics import HEURISTICS
 
-PDB = (sys.executable, "-c", "from pdb_cli.main import run; run()")
+PDB = (sys.executable, "-c", "from tilepdb.commands.main import run; run()")
 # Builds that take longer than this are measured once.
 LONG_S = 20.0
 # Named partitions, a catalogue, and the other encoding.

@@ -263,7 +263,7 @@ def test_plan_spills_all_bits_before_it_refuses(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_planned_memory_is_that_of_the_build(tmp_path: Path, encoding: Encoding) -> None:
     """The build runs in a new process, so that the peak is that of the build."""
-    program = "from pdb_cli.main import run; run()"
+    program = "from tilepdb.commands.main import run; run()"
     path = tmp_path / "a.h5"
     partition = "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15"
     command = [sys.executable, "-c", program, "build", partition, "--size", "4x4", "--out", str(path)]

@@ -351,7 +351,7 @@ def test_plan_counts_what_an_unfinished_build_holds_as_free(tmp_path: Path, monk
 
 def run(*arguments: str) -> tuple[int, str]:
     """The command in this process: its exit code and what it says."""
-    from pdb_cli.main import app
+    from tilepdb.commands.main import app
 
     result = CliRunner().invoke(app, ["build", *arguments])
     return result.exit_code, result.stderr
@@ -362,7 +362,7 @@ def test_command_continues_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monk
     command = (SMALL, "--size", "3x3", "--out", "a.h5")
     with monkeypatch.context() as patch:
         show = interrupt_at(9)
-        patch.setattr("pdb_cli.progress.BuildDisplay.show_build", lambda _self, progress: show(progress))
+        patch.setattr("tilepdb.commands.progress.BuildDisplay.show_build", lambda _self, progress: show(progress))
         code, said = run(*command, "--checkpoint-every", "0")
     assert code == 130
     assert "pdb: a.h5 is kept up to level 10 of pattern 1 of 3, in a.h5.partial; the same command continues it" in said
@@ -378,8 +378,8 @@ def test_command_continues_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monk
 def test_standard_table_that_another_process_builds_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pdb_cli import databases
     from tilepdb import standard
+    from tilepdb.commands import databases
 
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     size = parse_size("2x2")

@@ -13,8 +13,6 @@ import typer
 from distributed import Client, LocalCluster, Security
 from distributed.comm import CommClosedError
 
-from pdb_cli.options import ClusterOptions
-from pdb_cli.progress import ClusterDisplay
 from pdb_cluster import connect
 from pdb_cluster.connect import check_scheduler, check_workers, connected, event_loop, wait_for_workers, while_reachable
 from pdb_cluster.solve_boards import ClusterProgress
@@ -22,6 +20,8 @@ from pdb_core.errors import ClusterError, InputError
 from pdb_core.jit import program_version
 from solver import Iteration
 from tests.pdb_cluster.two_workers import worker_pids
+from tilepdb.commands.options import ClusterOptions
+from tilepdb.commands.progress import ClusterDisplay
 
 
 def test_no_event_loop_is_started_by_dask(client: Client, cluster: LocalCluster) -> None:

@@ -8,8 +8,8 @@ from distributed import Client
 
 from pdb_cluster.label_boards import label_on_cluster
 from pdb_core.errors import ClusterError
-from pdb_data import RandomBoards, RandomWalks, label
-from pdb_data.labelling import joined
+from pdb_study.labels import RandomBoards, RandomWalks, label
+from pdb_study.labels.labelling import joined
 from solver import Solver
 from tests.command_line import pdb
 from tests.pdb_cluster.two_workers import kill, worker_pids

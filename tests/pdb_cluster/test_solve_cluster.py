@@ -16,7 +16,6 @@ import pytest
 from distributed import Client
 from typer.testing import CliRunner
 
-from pdb_cli.main import app
 from pdb_cluster.solve_boards import ClusterBatch, ClusterProgress, Request
 from pdb_cluster.split_board import PartSizes
 from pdb_core.errors import ClusterError
@@ -27,6 +26,7 @@ from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
 from tests.pdb_cluster.two_workers import N_WORKERS, kill, wait_until, worker_pids
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
 from tests.tables import table_file
+from tilepdb.commands.main import app
 
 # Boards of some 100,000 nodes are split, their thresholds into tasks of some 20,000.
 SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000, prefix_nodes=500)

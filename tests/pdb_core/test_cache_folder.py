@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from pdb_cli.databases import standard_table
 from pdb_core import jit, kernel_folder, system
 from pdb_core.errors import DiskFullError, OutputError
 from pdb_core.kernel_folder import KEPT_DAYS, UnsafeFolderError, use_kernel_folder
 from pdb_core.puzzle import BoardSize, blank_last
+from tilepdb.commands.databases import standard_table
 
 
 def added(a: int, b: int) -> int:
@@ -179,7 +179,8 @@ def test_unsafe_kernel_folder_is_one_warning(tmp_path: Path) -> None:
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels").chmod(0o777)
     program = (
-        "from pdb_cli.output import prepare; prepare(); from pdb_core import jit; print(jit.keeps_compiled_kernels())"
+        "from tilepdb.commands.output import prepare; prepare()\n"
+        "from pdb_core import jit; print(jit.keeps_compiled_kernels())"
     )
     result = subprocess.run(
         [sys.executable, "-c", program],

@@ -1,4 +1,7 @@
-"""Durable files: locks, reads and writes at an offset. tests/pdb_cli/test_board_files.py tests `written_safely`."""
+"""Durable files: locks, reads and writes at an offset.
+
+tests/tilepdb/commands/test_board_files.py tests `written_safely`.
+"""
 
 import errno
 import fcntl

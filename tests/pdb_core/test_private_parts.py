@@ -24,7 +24,7 @@ from pdb_core import jit
 from tests import ROOT
 from tests.pdb_cluster.two_workers import one_worker
 
-_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_data", "pdb_study", "pdb_cluster", "pdb_cli")
+_PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "tilepdb")
 
 
 def _imports() -> Iterator[tuple[str, str]]:

@@ -14,12 +14,12 @@ import pytest
 
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.sparse_file import SparseFile
-from pdb_cli import process as process_module
 from pdb_core import durable_files, kernel_folder, system
 from pdb_core.errors import BuildRunningError, TableFileError
 from pdb_core.kernel_folder import use_kernel_folder
 from pdb_query import read_table_header
 from pdb_query.private_memory import private_memory
+from tilepdb.commands import process as process_module
 
 pytestmark = pytest.mark.tiny
 

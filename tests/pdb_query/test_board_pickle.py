@@ -22,7 +22,7 @@ from pdb_core.puzzle import BoardSize, blank_last
 from pdb_query import board_pickle as module, read_instances
 from tests.command_line import pdb, refused
 from tests.fuzzing import fuzz, outcome, sentence
-from tests.pdb_data.deepcubea import MODULE, NPuzzleState, deepcubea, pickled
+from tests.pdb_study.labels.deepcubea import MODULE, NPuzzleState, deepcubea, pickled
 
 B3 = [[1, 2, 3, 4, 5, 6, 7, 0, 8], [8, 6, 7, 2, 5, 4, 3, 0, 1]]
 

@@ -22,7 +22,7 @@ import functools, json, os
 from pdb_service import app, settings as settings_module
 settings = json.loads(os.environ.get("TEST_SERVICE_SETTINGS", "{}"))
 settings_module.ServiceSettings = functools.partial(settings_module.ServiceSettings, **settings)
-from pdb_cli.main import run
+from tilepdb.commands.main import run
 run()
 """
 

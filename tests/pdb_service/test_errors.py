@@ -165,7 +165,7 @@ import solver
 def fail(self, database):
     raise RuntimeError("no kernels today")
 solver.Solver.__init__ = fail
-from pdb_cli.main import run
+from tilepdb.commands.main import run
 run()
 """
 

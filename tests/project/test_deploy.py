@@ -15,18 +15,18 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from pdb_cli.main import app
 from pdb_service.client import Client
 from tests import ROOT
 from tests.command_line import pdb, refused
 from tests.pdb_service.server import serving
 from tests.tables import table_file
+from tilepdb.commands.main import app
 
 DEPLOY = ROOT / "deploy"
 # As systemd does: the socket becomes descriptor 3, and LISTEN_PID names the process.
 _HANDED = (
     "import os, sys; os.dup2(int(sys.argv.pop(1)), 3, inheritable=False); "
-    "os.environ.update(LISTEN_PID=str(os.getpid())); from pdb_cli.main import run; run()"
+    "os.environ.update(LISTEN_PID=str(os.getpid())); from tilepdb.commands.main import run; run()"
 )
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from pdb_cli.main import app
 from pdb_core import errors
 from pdb_core.pattern import named_partitions
 from pdb_query import instance_sets
 from tests import ROOT
 from tests.tables import table_file
+from tilepdb.commands.main import app
 
 
 def page(name: str) -> str:
@@ -76,13 +76,13 @@ def test_test_files_named_elsewhere_exist() -> None:
     "module",
     [
         "pdb_build",
-        "pdb_cli.label",
+        "tilepdb.commands.label",
         "pdb_core.messages",
         "pdb_core.puzzle",
         "pdb_core.ranking",
-        "pdb_data",
-        "pdb_data.labelling",
-        "pdb_data.sources",
+        "pdb_study.labels",
+        "pdb_study.labels.labelling",
+        "pdb_study.labels.sources",
         "pdb_query",
         "pdb_query.database",
         "solver",

@@ -15,11 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from pdb_cli.answers import positions_written
-from pdb_cli.board_files import TileNames, boards_of_files
-from pdb_cli.board_input import read_boards, split_arguments
-from pdb_cli.options import parse_bytes
-from pdb_cli.solve_log import SolveLog, _checksum
 from pdb_core.encoding import COSTS
 from pdb_core.errors import PdbError
 from pdb_core.pattern import named_partitions, parse_partition
@@ -38,6 +33,11 @@ from pdb_query import Instance, read_instances
 from solver import Iteration, Solution
 from solver.heuristics import HEURISTICS, parse_heuristic
 from tests.fuzzing import SIZES, board_texts, boards, changed_json, encoded, fuzz, outcome, texts
+from tilepdb.commands.answers import positions_written
+from tilepdb.commands.board_files import TileNames, boards_of_files
+from tilepdb.commands.board_input import read_boards, split_arguments
+from tilepdb.commands.options import parse_bytes
+from tilepdb.commands.solve_log import SolveLog, _checksum
 
 S3 = BoardSize(3, 3)
 
@@ -361,7 +361,7 @@ LONG_PARSERS: dict[str, Callable[[str, Path], object]] = {
 @pytest.mark.parametrize("parser", LONG_PARSERS)
 def test_long_inputs_take_little_time_and_memory(parser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # So much is set aside for any file, and would hide what else is.
-    monkeypatch.setattr("pdb_cli.board_files._MAX_FILE_BYTES", 1_000_000)
+    monkeypatch.setattr("tilepdb.commands.board_files._MAX_FILE_BYTES", 1_000_000)
     for name, text in LONG_TEXTS.items():
         outcome(lambda text=text: LONG_PARSERS[parser](text, tmp_path), LONG_PATIENCE_S)
         tracemalloc.start()

@@ -18,9 +18,9 @@ from unittest import mock
 
 import pytest
 
-from pdb_cli.main import run
 from tests import ROOT
 from tests.pdb_service.server import Server, serving
+from tilepdb.commands.main import run
 
 SERVICE = "http://127.0.0.1:8015"
 # Before a block that runs only with --slow.
@@ -205,7 +205,7 @@ NOT_RUN = {
     "openssl ": "makes certificates; tests/pdb_cluster/test_connect.py makes its own",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
     "pdb build 6666 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
-    "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/pdb_cli/test_long_runs.py",
+    "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/tilepdb/commands",
     "pdb solve --db data/24-small.h5 --load huge": "takes hours; tests/solver/test_frontier.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --scheduler": "needs a cluster; tests/pdb_cluster",
 }

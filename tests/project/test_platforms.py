@@ -16,7 +16,7 @@ from tests.tables import table_file
 _HIDE = "import tests.hidden_posix\n"
 _PROGRAM = """
 import json, sys
-from pdb_cli.main import run
+from tilepdb.commands.main import run
 for words in json.loads(sys.argv[1]):
     sys.argv[1:] = words
     try:

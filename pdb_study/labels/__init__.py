@@ -1,0 +1,29 @@
+"""Datasets of boards with exact labels: distances, optimal first moves, and the distances after each move.
+
+The example needs the file of `pdb build 8`.
+
+>>> from pdb_core.puzzle import blank_last, parse_size
+>>> from pdb_study.labels import RandomBoards, write_labels
+>>> from pdb_query import open_database
+>>> source = RandomBoards(parse_size("3x3"), blank_last(parse_size("3x3")), 100, seed=1)
+>>> with open_database("data/8.h5") as database:
+...     n_unsolvable = write_labels("labels.npz", source, [database])
+>>> n_unsolvable
+0
+
+Start reading in `labelling`. docs/how-to/datasets.md describes the files.
+"""
+
+from pdb_study.labels.dataset import write_labels
+from pdb_study.labels.labelling import LabelledBoards, label
+from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
+
+__all__ = [
+    "BoardSource",
+    "GivenBoards",
+    "LabelledBoards",
+    "RandomBoards",
+    "RandomWalks",
+    "label",
+    "write_labels",
+]

@@ -1,1 +1,0 @@
-"""Tests of `pdb_data`."""

@@ -1,0 +1,1 @@
+"""Tests of `pdb_study.labels`."""

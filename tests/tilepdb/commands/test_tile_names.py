@@ -1,0 +1,127 @@
+"""Tiles that are words (--tiles letters), and boards of --from and --to."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pdb_core.errors import BoardError, GoalError
+from pdb_core.puzzle import format_board
+from tests.command_line import pdb, refused
+from tilepdb.commands.board_files import TileNames, boards_of_files
+
+LETTERS = "a b c/d e f/g h _"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("blank", ["_", "0", "."])
+def test_words_become_the_numbers_of_the_goal_and_words_again(blank: str) -> None:
+    names = TileNames(f"one two/three {blank}")
+    assert names.goal == "1 2/3 0"
+    assert [names.numbered(f"two, one/{other} three") for other in ("_", "0", ".")] == ["2 1/0 3"] * 3
+    assert [names.word(tile) for tile in range(4)] == [blank, "one", "two", "three"]
+    record = {"id": "1", "board": [2, 1, 0, 3], "goal": [1, 2, 3, 0], "moves": None}
+    assert names.named(record) == {
+        "id": "1", "board": ["two", "one", blank, "three"], "goal": ["one", "two", "three", blank], "moves": None
+    }  # fmt: skip
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("goal", "match"),
+    [("a b/a _", "tile 'a' twice"), ("a b/c d", "0 blanks"), ("a _/b .", "2 blanks"), ("", "0 blanks")],
+)
+def test_goals_without_names_are_refused(goal: str, match: str) -> None:
+    with pytest.raises(GoalError, match=match) as caught:
+        TileNames(goal)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("board", "match"),
+    [
+        ("b d/a _", "has 'd', which is no tile"),
+        ("b b/a _", "has 'b' twice"),
+        ("a b/_", "lacks 'c'"),
+    ],
+)
+def test_boards_of_other_words_are_refused(board: str, match: str) -> None:
+    with pytest.raises(BoardError, match=match):
+        TileNames("a b/c _").numbered(board)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("goal", "text", "boards"),
+    [
+        (
+            "a b c/d e f/g h _",
+            "3\na b c\nd e f\ng _ h\n\nb a c\nd e f\n_ g h",
+            ["1 2 3/4 5 6/7 0 8", "2 1 3/4 5 6/0 7 8"],
+        ),
+        ("a b/c _", "2 2\nb a\n. c\n\na b\nc 0\n", ["2 1/0 3", "1 2/3 0"]),
+        # Digits as names: a row of two of them is no size.
+        ("2 1/3 0", "1 2\n0 3\n", ["2 1/0 3"]),
+        ("5 4/6 0", "2\n4 5\n0 6\n", ["2 1/0 3"]),
+    ],
+)
+def test_files_of_words_are_read(goal: str, text: str, boards: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "in.dat"
+    path.write_text(text, encoding="utf-8")
+    found = [format_board(i.board, i.size) for i in boards_of_files([path], None, TileNames(goal))]
+    assert found == boards
+    path.write_text(text.replace(text.split()[-1], "zebra"), encoding="utf-8")
+    with pytest.raises(BoardError, match=r"in.dat line \d+: .*has 'zebra', which is no tile"):
+        list(boards_of_files([path], None, TileNames(goal)))
+
+
+def test_unsolvable_board_is_reported_in_words() -> None:
+    result = pdb("solve", "--tiles", "letters", "--goal", LETTERS, "b a c/d e f/g h _")
+    assert result.returncode == 3
+    assert "board b a c d e f g h _ cannot be solved: to reach the goal" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["solve", "approximate"])
+def test_command_answers_in_letters(command: str, tmp_path: Path) -> None:
+    arguments = [command, "--tiles", "letters", "--goal", LETTERS, "a b c/d e f/_ g h"]
+    text = pdb(*arguments)
+    assert text.returncode == 0, text.stderr
+    assert text.stdout.splitlines()[1] == "  g h"
+    result = pdb(*arguments, "--format", "ndjson", "--out", "out.ans", cwd=tmp_path)
+    record = json.loads(result.stdout)
+    assert record["moves"] == ["g", "h"]
+    assert record["goal"] == [*"abcdefgh", "_"]
+    assert (tmp_path / "out.ans").read_text(encoding="utf-8") == (
+        "2\na b c\nd e f\n_ g h\n\na b c\nd e f\ng _ h\n\na b c\nd e f\ng h _\n"
+    )
+
+
+def test_from_and_to_are_board_and_goal() -> None:
+    start, end = "8 6 7/2 5 4/3 0 1", "2 1 3/8 0 4/7 6 5"
+    one = json.loads(pdb("solve", "--from", start, "--to", end, "--format", "ndjson").stdout)
+    other = json.loads(pdb("solve", start, "--goal", end, "--format", "ndjson").stdout)
+    assert one["moves"] == other["moves"]
+    assert one["optimal"] is True
+    letters = pdb("approximate", "--tiles", "letters", "--from", "a b/_ c", "--to", "a b/c _")
+    assert letters.stdout.splitlines()[1] == "  c"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        (["--from", "1 2/0 3"], "are only valid together"),
+        (["--from", "1 2/0 3", "--to", "1 2/3 0", "1 2/0 3"], "cannot be combined with other boards"),
+        (["--tiles", "letters", "a b/_ c"], "needs --goal"),
+        (["--tiles", "words", "1 2/0 3"], "'words' is not one of 'numbers', 'letters'"),
+        (["--tiles", "letters", "--goal", "a b/c _", "--instances", "classic"], "as arguments or in .dat files"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(arguments: list[str], match: str) -> None:
+    result = pdb("approximate", *arguments, COLUMNS="200")
+    assert result.returncode == 2
+    assert match in result.stderr
+
+
+def test_goal_of_one_word_is_no_board() -> None:
+    refused(pdb("solve", "--tiles", "letters", "--goal", "_", "_"), 2, "which is no square from 2x2 to 32x32")

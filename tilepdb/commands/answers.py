@@ -1,0 +1,247 @@
+"""Answers of the solving commands: records, text, and files of solutions position by position (docs/files.md)."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from pdb_core.durable_files import written_safely
+from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
+from tilepdb.commands.board_files import TileNames
+from tilepdb.commands.options import AnswerOptions
+from tilepdb.commands.output import Format, Record, count, message, plural, print_line, write_records
+from tilepdb.commands.solvers import APPROXIMATE
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Tiles
+    from pdb_query import Instance
+    from solver import Solution
+
+    Answer = Solution | UnsolvableError | MemoryLimitError
+
+_COLUMNS = (
+    "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
+    "seconds", "thresholds", "search", "heuristic", "bound", "reopened", "peak_open", "gap",
+)  # fmt: skip
+_NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
+
+
+class Outcome(NamedTuple):
+    """Board, its goal, and its solution or the error that took its place."""
+
+    instance: "Instance"
+    goal: "Tiles"
+    answer: "Answer"
+
+
+class Answers:
+    """Records of boards, and totals over all of them.
+
+    `worst` is the error that decides the exit code: one board without a solution does not stop the others.
+    """
+
+    def __init__(
+        self,
+        search: str,
+        heuristic: str | None,
+        *,
+        names: TileNames | None = None,
+        counts_all: bool = False,
+        has_log: bool = False,
+    ) -> None:
+        """`search` and `heuristic` are their names in each record; with `counts_all`, so are numbers of solutions.
+
+        With `has_log`, answers may be those of earlier runs, so there is no rate of this run.
+        """
+        self._search = {"search": search, "heuristic": heuristic}
+        self._names, self._counts_all, self._has_log = names, counts_all, has_log
+        self._start = time.perf_counter()
+        self._n_boards = self._n_solved = self._generated = 0
+        self.worst: PdbError | None = None
+
+    def record(self, outcome: Outcome) -> dict[str, Any]:
+        """Return the record of one board. Messages about the board go to stderr."""
+        instance, goal, answer = outcome
+        self._n_boards += 1
+        record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
+        record |= {"board": list(instance.board), "goal": list(goal)}
+        if isinstance(answer, MemoryLimitError):
+            message(f"pdb: board {instance.id}: {answer}")
+            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
+        if isinstance(answer, UnsolvableError):
+            self._report_unsolvable(instance, goal)
+        solution = getattr(answer, "solution", None) if isinstance(answer, PdbError) else answer
+        if solution is None:
+            nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
+            return record | {"solvable": isinstance(answer, MemoryLimitError)} | nothing | self._search
+        if solution.length is None and not isinstance(answer, MemoryLimitError):
+            self._remember(
+                LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
+            )
+        self._generated += solution.generated
+        self._n_solved += solution.length is not None
+        if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
+            error = WrongAnswerError(_contradiction(instance, solution, instance.optimal_length))
+            message(f"pdb: {error}")
+            self._remember(error)
+        if self._counts_all:
+            record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
+        record |= {"solvable": True} | _fields(solution) | self._search
+        if self._search["search"] == APPROXIMATE:  # it counts no nodes
+            record |= dict.fromkeys(_NODE_COUNTS)
+        return record
+
+    def _report_unsolvable(self, instance: "Instance", goal: "Tiles") -> None:
+        from pdb_core.messages import shorten
+        from pdb_core.puzzle import why_unsolvable
+
+        shown = shorten(" ".join(map(_word_of(self._names), instance.board)))
+        message(f"pdb: board {shown} cannot be solved: {why_unsolvable(instance.board, goal, instance.size)}")
+        self._remember(UnsolvableError("not all boards can be solved"))
+
+    def _remember(self, error: PdbError) -> None:
+        """Keep the worst error: a wrong answer, else a limit, else an unsolvable board."""
+        order = (WrongAnswerError, LimitReachedError, UnsolvableError)
+        if self.worst is None or order.index(type(error)) < order.index(type(self.worst)):
+            self.worst = error
+
+    def write(self, records: Iterable[Record], options: AnswerOptions) -> None:
+        """Write records to stdout. With --out, write the solutions to its file, and records only if not as text."""
+        if options.out is None:
+            self._write(records, options.output, _text)
+            return
+        with written_safely(options.out) as file:
+            self._write(positions_written(records, file, _word_of(self._names)), options.output, lambda _: ())
+        message(f"pdb: {options.out} written")
+
+    def _write(self, records: Iterable[Record], output: Format, text: Callable[[Record], Iterable[str]]) -> None:
+        named = records if self._names is None else map(self._names.named, records)
+        write_records(named, output, columns=_COLUMNS, text=text)
+
+    def finish(self) -> None:
+        """Report the totals of several boards on stderr. Raises the worst error."""
+        if self._n_boards > 1:
+            seconds = time.perf_counter() - self._start
+            rate = "" if self._has_log else f", {self._generated / seconds / 1e6:.1f} million/s"
+            message(
+                f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
+                f"{count(self._generated)} nodes generated{rate}"
+            )
+        if self.worst is not None:
+            raise self.worst
+
+
+def _word_of(names: TileNames | None) -> Callable[[int], str]:
+    return str if names is None else names.word
+
+
+def _fields(solution: "Solution") -> dict[str, Any]:
+    """Return the fields of a record that a search finds."""
+    return {
+        "length": solution.length,
+        "moves": None if solution.tiles is None else list(solution.tiles),
+        "optimal": solution.is_optimal,
+        "h": solution.h,
+        "lower_bound": solution.lower_bound,
+        "generated": solution.generated,
+        "expanded": solution.expanded,
+        "seconds": round(solution.seconds, 6),
+        "thresholds": [asdict(at) | {"seconds": round(at.seconds, 6)} for at in solution.iterations],
+        "bound": solution.bound,
+        "reopened": solution.reopened,
+        "peak_open": solution.peak_open,
+        "gap": solution.gap,
+    }
+
+
+def _contradiction(instance: "Instance", solution: "Solution", optimal: int) -> str:
+    found = f"no solution has less than {solution.lower_bound} moves"
+    if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
+        kind = "optimal solution" if solution.is_optimal else "solution found"
+        found = f"the {kind} has {solution.length} moves"
+    return (
+        f"board {instance.id}: {found}, the instance file says {optimal}; if that is the optimal length, please report "
+        "this board"
+    )
+
+
+def _text(record: Record) -> Iterator[str]:
+    nodes = "" if record["generated"] is None else f"{count(record['generated'])} nodes, "
+    effort = f"{nodes}{record['seconds']:.2f} s"
+    if not record["solvable"]:
+        yield f"{record['id']}: cannot be solved"
+    elif record["length"] is None:
+        least = "" if record["lower_bound"] is None else f" at least {record['lower_bound']} moves,"
+        yield f"{record['id']}: given up,{least} {effort}"
+    else:
+        yield f"{record['id']}: {plural(record['length'], 'move')}, {_quality(record)}; h {record['h']}, {effort}"
+        yield f"  {' '.join(map(str, record['moves']))}"
+
+
+def _quality(record: Record) -> str:
+    """Return what is proved of the length of a solution."""
+    if record["optimal"]:
+        if "solutions" not in record:
+            return "optimal"
+        if not record["all_solutions"]:
+            return "optimal, one of many"
+        return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {count(record['solutions'])}"
+    least = f"the optimal length is at least {record['lower_bound']} (gap {record['gap']})"
+    return least if record["bound"] is None else f"at most {record['bound']:g} times the optimal length; {least}"
+
+
+def solution_list(output: Format, names: TileNames | None) -> Callable[[str], Callable[[tuple[int, ...]], None]]:
+    """Return a function that maps a board's id to a function, which writes a solution of that board. Thread-safe."""
+    lock = threading.Lock()
+
+    def writer_of(board_id: str) -> Callable[[tuple[int, ...]], None]:
+        def write(tiles: tuple[int, ...]) -> None:
+            words = list(tiles) if names is None else list(map(names.word, tiles))
+            line = f"{board_id}: {' '.join(map(str, words))}"
+            if output is Format.ndjson:
+                line = json.dumps({"id": board_id, "solution": words})
+            with lock:
+                print_line(line)
+
+        return write
+
+    return writer_of
+
+
+def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
+    """Yield the records, and write the solution of each to `file`; `word` returns the name of a tile."""
+    for number, record in enumerate(records):
+        if number:
+            file.write("\n")
+        if not record["solvable"]:
+            file.write("NO SOLUTION\n")
+        elif record["length"] is None:
+            file.write("NO ANSWER\n")
+        else:
+            file.write(f"{record['length']}\n")
+            for step, position in enumerate(_positions(record, word)):
+                file.write(f"\n{position}" if step else position)
+        yield record
+
+
+def _positions(record: Record, word: Callable[[int], str]) -> Iterator[str]:
+    """Yield the board after each move as rows of tiles; the first and the last board included."""
+    width = int(record["size"].partition("x")[0])
+    board = list(record["board"])
+    cells = {tile: cell for cell, tile in enumerate(board)}
+
+    def row_text(row: int) -> str:
+        return " ".join(map(word, board[row * width : (row + 1) * width])) + "\n"
+
+    rows = [row_text(row) for row in range(len(board) // width)]
+    yield "".join(rows)
+    for tile in record["moves"]:
+        blank, cell = cells[0], cells[tile]
+        board[blank], board[cell] = tile, 0
+        cells[tile], cells[0] = blank, cell
+        # Boards can be large: only the rows of the move change.
+        for row in {blank // width, cell // width}:
+            rows[row] = row_text(row)
+        yield "".join(rows)

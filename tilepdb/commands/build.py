@@ -1,0 +1,283 @@
+"""`pdb build`: make table files."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from tilepdb.commands import completion
+from tilepdb.commands.options import (
+    ClusterOptions,
+    EncodingOption,
+    FormatOption,
+    GoalOption,
+    ThreadsOption,
+    parse_optional_size,
+)
+from tilepdb.commands.output import Format, Record, count, message, plural, prepare, write_records
+from tilepdb.commands.process import command
+from tilepdb.commands.progress import BuildDisplay
+from tilepdb.commands.table_files import header_record, pattern_and_table
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from pdb_build import BuildPlan, BuildResult
+
+_COLUMNS = ("file", "partition", "size", "entries")
+
+PartitionsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PARTITION",
+        help="Partitions of the tiles, each for one table file: 663, 78, 78d, 78v, 96, 555, 8, 6666, 7773, 55554, "
+        "fringe, auto (for any --size), or the patterns written out: 1,2,5/3,4,6/7,8. Partitions joined by + make one "
+        "file, a catalogue: 78+78d. 24-small and 24-large are catalogues of seven partitions of the 24-puzzle.",
+        autocompletion=completion.partitions,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """Table file."""
+
+    size: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WxH",
+            help="Board size, width x height, such as 4x4. Only auto and boards that are not square need it.",
+        ),
+    ] = None
+    goal: GoalOption = None
+    encoding: EncodingOption = "bits"
+    cost: Annotated[
+        Literal["additive", "every-move"] | None,
+        typer.Option(
+            help="Moves that a distance counts. additive: moves of the pattern's tiles; distances of patterns are "
+            "added up. every-move: all moves (a standard PDB); the maximum counts. The default is every-move "
+            "for fringe, else additive."
+        ),
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Table file to write. The default is data/PARTITION.h5.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Run."""
+
+    threads: ThreadsOption = None
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print the memory and the disk space that the build needs, and build nothing."),
+    ] = False
+    checkpoint_every: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Time between checkpoints of a long build in FILE.partial. After an interruption, the same command "
+            "continues from the last one.",
+        ),
+    ] = 60.0
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Replace FILE and the report beside it even if pdb build did not write them."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class BuildClusterOptions(ClusterOptions):
+    """Cluster."""
+
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=4096,
+            metavar="N",
+            help="On a cluster: divide the search of each pattern into N shards, on all workers. The default is one "
+            "worker per pattern, and shards if no worker has enough memory.",
+        ),
+    ] = None
+
+
+@command
+def build(
+    partitions: PartitionsArgument,
+    file: FileOptions,
+    run: RunOptions,
+    cluster: BuildClusterOptions,
+    output: FormatOption = Format.text,
+) -> None:
+    """Build pattern databases.
+
+    Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it.
+    """
+    if file.out is not None and len(partitions) > 1:
+        raise typer.BadParameter(
+            f"names one file for {len(partitions)} partitions; leave it out, or build them one by one",
+            param_hint="--out",
+        )
+    cluster.check(run.threads)
+    if cluster.shards is not None and not cluster.is_given:
+        raise typer.BadParameter("needs a cluster; give --scheduler or --local-cluster, too", param_hint="--shards")
+    prepare()
+    plans = [_plan(partition, file, run.threads) for partition in partitions]
+    if run.dry_run:
+        write_records(
+            map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text
+        )
+    results = _build(plans, cluster, run)
+    if not run.dry_run:
+        columns = (*_COLUMNS, "seconds", "peak_memory_bytes", "report")
+        write_records(map(_result_record, results), output, columns=columns, text=_result_text)
+
+
+def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptions) -> "list[BuildResult]":
+    """Build on this machine or on a cluster. With --dry-run, only check that memory and disk suffice."""
+    from pdb_build import build_database, check_plan
+    from pdb_build.report import check_replaced
+    from tilepdb.named_build import make_table_folder
+
+    results = []
+    for plan in [] if run.force else plans:
+        check_replaced(plan.out)
+    with contextlib.ExitStack() as stack:
+        build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
+        if cluster.is_given:
+            from pdb_cluster import build_on_cluster
+
+            client = stack.enter_context(cluster.connect())
+            build_plan = partial(build_on_cluster, client=client, n_shards=cluster.shards)
+        for plan in plans:
+            if cluster.is_given:
+                _check_cluster_plan(plan, client, cluster.shards, says_how=run.dry_run)
+            else:
+                check_plan(plan)
+        for plan in [] if run.dry_run else plans:
+            make_table_folder(plan.out)
+            with BuildDisplay(plan) as display:
+                show = {"progress": display.show_build, "say": display.say}
+                results.append(build_plan(plan, **show, fresh=run.fresh, force=run.force))
+    return results
+
+
+def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | None, *, says_how: bool) -> None:
+    """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
+    from pdb_cluster import check_cluster_plan
+    from pdb_core.messages import format_bytes
+
+    for task in check_cluster_plan(plan, client, n_shards=n_shards):
+        if says_how:
+            how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
+            message(
+                f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
+                f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
+            )
+
+
+def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":
+    """Return the plan of one table file. Raises `InputError` if the options describe none."""
+    from tilepdb.named_build import named_plan
+
+    return named_plan(
+        partition,
+        file.out,
+        size=parse_optional_size(file.size),
+        goal=file.goal or "blank-last",
+        encoding=file.encoding,
+        cost=file.cost,
+        n_threads=threads,
+    )
+
+
+def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
+    return {
+        "file": str(plan.out),
+        "partition": plan.spec.partition.name,
+        "size": str(plan.spec.size),
+        "encoding": plan.spec.encoding,
+        "cost": plan.spec.cost,
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
+                "entries": entry.n_entries,
+                "states": entry.n_states,
+                "states_are_exact": entry.states_are_exact,
+                "memory_bytes": entry.held_bytes,
+            }
+            for entry in plan.patterns
+        ],
+        "entries": plan.n_entries,
+        "memory_bytes": plan.memory_bytes,
+        "memory_available_bytes": plan.available_memory,
+        "disk_bytes": plan.disk_bytes,
+        "temporary_disk_bytes": plan.spilled_bytes,
+        "checkpoint_bytes": plan.checkpoint_bytes,
+        "disk_available_bytes": plan.available_disk,
+        "threads": plan.n_threads,
+    }
+
+
+def _plan_text(record: Record) -> Iterator[str]:
+    from pdb_core.messages import format_bytes
+
+    cost = "" if record["cost"] == "additive" else ", every move counts"
+    yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
+    for entry in record["patterns"]:
+        tiles, table = pattern_and_table(record, entry)
+        if table is not None:
+            yield f"  pattern {tiles}: the table of {table}, by a symmetry of the board"
+            continue
+        about = "" if entry["states_are_exact"] else "about "
+        yield (
+            f"  pattern {tiles}: {count(entry['entries'])} entries, "
+            f"{about}{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
+        )
+    size = {
+        name: "an unknown amount" if n is None else format_bytes(n)
+        for name, n in record.items()
+        if name.endswith("_bytes")
+    }
+    yield (
+        f"  memory {size['memory_bytes']} of {size['memory_available_bytes']} available, "
+        f"disk {size['disk_bytes']} of {size['disk_available_bytes']} free, {record['threads']} threads"
+    )
+    if record["temporary_disk_bytes"]:
+        more = size["temporary_disk_bytes"]
+        yield f"  bits that do not fit into the memory, in a temporary file: up to {more} of disk more"
+    yield f"  checkpoints, in a build of over a minute: up to {size['checkpoint_bytes']} of disk more"
+
+
+def _result_record(result: "BuildResult") -> dict[str, Any]:
+    record = header_record(result.path, result.header)
+    for entry, search in zip(record["patterns"], result.searches, strict=True):
+        entry["seconds"] = search.seconds
+    return record | {
+        "entries": sum(entry.n_entries for entry in result.header.tables.values()),
+        "seconds": result.seconds,
+        "peak_memory_bytes": result.peak_memory_bytes,
+        "report": str(result.report),
+    }
+
+
+def _result_text(record: Record) -> Iterator[str]:
+    for entry in record["patterns"]:
+        tiles, table = pattern_and_table(record, entry)
+        if table is not None:
+            yield f"pattern {tiles}: the table of {table}, by a symmetry of the board"
+            continue
+        yield (
+            f"pattern {tiles}: {count(entry['entries'])} entries, "
+            f"mean {entry['mean']:.2f}, maximum {entry['maximum']}, {entry['seconds']:.2f} s"
+        )
+    yield f"{record['file']} written in {record['seconds']:.2f} s; report in {record['report']}"

@@ -1,0 +1,109 @@
+"""Tables for the boards of a command: those of --db, or the standard table of each board size."""
+
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepdb.commands.output import message
+from tilepdb.commands.progress import BuildDisplay, ProgressLine
+
+if TYPE_CHECKING:
+    from pdb_build import BuildPlan, BuildProgress
+    from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_query import Database, Instance
+
+
+class OpenDatabases:
+    """Databases of --db, or the standard one of each board size, opened when a board needs it. Thread-safe."""
+
+    def __init__(self, paths: list[Path] | None, load: str, *, verify: bool = False) -> None:
+        """Prepare for `paths`; with `verify`, files are compared with their digests when they are opened."""
+        self._paths, self._load, self._verify = paths or [], load, verify
+        self._given: tuple[Database, ...] = ()
+        self._standard: dict[tuple[BoardSize, int], Database] = {}
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "OpenDatabases":
+        for path in self._paths:
+            database = open_file(path, self._load, verify=self._verify)
+            if self._given:
+                database.check_size(self._given[0].size)
+                database.views(self._given[0].goal)  # raises `GoalError` if it cannot serve that goal
+            self._given += (database,)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for database in (*self._given, *self._standard.values()):
+            database.close()
+
+    def goal_of(self, instance: "Instance", goal: str | None) -> "Tiles":
+        """Return the goal of `instance`: its own, else that of --goal, else that of the --db tables, else blank-last.
+
+        Raises `GoalError`.
+        """
+        from pdb_core.puzzle import blank_last, parse_goal
+
+        wanted = instance.goal if instance.goal is not None else goal
+        if wanted is not None:
+            return parse_goal(wanted, instance.size)
+        if self._given and self._given[0].size == instance.size:
+            return self._given[0].goal
+        return blank_last(instance.size)
+
+    def size(self) -> "BoardSize | None":
+        """Return the board size of the tables of --db, if given."""
+        return self._given[0].size if self._given else None
+
+    def digests(self) -> list[str] | str:
+        """Return the digests of the headers of --db, or `standard`."""
+        return [database.header.digest() for database in self._given] or "standard"
+
+    def databases_for(self, size: "BoardSize", goal: "Tiles") -> "tuple[Database, ...]":
+        """Return the tables for boards of a size and goal.
+
+        Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
+        """
+        from pdb_core.puzzle import check_table_size
+
+        check_table_size(size)
+        with self._lock:
+            if self._given:
+                self._given[0].check_size(size)
+                return self._given
+            key = size, goal.index(0)
+            if key not in self._standard:
+                path = standard_table(size, goal)
+                self._standard[key] = open_file(path, self._load, verify=self._verify)
+            return (self._standard[key],)
+
+
+def open_file(path: Path, load: str, *, verify: bool) -> "Database":
+    """Open a table file; with `verify` compare its tables with their digests, progress on stderr.
+
+    Raises `TableFileError`, `MemoryLimitError`.
+    """
+    from pdb_query import open_database
+
+    with ProgressLine() as line:
+        return open_database(path, load=load, verify=verify, progress=digest_progress(line, path))  # type: ignore[arg-type]
+
+
+def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:
+    """Return a function that shows how much of a table file has been compared with its digests."""
+    return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
+
+
+def standard_table(size: "BoardSize", goal: "Tiles") -> Path:
+    """Return the standard table of a size and goal, as `tilepdb.standard` does, with messages for a command."""
+    from tilepdb import standard
+
+    advice = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
+    with ExitStack() as stack:
+
+        def begin(plan: "BuildPlan") -> "Callable[[BuildProgress], None]":
+            message(f"pdb: no --db given: building {plan.spec.partition.name} for {size} once, in {plan.out}")
+            return stack.enter_context(BuildDisplay(plan)).show_build
+
+        return standard.standard_table(size, goal, begin=begin, advice=advice)

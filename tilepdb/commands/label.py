@@ -1,0 +1,233 @@
+"""`pdb label`: datasets of boards with exact distances and optimal moves."""
+
+import re
+import shlex
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
+from pdb_core.messages import as_typed, shorten
+from tilepdb.commands.board_files import boards_of_files
+from tilepdb.commands.board_input import read_boards, size_hint, split_arguments
+from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.options import (
+    BoardOptions,
+    SeedOption,
+    SolveClusterOptions,
+    TableOptions,
+    ThreadsOption,
+    check_solve_cluster,
+    parse_optional_size,
+)
+from tilepdb.commands.output import message, plural, prepare
+from tilepdb.commands.process import command
+from tilepdb.commands.progress import LabelDisplay
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_query import Instance
+    from pdb_study.labels import BoardSource
+
+_SMALL_CELLS = 16
+_SMALL_CHUNK, _LARGE_CHUNK = 1000, 16
+_MOST_LENGTHS = 100_000
+# Of the names of files in a description.
+_MOST_CHARACTERS = 300
+
+
+@dataclass(frozen=True)
+class LabelBoardOptions(BoardOptions):
+    """Boards."""
+
+    random: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Label N random boards: uniform ones, or ends of random walks with --walks."
+        ),
+    ] = None
+    walks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTHS",
+            help="Lengths of random walks from the goal, used in turn: 10,20,50 or 1-100. A walk never undoes its last "
+            "move.",
+        ),
+    ] = None
+    seed: SeedOption = 1
+
+
+@dataclass(frozen=True)
+class DatasetOptions:
+    """Dataset."""
+
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="File to write. Its suffix sets the format: .npz, .h5, .csv, .parquet, or .pkl (DeepCubeA).",
+        ),
+    ]
+    distances_only: Annotated[
+        bool,
+        typer.Option(
+            "--distances-only", help="Write only distances, without optimal first moves and distances after each move."
+        ),
+    ] = False
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            metavar="N",
+            help="Number of boards between two checkpoints, from which the same command continues. The default is "
+            "1000, and 16 for boards of more than 16 cells.",
+            show_default=False,
+        ),
+    ] = None
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
+
+
+@dataclass(frozen=True)
+class LabelLimitOptions:
+    """Limits."""
+
+    threads: ThreadsOption = None
+
+
+@command
+def label(
+    boards: LabelBoardOptions,
+    dataset: DatasetOptions,
+    tables: TableOptions,
+    limits: LabelLimitOptions,
+    cluster: SolveClusterOptions,
+) -> None:
+    """Write a dataset of boards and their exact distances.
+
+    The dataset also has the optimal moves. It is for training and evaluation. Boards are random, or come from the
+    command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
+    continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
+    """
+    check_solve_cluster(cluster, limits.threads)
+    prepare()
+    from pdb_core.resources import available_cores
+    from pdb_study.labels import write_labels
+    from pdb_study.labels.formats import check_format
+
+    content: Any = "distances" if dataset.distances_only else "moves"
+    with ExitStack() as stack:
+        opened = stack.enter_context(tables.open())
+        source = _source(boards, tables, opened)
+        # Before standard tables are built.
+        check_format(dataset.out, content, source.size, source.goal)
+        databases = opened.databases_for(source.size, source.goal)
+        chunk = dataset.chunk or (_SMALL_CHUNK if source.size.n_cells <= _SMALL_CELLS else _LARGE_CHUNK)
+        search = None
+        if cluster.is_given:
+            from pdb_cluster.label_boards import label_on_cluster
+
+            client = stack.enter_context(cluster.connect())
+            how: Any = {"chunk": chunk, "load": tables.load, "worker_folder": cluster.worker_db}
+            search = partial(label_on_cluster, client, source, databases, **how)
+        display = stack.enter_context(LabelDisplay(dataset.out.name, source.n_boards))
+        n_unsolvable = write_labels(
+            dataset.out,
+            source,
+            databases,
+            content=content,
+            chunk=chunk,
+            n_threads=limits.threads or available_cores(),
+            search=search,
+            command=shlex.join(["pdb", *sys.argv[1:]]),
+            fresh=dataset.fresh,
+            progress=display.show_labels,
+        )
+    message(f"pdb: {plural(source.n_boards, 'board')} in {dataset.out}")
+    if n_unsolvable:
+        raise UnsolvableError(f"{plural(n_unsolvable, 'board')} cannot be solved; the distance in the file is -1")
+
+
+def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
+    """Return the boards of the options. Raises a usage error, `InputError`, and what reading boards raises."""
+    is_given = bool(options.boards) or options.instances is not None
+    if options.random is None:
+        if options.walks is not None:
+            raise typer.BadParameter("needs the number of boards; give --random N, too", param_hint="--walks")
+        if not is_given:
+            raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
+        return _given_boards(options, tables, databases)
+    if is_given:
+        raise typer.BadParameter("cannot be combined with other boards; leave those out", param_hint="--random")
+    from pdb_core.puzzle import Board, BoardSize, blank_last
+    from pdb_query import Instance
+    from pdb_study.labels import RandomBoards, RandomWalks
+
+    size = parse_optional_size(options.size) or databases.size() or BoardSize(4, 4)
+    goal = databases.goal_of(Instance("", Board(blank_last(size), size)), options.goal)
+    if options.walks is None:
+        return RandomBoards(size, goal, options.random, options.seed)
+    return RandomWalks(size, goal, options.random, options.seed, parse_lengths(options.walks))
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Return the lengths of walks: numbers and ranges, separated by commas. Raises `InputError`.
+
+    >>> parse_lengths("1-3,10")
+    (1, 2, 3, 10)
+    """
+    lengths: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,7})(?:-([0-9]{1,7}))?\s*", part)
+        if match is None:
+            raise InputError(
+                f"lengths of walks {as_typed(text, 40)!r} are not valid; give numbers such as 10,20,50 or 1-100"
+            )
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1)
+        if not numbers or len(lengths) + len(numbers) > _MOST_LENGTHS:
+            raise InputError(
+                f"lengths of walks {as_typed(text, 40)!r} have an empty range, or more than {_MOST_LENGTHS:,}"
+            )
+        lengths += numbers
+    return tuple(lengths)
+
+
+def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
+    """Return the boards of arguments, files and --instances."""
+    import numpy as np
+
+    from pdb_core.puzzle import check_table_size
+    from pdb_study.labels import GivenBoards
+
+    files, texts = split_arguments(options.boards)
+    hint = size_hint(tables.db, options.size)
+    instances = chain(boards_of_files(files, hint), read_boards(texts, options.instances, hint))
+    rows: list[Any] = []
+    size: BoardSize | None = None
+    goal: Tiles | None = None
+    for instance in instances:
+        of_board = databases.goal_of(instance, options.goal)
+        if size is None:
+            size, goal = instance.size, of_board
+            check_table_size(size)
+        _check_same(instance, size, of_board == goal)
+        rows.append(np.array(instance.board, dtype=np.uint8))
+    if size is None or goal is None:
+        raise InstanceError("there are no boards in the files or the set; name others")
+    name = " ".join([*(path.name for path in files), *([options.instances] if options.instances else [])])
+    return GivenBoards(size, goal, np.array(rows), shorten(name, _MOST_CHARACTERS) or "command line")
+
+
+def _check_same(instance: "Instance", size: "BoardSize", same_goal: bool) -> None:
+    if instance.size != size:
+        raise BoardError(
+            f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
+        )
+    if not same_goal:
+        raise GoalError(f"board {instance.id} has another goal than the boards before it; label each goal separately")

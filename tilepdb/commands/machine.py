@@ -1,0 +1,292 @@
+"""`pdb doctor` and `pdb bench`: versions, resources and a self-test of this installation; its speed."""
+
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_core.errors import InputError, PdbError, WrongAnswerError
+from tilepdb.commands import completion
+from tilepdb.commands.databases import open_file
+from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, LoadOptions, SeedOption
+from tilepdb.commands.output import Format, Record, count, message, prepare, write_records
+from tilepdb.commands.process import command
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Tiles
+    from solver import Solution, Solver
+
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+_HARDEST_8_PUZZLE = (8, 6, 7, 2, 5, 4, 3, 0, 1)
+# Boards and their goals by the name of their set.
+_Sets = dict[str, "list[tuple[Tiles, Tiles | None]]"]
+_SETS = ("hardest80", "worst-for-78", "korf100")
+
+
+@command
+def doctor(
+    context: typer.Context,
+    warm_up: Annotated[
+        bool,
+        typer.Option(
+            "--warm-up",
+            help="Compile the kernels of build, solve, label, search, approximate, query and serve, and build the "
+            "standard tables of 3x3 and 4x4. Later commands start at once.",
+        ),
+    ] = False,
+    output: FormatOption = Format.text,
+) -> None:
+    """Check this installation.
+
+    Print versions, cores, memory and cache folders, and test a small build, a lookup and a search.
+    """
+    prepare()
+    program = context.find_root().command if warm_up else None
+    write_records(_checks(program), output, columns=("check", "value"), text=_check_text)
+
+
+def _checks(program: Any = None) -> Iterator[dict[str, Any]]:
+    """Yield the checks; with `program`, warm its commands up at the end."""
+    import h5py
+    import numba
+    import numpy as np
+
+    from pdb_core import __version__, jit
+    from pdb_core.messages import format_bytes
+    from pdb_core.resources import available_cores, available_disk, available_memory
+
+    yield _row("tile-pdb", __version__)
+    yield _row("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield _row(
+        "libraries",
+        f"numpy {np.__version__}, numba {numba.__version__}, h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}",
+    )
+    yield _row("cores", available_cores())
+    memory = available_memory()
+    yield _row("memory", "unknown" if memory is None else f"{format_bytes(memory)} available")
+    yield _row("cache", f"{jit.cache_home()}, {format_bytes(available_disk(jit.cache_home()))} free")
+    yield _row(
+        "compiled kernels", "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run"
+    )
+    yield _row("huge pages", _huge_pages())
+    yield _row("self-test", _self_test())
+    if program is not None:
+        from tilepdb.commands.warm_up import warm_up
+
+        start = time.perf_counter()
+        for shown, seconds in warm_up(program):
+            yield _row("warm-up", f"{seconds:6.2f} s  {shown}")
+        yield _row("warm-up", f"passed: kernels compiled in {time.perf_counter() - start:.2f} s")
+
+
+def _row(check: str, value: Any) -> dict[str, Any]:
+    return {"check": check, "value": value}
+
+
+def _huge_pages() -> str:
+    try:
+        text = _HUGE_PAGES.read_text(encoding="ascii").strip()
+    except OSError:
+        return "unknown"
+    chosen = text.partition("[")[2].partition("]")[0]
+    return f"{chosen}" + ("" if chosen != "never" else ": copied tables are looked up more slowly")
+
+
+def _self_test() -> str:
+    from pdb_build import build_database, plan_build
+    from pdb_core.pattern import parse_partition
+    from pdb_core.puzzle import BoardSize, blank_last
+    from pdb_query import open_database
+    from solver import Solver
+
+    start = time.perf_counter()
+    size = BoardSize(3, 3)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "8.h5"
+        build_database(plan_build(size, blank_last(size), parse_partition("8", size), path))
+        # Windows does not remove a file that is mapped.
+        with open_database(path, load="copy") as database:
+            h = database.probe(_HARDEST_8_PUZZLE).maximum
+            length = Solver(database).solve(_HARDEST_8_PUZZLE).length
+    if (h, length) != (31, 31):
+        raise WrongAnswerError(
+            f"self-test: the hardest 8-puzzle takes 31 moves, found h {h} and length {length}; please report this"
+        )
+    return f"passed: 8-puzzle built, looked up and solved in {time.perf_counter() - start:.2f} s"
+
+
+def _check_text(record: Record) -> Iterator[str]:
+    value = record["value"]
+    yield f"{record['check']:<17} {count(value) if isinstance(value, int) else value}"
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """Measurements."""
+
+    partitions: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PARTITION",
+            help="Partitions of the 4x4 board, as for pdb build.",
+            show_default="663 78",
+            autocompletion=completion.partitions,
+        ),
+    ] = None
+    repeats: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of builds of each partition.")] = 3
+    boards: Annotated[int, typer.Option(min=1, metavar="N", help="Number of random boards to solve.")] = 1000
+    seed: SeedOption = 1
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SET",
+            help="Set of boards to solve. Repeat the option for several.",
+            show_default=", ".join(_SETS),
+            autocompletion=completion.instance_sets,
+        ),
+    ] = None
+    encoding: EncodingOption = "bits"
+
+
+@dataclass(frozen=True)
+class BenchLoadOptions(LoadOptions):
+    """Tables."""
+
+    load: LoadOption = "huge"
+
+
+@command
+def bench(measured: BenchOptions, tables: BenchLoadOptions, output: FormatOption = Format.text) -> None:
+    """Measure builds and searches on this machine.
+
+    Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
+    time of the builds, and the nodes and nodes/s of the searches.
+    """
+    prepare()
+    columns = (
+        "measurement", "boards", "seconds", "mean_ms", "mean_h", "mean_generated", "nodes_per_second",
+        "peak_memory_bytes",
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="pdb-bench-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "table.h5"
+        # All sets before the first build.
+        sets = [(partition, _sets(partition, measured)) for partition in measured.partitions or ["663", "78"]]
+        records = (record for partition, of in sets for record in _measure(partition, of, path, measured, tables))
+        write_records(records, output, columns=columns, text=_bench_text)
+
+
+def _sets(partition: str, options: BenchOptions) -> _Sets:
+    """Return the boards and goals of each set that are of the size of a partition.
+
+    Raises `InputError` if a given set has none, and for what is not a partition or a set.
+    """
+    from pdb_core.pattern import parse_partition
+    from pdb_core.puzzle import parse_goal
+    from pdb_query import read_instances
+
+    size = parse_partition(partition, None).size
+    sets: _Sets = {
+        name: [
+            (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
+            for instance in read_instances(name, None)
+            if instance.size == size
+        ]
+        for name in options.sets or _SETS
+    }
+    for name, instances in sets.items():
+        if options.sets and not instances:
+            raise InputError(f"{name} has no {size} boards, which {partition} is for; give another --set")
+    return {name: instances for name, instances in sets.items() if instances}
+
+
+def _measure(
+    partition: str, sets: _Sets, path: Path, options: BenchOptions, tables: BenchLoadOptions
+) -> Iterator[dict[str, Any]]:
+    from pdb_core.puzzle import random_boards
+    from solver import Solver
+
+    n_boards = options.boards
+    yield _measure_build(partition, options.encoding, path, options.repeats)
+    partition = f"{partition} {options.encoding}"
+    with open_file(path, tables.load, verify=tables.verify) as database:
+        solver = Solver(database)
+        plain = Solver(database, plain=True)
+        sample = random_boards(database.size, database.goal, n_boards, options.seed)
+        random = [(tuple(board.tolist()), None) for board in sample]
+        yield _measure_searches(f"{partition}: {n_boards} random boards, --plain", plain, random)
+        yield _measure_searches(f"{partition}: {n_boards} random boards", solver, random)
+        for name, instances in sets.items():
+            yield _measure_searches(f"{partition}: {name}", solver, instances)
+
+
+def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> dict[str, Any]:
+    """Build in a new process, to include start, imports, writing and digests."""
+    program = "from tilepdb.commands.main import run; run()"
+    seconds, peaks = [], []
+    for repeat in range(repeats + 1):
+        path.unlink(missing_ok=True)
+        start = time.perf_counter()
+        code = subprocess.run(
+            [
+                sys.executable, "-c", program, "build", partition, "--encoding", encoding, "--out", str(path),
+                "--format", "json",
+            ],
+            check=False,
+            stdout=subprocess.DEVNULL,
+        ).returncode  # fmt: skip
+        if code != 0:
+            error = PdbError(f"the build of {partition} failed, and so nothing was measured")
+            error.exit_code = code if code > 0 else error.exit_code
+            raise error
+        elapsed = time.perf_counter() - start
+        if repeat == 0:
+            message(f"pdb: {partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")
+            continue
+        seconds.append(elapsed)
+        peaks.append(json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))["peak_memory_bytes"])
+    return {
+        "measurement": f"{partition} {encoding}: build, whole process",
+        "seconds": statistics.median(seconds),
+        "all_seconds": seconds,
+        "peak_memory_bytes": max(peaks),
+    }
+
+
+def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
+    solutions: list[Solution] = [solver.solve(board, goal) for board, goal in boards]
+    seconds = sum(solution.seconds for solution in solutions)
+    generated = sum(solution.generated for solution in solutions)
+    return {
+        "measurement": name,
+        "boards": len(solutions),
+        "seconds": seconds,
+        "mean_ms": 1000 * seconds / len(solutions),
+        "slowest_ms": 1000 * max(solution.seconds for solution in solutions),
+        "mean_h": statistics.mean(solution.h for solution in solutions),
+        "mean_length": statistics.mean(solution.length or 0 for solution in solutions),
+        "mean_generated": generated / len(solutions),
+        "generated": generated,
+        "expanded": sum(solution.expanded for solution in solutions),
+        "nodes_per_second": generated / seconds,
+    }
+
+
+def _bench_text(record: Record) -> Iterator[str]:
+    start = f"{record['measurement']:<40} {record['seconds']:8.2f} s"
+    if "boards" in record:
+        yield (
+            f"{start}, {record['mean_ms']:9.2f} ms a board, mean h {record['mean_h']:.2f}, "
+            f"{count(round(record['mean_generated']))} nodes, {record['nodes_per_second'] / 1e6:.1f} million/s"
+        )
+    else:
+        yield f"{start} (median of {len(record['all_seconds'])}), {record['peak_memory_bytes'] / 1e6:.0f} MB"

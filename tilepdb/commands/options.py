@@ -1,0 +1,418 @@
+"""Options of the commands, in the groups that --help shows."""
+
+import contextlib
+import functools
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+import typer
+from typer.core import TyperCommand
+
+from pdb_core.errors import InputError
+from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
+from tilepdb.commands import completion
+from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.output import Format, message, plural
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from pdb_core.puzzle import BoardSize
+
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
+SizeOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WxH", help="Board size, width x height, such as 4x4; needed only if boards and tables do not imply it."
+    ),
+]
+GoalOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help="Goal: blank-last (the default), blank-first, snail, or a board.",
+        autocompletion=completion.goals,
+    ),
+]
+# Of commands that read boards.
+BoardGoalOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GOAL",
+        help="Goal of boards that have none in their file: blank-last, blank-first, snail, or a board. The default is "
+        "the goal of --db, else blank-last.",
+        autocompletion=completion.goals,
+    ),
+]
+SeedOption = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random boards.")]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=1024, metavar="N", help="Number of threads; all cores by default.", show_default=False),
+]
+EncodingOption = Annotated[
+    Literal["bits", "bytes"],
+    typer.Option(
+        help="bits: one bit per state, and the table also records the blank's region (zero-aware); the heuristic is "
+        "stronger and the file is smaller. bytes: one byte per placement of the pattern's tiles."
+    ),
+]
+InstancesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SET|FILE|-",
+        help="Boards of a named set, of a file, or of standard input (-). A file has a board in each line, or is CSV.",
+        autocompletion=completion.instance_sets,
+    ),
+]
+LoadOption = Annotated[
+    Literal["map", "copy", "huge"],
+    typer.Option(
+        help="map: map the file into memory (opens at once; processes share the memory). copy: copy the tables to "
+        "memory. huge: copy them to huge pages, for the fastest lookups."
+    ),
+]
+VerifyOption = Annotated[bool, typer.Option(help="Compare all tables with their digests first, to find damage.")]
+WeightOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="W",
+        help="Suboptimality bound of weighted-a-star: solutions have at most W times the optimal length. The default "
+        "is 1.5.",
+    ),
+]
+MemoryLimitOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory for the stored nodes, such as 8G; three quarters of the free memory by default. Not for ida-star.",
+    ),
+]
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0, metavar="S", help="Time limit of the search for each board, in seconds. The default is none."
+    ),
+]
+
+
+# Groups of options. The docstring of a group is its title in --help.
+
+
+@dataclass(frozen=True)
+class BoardOptions:
+    """Boards."""
+
+    boards: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="BOARD", help='Boards, each in quotes, such as "1 2 3/4 5 6/7 0 8". 0 is the blank.'),
+    ] = None
+    instances: InstancesOption = None
+    goal: BoardGoalOption = None
+    size: SizeOption = None
+
+
+@dataclass(frozen=True)
+class SolveBoardOptions(BoardOptions):
+    """Boards."""
+
+    from_board: Annotated[str | None, typer.Option("--from", metavar="BOARD", help="Start board. Give --to, too.")] = (
+        None
+    )
+    to_board: Annotated[str | None, typer.Option("--to", metavar="BOARD", help="Goal board for --from.")] = None
+    tiles: Annotated[
+        Literal["numbers", "letters"],
+        typer.Option(
+            help="numbers: tiles are 1, 2, 3, ..., and 0 is the blank. letters: tiles are the words of --goal, and _ "
+            "is the blank."
+        ),
+    ] = "numbers"
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Solve only the share of machine I of N machines: every N-th board, beginning with the I-th.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """Tables."""
+
+    load: LoadOption = "map"
+    verify: VerifyOption = False
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Tables."""
+
+    db: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table file, made by pdb build. Repeat the option to use the maximum of several databases.",
+        ),
+    ] = None
+    load: LoadOption = "map"
+    verify: VerifyOption = False
+
+    def open(self) -> OpenDatabases:
+        """Return the databases, to be used as a context manager."""
+        return OpenDatabases(self.db, self.load, verify=self.verify)
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """Limits."""
+
+    threads: ThreadsOption = None
+    time_limit: TimeLimitOption = None
+    max_nodes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Limit of generated nodes for each board. The default is none."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class IdaStarOptions:
+    """IDA*."""
+
+    all_solutions: Annotated[
+        bool, typer.Option("--all", help="Count all optimal solutions. This searches the last threshold completely.")
+    ] = False
+    list_solutions: Annotated[
+        bool,
+        typer.Option(
+            "--list", help="With --all: write each solution as soon as it is found. For --format text and ndjson."
+        ),
+    ] = False
+    frontier_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Memory for a breadth-first search near the root of hard boards, such as 8G. By default there is "
+            "none.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class AlgorithmOptions:
+    """Algorithm."""
+
+    algorithm: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help=f"Search algorithm: {', '.join(ALGORITHMS)}.", autocompletion=completion.algorithms
+        ),
+    ] = IDA_STAR
+    heuristic: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Heuristic: {', '.join(HEURISTIC_NAMES)}, db (the tables of --db), or the maximum of several, "
+            "such as max(manhattan,db). The default is db with --db, else manhattan.",
+            autocompletion=completion.heuristics,
+        ),
+    ] = None
+    weight: WeightOption = None
+    memory_limit: MemoryLimitOption = None
+    plain: Annotated[
+        bool,
+        typer.Option(
+            "--plain",
+            help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node "
+            "counts.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """Output."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write each solution to this file, with every position on its path. Nothing is then printed as text.",
+        ),
+    ] = None
+    output: FormatOption = Format.text
+
+
+@dataclass(frozen=True)
+class LoggedAnswerOptions(AnswerOptions):
+    """Output."""
+
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep solved boards and the progress of long searches in this file. The same command continues from "
+            "there.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """Cluster."""
+
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Address of the scheduler of a Dask cluster to work on, such as tcp://host:8786."
+        ),
+    ] = None
+    local_cluster: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Start a Dask cluster of N processes on this machine for this command, and work on it.",
+        ),
+    ] = None
+
+    @property
+    def is_given(self) -> bool:
+        """Return True if the command works on a cluster."""
+        return self.scheduler is not None or self.local_cluster is not None
+
+    def check(self, threads: int | None) -> None:
+        """Raise a usage error if both are given, `InputError` if `distributed` is missing or threads are given, too."""
+        if self.scheduler is not None and self.local_cluster is not None:
+            raise typer.BadParameter(
+                "cannot be combined with --scheduler; give one of them", param_hint="--local-cluster"
+            )
+        if self.is_given and importlib.util.find_spec("distributed") is None:
+            raise InputError("distributed is not installed; run pip install 'tile-pdb[dask]'")
+        if self.is_given and threads is not None:
+            how = "give N of --local-cluster" if self.scheduler is None else "set it by dask worker --nthreads"
+            raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
+
+    @contextlib.contextmanager
+    def connect(self) -> "Iterator[Client]":
+        """Connect to the cluster, and report its size and dashboard on stderr. Raises as `connected`."""
+        from pdb_cluster.connect import connected
+
+        with connected(self.scheduler, self.local_cluster or 1, lambda text: message(f"pdb: {text}")) as client:
+            n_threads = sum(client.nthreads().values())
+            where = self.scheduler if self.local_cluster is None else "a cluster of this command's own"
+            message(f"pdb: {plural(n_threads, 'thread')} on {where}; dashboard {client.dashboard_link}")
+            yield client
+
+
+@dataclass(frozen=True)
+class SolveClusterOptions(ClusterOptions):
+    """Cluster."""
+
+    worker_db: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the --db files on the workers of --scheduler. The default is the same path as on this "
+            "machine.",
+        ),
+    ] = None
+
+
+def check_solve_cluster(cluster: SolveClusterOptions, threads: int | None) -> None:
+    """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
+    cluster.check(threads)
+    if cluster.worker_db is not None and cluster.scheduler is None:
+        raise typer.BadParameter(
+            "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
+        )
+
+
+def parse_optional_size(text: str | None) -> "BoardSize | None":
+    """Return the board size of --size, if given. Raises `InputError`."""
+    from pdb_core.puzzle import parse_size
+
+    return None if text is None else parse_size(text)
+
+
+def parse_bytes(text: str) -> int:
+    """Return an amount of memory: a number of bytes, or one with the suffix K, M, G or T. Raises `InputError`."""
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)B?\s*", text, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise InputError(f"memory limit {text[:40]!r} is not a number of bytes; give one such as 8G or 500M")
+    return int(float(match[1]) * 1000 ** " KMGT".index(match[2].upper() or " "))
+
+
+def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """Return `function` as a Typer command: parameters that are dataclasses become an option for each field."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in parameters if is_dataclass(p.annotation)}
+
+    @functools.wraps(function)
+    def call(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        function(**values)
+
+    options: list[inspect.Parameter] = []
+    for parameter in parameters:
+        if parameter.name in groups:
+            group = groups[parameter.name]
+            options += [_option(field, group.__doc__.rstrip(".")) for field in fields(group)]
+        else:
+            options.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {}
+    return call
+
+
+def _option(field: "Field[Any]", title: str) -> inspect.Parameter:
+    """Return a field as a parameter of a command, below the title of its group."""
+    kind, info = get_args(field.type)
+    info = copy(info)
+    info.rich_help_panel = title
+    annotated: Any = Annotated  # a type checker would read the next line as a type
+    annotation = annotated[kind, info]
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    return inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+class GroupedCommand(TyperCommand):
+    """Command whose help lists options by group, then examples."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line: `[BOARD]...` for optional, `FILE...` for required arguments."""
+        return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+
+    def rows_by_group(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """Return the names and texts of arguments and options, below the titles of their groups."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            row = parameter.get_help_record(ctx)
+            if row is None:
+                continue
+            name, text = row
+            title = getattr(parameter, "rich_help_panel", None) or "Options"
+            if parameter.param_type_name == "argument":
+                # Typer adds the Python type of an argument, such as <list[str]>.
+                title, name = "Arguments", name.partition(" <")[0]
+            sections.setdefault(title, []).append((name, text))
+        return sections
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options below the titles of their groups."""
+        for title, rows in self.rows_by_group(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 (as Click calls it)
+        """Write the examples, a line each."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.epilog.splitlines()))

@@ -1,0 +1,84 @@
+"""`pdb query`: lookups of boards in databases."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from pdb_core.errors import UnsolvableError
+from tilepdb.commands.board_input import boards_to_look_up
+from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
+from tilepdb.commands.output import Format, Record, message, prepare, write_records
+from tilepdb.commands.process import command
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import Tiles
+    from pdb_query import Database, Instance
+
+
+@command
+def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = Format.text) -> None:
+    """Look up boards: lower bounds on their optimal lengths.
+
+    Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
+    """
+    prepare()
+    instances = boards_to_look_up(boards, tables.db)
+    columns = ("id", "board", "goal", "solvable", "h", "sums", "values")
+    are_solvable = []
+    with tables.open() as databases:
+
+        def record(instance: "Instance") -> Record:
+            found = _record(instance, databases, boards.goal)
+            are_solvable.append(found["solvable"])
+            return found
+
+        write_records(map(record, instances), output, columns=columns, text=_text)
+    # An unsolvable board does not stop the others.
+    if not all(are_solvable):
+        raise UnsolvableError("not all boards can be solved")
+
+
+def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | None) -> dict[str, Any]:
+    """Return the record of `instance`. Raises `BoardError`, `GoalError`, `TableMismatchError`."""
+    goal = databases.goal_of(instance, goal_text)
+    tables = databases.databases_for(instance.size, goal)
+    record: dict[str, Any] = {"id": instance.id, "board": list(instance.board), "goal": list(goal)}
+    try:
+        probes = [database.probe(instance.board, goal) for database in tables]
+    except UnsolvableError as error:
+        message(f"pdb: {error}")
+        return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
+    return record | {
+        "solvable": True,
+        "h": max(probe.maximum for probe in probes),
+        "sums": [total for probe in probes for total in probe.sums],
+        "values": [
+            [values[place] for place in places]
+            for database, probe in zip(tables, probes, strict=True)
+            for values in probe.values
+            for places in database.partition.sums
+        ],
+        "costs": [database.cost for database, _ in _sums(tables, goal)],
+        "symmetries": [symmetry for _, symmetry in _sums(tables, goal)],
+    }
+
+
+def _sums(databases: Iterable["Database"], goal: "Tiles") -> Iterator[tuple["Database", str]]:
+    """Yield the database and the symmetry of each sum. A catalogue has a sum for each partition and symmetry."""
+    for database in databases:
+        for mapping in database.mappings(goal):
+            for _ in database.partition.sums:
+                yield database, mapping.name
+
+
+def _text(record: Record) -> Iterator[str]:
+    yield f"{record['id']}: {' '.join(map(str, record['board']))}"
+    if not record["solvable"]:
+        yield "  cannot be solved"
+        return
+    width = max(map(len, record["symmetries"]))
+    rows = zip(record["symmetries"], record["sums"], record["values"], record["costs"], strict=True)
+    for name, total, values, cost in rows:
+        parts = " + ".join(map(str, values)) if cost == "additive" else f"max({', '.join(map(str, values))})"
+        yield f"  {name:<{width}}  {total:>3} = {parts}"
+    yield f"  {'maximum':<{width}}  {record['h']:>3}"

@@ -1,0 +1,187 @@
+"""`pdb serve`: the HTTP service and its page."""
+
+import contextlib
+import faulthandler
+import importlib
+import logging
+import signal
+import socket
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pdb_core.errors import InputError
+from pdb_core.system import HANGUP
+from tilepdb.commands.databases import open_file, standard_table
+from tilepdb.commands.options import TableOptions, VerifyOption
+from tilepdb.commands.output import message, prepare
+from tilepdb.commands.process import command
+
+if TYPE_CHECKING:
+    from pdb_query import Database
+    from pdb_service.settings import ServiceSettings
+
+_STDERR = 2
+
+
+@dataclass(frozen=True)
+class ServedTableOptions(TableOptions):
+    """Tables."""
+
+    db: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Table file, made by pdb build. Repeat the option for several. The first of a size is the default of "
+            "that size. Without --db, the standard tables of 4x4 and 3x3 are used.",
+        ),
+    ] = None
+    verify: VerifyOption = True
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Network."""
+
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="IP address or name to listen on. 0.0.0.0 accepts connections from other machines."
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on. 0 takes a free one.")] = (
+        8015
+    )
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Require from clients the token in this file: one line of printable ASCII characters."
+        ),
+    ] = None
+    cors_origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ORIGIN",
+            help="Allow requests of web pages of this origin, such as https://example.org. Repeat the option for more.",
+        ),
+    ] = None
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Answer requests that name this host, such as tiles.example.org. Repeat the option for more. "
+            "localhost and --host are always allowed.",
+        ),
+    ] = None
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False
+
+
+@dataclass(frozen=True)
+class SearchQueueOptions:
+    """Searches."""
+
+    solves: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Number of long searches at a time, and of short ones. The default is the number of cores.",
+        ),
+    ] = None
+    waiting: Annotated[
+        int,
+        typer.Option(min=0, max=100_000, metavar="N", help="Number of long searches that may wait, and of short ones."),
+    ] = 16
+    wait: Annotated[float, typer.Option(min=0, metavar="S", help="Time that a search may wait, in seconds.")] = 30.0
+    seconds: Annotated[float, typer.Option(min=0.001, metavar="S", help="Time limit of a search, in seconds.")] = 60.0
+    grace: Annotated[
+        float,
+        typer.Option(min=0, metavar="S", help="Time that running searches have when the server stops, in seconds."),
+    ] = 5.0
+
+
+@command
+def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQueueOptions) -> None:
+    """Look up and solve boards over HTTP, with a page at /.
+
+    docs/http.md describes the requests. Without --db, the standard tables are built at the first use.
+    """
+    prepare()
+    try:
+        importlib.import_module("pdb_service.app")
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
+        ) from None
+    from pdb_core.resources import available_cores
+    from pdb_service.server import open_socket
+    from pdb_service.settings import ServiceSettings, read_host, read_origin
+
+    settings = ServiceSettings(
+        n_solves=searches.solves or available_cores(),
+        n_waiting=searches.waiting,
+        wait_s=searches.wait,
+        solve_s=searches.seconds,
+        grace_s=searches.grace,
+        token=None if network.token_file is None else _read_token(network.token_file),
+        cors_origins=tuple(map(read_origin, network.cors_origin or ())),
+        allowed_hosts=tuple(map(read_host, network.allowed_host or ())),
+    )
+    # A line in the log if the process ends because a mapped table file was shortened (SIGBUS).
+    faulthandler.enable(_STDERR, all_threads=False)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(open_socket(network.host, network.port))
+        databases = [stack.enter_context(database) for database in _open(tables)]
+        _serve(databases, listener, network.host, settings, access_log=network.access_log)
+
+
+def _serve(
+    databases: "list[Database]", listener: socket.socket, host: str, settings: "ServiceSettings", *, access_log: bool
+) -> None:
+    """Print the address, and answer requests until a signal ends the server."""
+    from pdb_service.app import create_app
+    from pdb_service.server import notify_systemd, serve as run
+    from pdb_service.settings import advice, hosts_of
+
+    address, port = listener.getsockname()[:2]
+    url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
+    message(f"pdb: listening on {url}")
+    if (hint := advice(address, settings.allowed_hosts)) is not None:
+        message(f"pdb: {hint}")
+    settings = replace(settings, allowed_hosts=(*hosts_of(host, address), *settings.allowed_hosts))
+    # uvicorn handles SIGTERM. A server started by nohup ignores SIGHUP.
+    if signal.SIGTERM != HANGUP and signal.getsignal(HANGUP) is not signal.SIG_IGN:
+        signal.signal(HANGUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+
+    def on_ready() -> None:
+        message(f"pdb: ready: {url}")
+        notify_systemd()
+
+    app = create_app(databases, settings)
+    app.state.service.on_ready = on_ready
+    run(app, listener, access_log=access_log)
+    message("pdb: stopped")
+
+
+def _open(tables: ServedTableOptions) -> "list[Database]":
+    """Open the databases of --db; by default the standard ones of 4x4 and 3x3, which are built the first time."""
+    from pdb_core.puzzle import BoardSize, blank_last
+
+    paths = tables.db or [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]
+    return [open_file(path, tables.load, verify=tables.verify) for path in paths]
+
+
+def _read_token(path: Path) -> str:
+    """Return the token in a file. Raises `InputError` if there is none."""
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read a token from {path}: {error}; name a text file with --token-file") from None
+    if not token or any(not "!" <= character <= "~" for character in token):
+        raise InputError(f"{path} has no valid token; write one line of printable ASCII characters without whitespace")
+    return token

@@ -1,0 +1,149 @@
+"""Search method that options choose, and its solver for each board size and goal."""
+
+import threading
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pdb_core.errors import InputError
+from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
+from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_bytes
+
+if TYPE_CHECKING:
+    from pdb_core.puzzle import BoardSize, Tiles
+
+APPROXIMATE = "approximate"
+DATABASES = "db"
+_DEFAULT_HEURISTIC = "manhattan"
+_DEFAULT_WEIGHT = 1.5
+
+
+@dataclass(frozen=True)
+class Method:
+    """Search method: the algorithm and its settings. `heuristics` are those beside the databases."""
+
+    search: str = IDA_STAR
+    uses_databases: bool = True
+    heuristics: tuple[str, ...] = ()
+    weight: float = _DEFAULT_WEIGHT
+    memory_limit_bytes: int | None = None
+    plain: bool = False
+    frontier_bytes: int | None = None
+
+    @property
+    def heuristic(self) -> str | None:
+        """Return the heuristic as it is written on the command line, None if there is none."""
+        names = ((DATABASES,) if self.uses_databases else ()) + self.heuristics
+        return (names[0] if len(names) == 1 else f"max({','.join(names)})") if names else None
+
+
+def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> Method:
+    """Return the method of these options. Raises `InputError` if they exclude each other."""
+    search = options.algorithm
+    _check_options(options, db, ida_star)
+    names: tuple[str, ...] = ()
+    if ALGORITHMS[search].uses_heuristic:
+        heuristic = options.heuristic or (DATABASES if db else _DEFAULT_HEURISTIC)
+        names = (DATABASES,)
+        if heuristic != DATABASES:
+            from solver.heuristics import parse_heuristic  # imports numba
+
+            names = parse_heuristic(heuristic, also=(DATABASES,))
+    others = tuple(name for name in names if name != DATABASES)
+    if db and DATABASES not in names:
+        raise InputError(
+            f"--heuristic {options.heuristic} does not use the tables of --db; give max(db,...), or leave out --db"
+        )
+    if search == IDA_STAR and others and DATABASES in names:
+        raise InputError(
+            "IDA* uses either tables or other heuristics; additive tables are never below the Manhattan distance. For "
+            "the maximum of both give --algorithm a-star"
+        )
+    return Method(
+        search=search,
+        uses_databases=DATABASES in names,
+        heuristics=others,
+        weight=_DEFAULT_WEIGHT if options.weight is None else options.weight,
+        memory_limit_bytes=None if options.memory_limit is None else parse_bytes(options.memory_limit),
+        plain=options.plain,
+        frontier_bytes=frontier_bytes(ida_star),
+    )
+
+
+def frontier_bytes(ida_star: IdaStarOptions) -> int | None:
+    """Return the memory of --frontier-memory, None if it is not given. Raises `InputError`."""
+    if ida_star.frontier_memory is None:
+        return None
+    if ida_star.all_solutions:
+        raise InputError("--frontier-memory cannot be combined with --all; leave out one of them")
+    return parse_bytes(ida_star.frontier_memory)
+
+
+def _check_options(options: AlgorithmOptions, db: list[Path] | None, ida_star: IdaStarOptions) -> None:
+    """Raise `InputError` for an unknown algorithm, and for options that it does not have."""
+    search = options.algorithm
+    if search not in ALGORITHMS:
+        raise InputError(f"algorithm {search!r} is not known; give one of {', '.join(ALGORITHMS)}")
+    no_heuristic = f"--algorithm {search} uses no heuristic"
+    only_ida_star = f"it needs --algorithm {IDA_STAR}"
+    is_ida_star, frontier = search == IDA_STAR, ida_star.frontier_memory
+    for is_allowed, option, value, why in (
+        (ALGORITHMS[search].uses_heuristic, "--heuristic", options.heuristic, no_heuristic),
+        (ALGORITHMS[search].uses_heuristic, "--db", db, no_heuristic),
+        (is_ida_star, "--plain", options.plain, only_ida_star),
+        (is_ida_star, "--all", ida_star.all_solutions, only_ida_star),
+        (is_ida_star, "--frontier-memory", frontier, only_ida_star),
+        (not options.plain, "--frontier-memory", frontier, "it cannot be combined with --plain"),
+        (not is_ida_star, "--memory-limit", options.memory_limit, "IDA* stores no nodes"),
+        (search == WEIGHTED_A_STAR, "--weight", options.weight, f"it needs --algorithm {WEIGHTED_A_STAR}"),
+    ):
+        if value and not is_allowed:
+            raise InputError(f"{option} cannot be given here: {why}")
+
+
+class Solvers:
+    """Solvers of a method, one for each board size and goal, made when first needed. Thread-safe."""
+
+    def __init__(self, databases: OpenDatabases, method: Method, *, n_at_a_time: int) -> None:
+        """`n_at_a_time` boards share the memory limits."""
+        self.method = method
+        self.databases, self._n_at_a_time = databases, n_at_a_time
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, Any] = {}
+
+    def solver(self, size: "BoardSize", goal: "Tiles") -> Any:
+        """Return the `Solver`, `HeuristicSolver` or `GraphSolver`. Raises `TableMismatchError`, `InputError`."""
+        with self._lock:
+            if (size, goal) not in self._made:
+                self._made[size, goal] = self._make(size, goal)
+            return self._made[size, goal]
+
+    def _make(self, size: "BoardSize", goal: "Tiles") -> Any:
+        from pdb_core.resources import available_memory
+        from solver import GraphSolver, HeuristicSolver, Solver
+
+        method, n = self.method, self._n_at_a_time
+        databases = self.databases.databases_for(size, goal) if method.uses_databases else ()
+        if method.search != IDA_STAR:
+            limit = method.memory_limit_bytes
+            if limit is None and n > 1:
+                available = available_memory()
+                limit = None if available is None else available * 3 // 4
+            return GraphSolver(
+                size,
+                goal,
+                search=method.search,
+                heuristics=method.heuristics,
+                databases=databases,
+                weight=method.weight,
+                memory_limit_bytes=None if limit is None else limit // n,
+            )
+        frontier = None if method.frontier_bytes is None else method.frontier_bytes // n
+        if method.heuristics:
+            return HeuristicSolver(size, goal, method.heuristics, plain=method.plain, frontier_bytes=frontier)
+        # Tables serve several goals.
+        if databases not in self._made:
+            self._made[databases] = Solver(*databases, plain=method.plain, frontier_bytes=frontier)
+        return self._made[databases]

@@ -1,0 +1,239 @@
+"""`pdb study compare`: heuristics and search algorithms on the same boards."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pdb_core.errors import InstanceError, WrongAnswerError
+from pdb_core.messages import shorten
+from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
+from tilepdb.commands import completion
+from tilepdb.commands.answers import Answers
+from tilepdb.commands.board_input import read_boards, size_hint
+from tilepdb.commands.databases import OpenDatabases
+from tilepdb.commands.options import (
+    AlgorithmOptions,
+    BoardGoalOption,
+    FormatOption,
+    IdaStarOptions,
+    InstancesOption,
+    LimitOptions,
+    MemoryLimitOption,
+    SeedOption,
+    SizeOption,
+    TableOptions,
+    WeightOption,
+)
+from tilepdb.commands.output import Format, Record, count, message, plural, prepare, write_records
+from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.process import command
+from tilepdb.commands.progress import ProgressLine
+from tilepdb.commands.solvers import DATABASES, Method, Solvers, parse_method
+from tilepdb.commands.solving import Batch, solve_boards
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pdb_query import Instance
+    from pdb_study.compare import Comparison
+    from tilepdb.commands.answers import Answer
+
+_COLUMNS = (
+    "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
+    "mean_generated_error", "mean_expanded", "mean_seconds", "nodes_per_second",
+)  # fmt: skip
+_DEFAULT_HEURISTICS = ("manhattan", "linear-conflict", DATABASES)
+_DEFAULT_BOARDS = 20
+_HEADER = (
+    f"{'heuristic':<28} {'search':<18} {'solved':>11} {'mean h':>8} {'length':>8} {'mean nodes':>15} {'+-':>12} "
+    f"{'mean s':>11} {'nodes/s':>13}"
+)
+
+
+@dataclass(frozen=True)
+class SampleOptions:
+    """Boards."""
+
+    instances: InstancesOption = None
+    size: SizeOption = None
+    goal: BoardGoalOption = None
+    boards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of boards: the first ones of --instances, or random ones. The default is all of --instances, "
+            f"or {_DEFAULT_BOARDS} random ones.",
+        ),
+    ] = None
+    seed: SeedOption = 1
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Heuristics and algorithms."""
+
+    heuristic: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Heuristic to compare, as for pdb search. Repeat the option for several.",
+            show_default=", ".join(_DEFAULT_HEURISTICS),
+            autocompletion=completion.heuristics,
+        ),
+    ] = None
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Algorithm to compare, as for pdb search. Repeat the option for several.",
+            show_default=IDA_STAR,
+            autocompletion=completion.algorithms,
+        ),
+    ] = None
+    weight: WeightOption = None
+    memory_limit: MemoryLimitOption = None
+    plain: Annotated[bool, typer.Option("--plain", help="Textbook IDA*, as for pdb search.")] = False
+
+
+@dataclass(frozen=True)
+class SampleLimitOptions(LimitOptions):
+    """Limits."""
+
+    threads: Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Number of threads.")] = 1
+
+
+@command
+def compare(
+    sample: SampleOptions,
+    compared: MethodOptions,
+    tables: TableOptions,
+    limits: SampleLimitOptions,
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Compare heuristics and algorithms on the same boards.
+
+    Print mean h, nodes, seconds and length. Without --instances, random boards of --size are solved, of 3x3 by default.
+    Means are over the boards that a row solved, without those that it gave up at a limit.
+    """
+    check_plot(plot)
+    methods = _methods(compared, tables.db)
+    prepare()
+    from pdb_study.compare import Comparison, ComparisonRow, comparison_row
+
+    instances = _boards(sample, tables.db)
+    if not instances:
+        raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
+    rows: list[ComparisonRow] = []
+    if output is Format.text:
+        print(_HEADER, flush=True)
+    with tables.open() as databases:
+
+        def record(method: Method) -> Record:
+            answers = _answers(method, instances, databases, sample.goal, limits)
+            search = method.search + (" (plain)" if method.plain else "")
+            rows.append(comparison_row(method.heuristic, search, answers))
+            return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
+
+        write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
+    comparison = Comparison(tuple(rows))
+    _report_gaps(comparison)
+    if plot is not None:
+        _draw(comparison, plot)
+
+
+def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
+    """Return the method of each heuristic with each algorithm. Raises `InputError`."""
+    methods = []
+    for algorithm in dict.fromkeys(options.algorithm or (IDA_STAR,)):
+        uses_none = algorithm in ALGORITHMS and not ALGORITHMS[algorithm].uses_heuristic
+        for heuristic in (None,) if uses_none else dict.fromkeys(options.heuristic or _DEFAULT_HEURISTICS):
+            of_method = AlgorithmOptions(
+                algorithm=algorithm,
+                heuristic=heuristic,
+                weight=options.weight if algorithm == WEIGHTED_A_STAR else None,
+                memory_limit=options.memory_limit if algorithm != IDA_STAR else None,
+                plain=options.plain and algorithm == IDA_STAR,
+            )
+            uses_db = heuristic is not None and DATABASES in heuristic
+            methods.append(parse_method(of_method, db if uses_db else None, IdaStarOptions()))
+    return methods
+
+
+def _answers(
+    method: Method, instances: "list[Instance]", databases: OpenDatabases, goal: str | None, limits: LimitOptions
+) -> "list[Answer]":
+    """Return the answers of all boards, solved by a method. Raises `WrongAnswerError`."""
+    from solver import Limits
+
+    n_threads = limits.threads or 1
+    batch = Batch(
+        Solvers(databases, method, n_at_a_time=n_threads),
+        lambda instance: databases.goal_of(instance, goal),
+        Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
+    )
+    answers = Answers(method.search, method.heuristic)
+    found: list[Answer] = []
+    with ProgressLine() as line:
+        for outcome in solve_boards(batch, instances, n_threads):
+            answers.record(outcome)
+            found.append(outcome.answer)
+            name = method.heuristic or "no heuristic"
+            line.show(
+                f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards",
+                len(found) / len(instances),
+            )
+    if isinstance(answers.worst, WrongAnswerError):
+        raise answers.worst
+    return found
+
+
+def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
+    """Return the boards that every method solves."""
+    if sample.instances is not None:
+        return list(islice(read_boards(None, sample.instances, size_hint(db, sample.size)), sample.boards))
+    from pdb_core.puzzle import Board, check_table_size, parse_goal, parse_size, random_boards
+    from pdb_query import Instance
+
+    size = parse_size(sample.size or "3x3")
+    check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
+    rows = random_boards(
+        size, parse_goal(sample.goal or "blank-last", size), sample.boards or _DEFAULT_BOARDS, sample.seed
+    )
+    return [Instance(str(i), Board(row, size), sample.goal) for i, row in enumerate(rows, start=1)]
+
+
+def _text(row: Record) -> Iterator[str]:
+    start = f"{row['heuristic'] or '-':<28} {row['search']:<18} {row['solved']:>5}/{row['boards']:<5}"
+    if row["solved"] == 0:
+        yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
+        return
+    error = "" if row["mean_generated_error"] is None else count(round(row["mean_generated_error"]))
+    yield (
+        f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {count(round(row['mean_generated'])):>15} "
+        f"{error:>12} {row['mean_seconds']:11.6f} {count(row['nodes_per_second'] or 0):>13}"
+    )
+
+
+def _report_gaps(comparison: "Comparison") -> None:
+    """Report on stderr which boards the means leave out."""
+    first = comparison.rows[0]
+    if first.n_unsolvable:
+        message(f"pdb: {plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
+    if not all(row.is_whole for row in comparison.rows):
+        message("pdb: boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
+
+
+def _draw(comparison: "Comparison", path: "Path") -> None:
+    from pdb_study.plots import draw_comparison
+
+    n_drawn = len(comparison.whole_rows)
+    if n_drawn < len(comparison.rows):
+        message("pdb: not drawn: rows that did not solve all boards")
+    if n_drawn:
+        with drawn(path, width=9, height=1.5 + 0.4 * n_drawn) as axes:
+            draw_comparison(comparison, axes)

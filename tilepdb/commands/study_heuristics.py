@@ -1,0 +1,167 @@
+"""`pdb study heuristics`: values of heuristics on boards whose distances are known."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tilepdb.commands import completion
+from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, TableOptions, ThreadsOption
+from tilepdb.commands.output import Format, count, message, prepare, print_line, write_records
+from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.process import command
+from tilepdb.commands.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_study.heuristics import HeuristicStudy
+
+_COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
+# Columns of heuristics in a table that fits a terminal.
+_ABREAST = 4
+
+HeuristicsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="Heuristic to study, as for pdb search. Repeat the option for several.",
+        show_default="all that the size has",
+        autocompletion=completion.heuristics,
+    ),
+]
+
+
+@command
+def heuristics(
+    tables: TableOptions,
+    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")] = "3x3",
+    heuristic: HeuristicsOption = None,
+    goal: GoalOption = None,
+    boards: Annotated[
+        int,
+        typer.Option(
+            min=2, max=1_000_000, metavar="N", help="Number of random boards, for sizes of more than 10 cells."
+        ),
+    ] = 1000,
+    seed: SeedOption = 1,
+    threads: ThreadsOption = None,
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Compare heuristics by distance from the goal.
+
+    Print mean, standard deviation, minimum and maximum of each heuristic. Up to 10 cells all boards are evaluated. Up
+    to 16 cells random boards are evaluated and solved; larger random boards are not solved. Means of random boards have
+    standard errors (+-). Each --db is a heuristic, too.
+    """
+    check_plot(plot)
+    prepare()
+    from pdb_core.puzzle import check_table_size, parse_goal, parse_size
+    from pdb_study.heuristics import study_heuristics
+    from solver.heuristics import parse_heuristic
+
+    board_size = parse_size(size)
+    check_table_size(board_size, what="heuristics and optimal solutions", instead="choose a smaller size")
+    wanted = parse_goal(goal or "blank-last", board_size)
+    for text in heuristic or ():
+        parse_heuristic(text)  # raises at once if it is not known
+    names = tuple(heuristic or ()) or _fitting(board_size, wanted)
+    with tables.open() as opened:
+        databases = opened.databases_for(board_size, wanted) if tables.db else ()
+        for database in databases:
+            database.views(wanted)  # raises at once if it cannot serve the goal
+        with ProgressLine() as line:
+            study = study_heuristics(
+                board_size,
+                names,
+                databases,
+                goal=wanted,
+                n_boards=boards,
+                seed=seed,
+                solves_with=lambda: opened.databases_for(board_size, wanted),
+                n_threads=threads,
+                progress=lambda done, total: line.show(
+                    f"solving boards to know their distances: {count(done)} of {count(total)}", done / total
+                ),
+            )
+    if output is Format.text:
+        for text in _text(study):
+            print_line(text)
+    else:
+        write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
+    if plot is not None:
+        _draw(study, plot)
+
+
+def _fitting(size: "BoardSize", goal: "Tiles") -> tuple[str, ...]:
+    """Return the heuristics that exist for this size and goal."""
+    from pdb_core.errors import InputError
+    from solver.heuristics import HEURISTICS, heuristic_tables
+
+    names = []
+    for name in HEURISTICS:
+        try:
+            heuristic_tables((name,), size, goal)
+        except InputError as error:
+            message(f"pdb: left out: {error}")
+        else:
+            names.append(name)
+    return tuple(names)
+
+
+def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
+    """Yield a record for each distance and heuristic, then for each heuristic over all boards, with `distance` None."""
+    rows = [(row.distance, row.n_boards, row.spreads) for row in study.rows]
+    for distance, n_boards, spreads in [*rows, (None, study.n_boards, study.overall)]:
+        for name, spread, exceeds in zip(study.names, spreads, study.exceeds, strict=True):
+            error = study.standard_error(spread, n_boards)
+            record: dict[str, Any] = {
+                "distance": distance,
+                "boards": n_boards,
+                "heuristic": name,
+                "mean": round(spread.mean, 6),
+                "standard_deviation": round(spread.standard_deviation, 6),
+                "minimum": spread.minimum,
+                "maximum": spread.maximum,
+                "standard_error": None if error is None else round(error, 6),
+            }
+            if distance is None:
+                record["larger_than"] = dict(zip(study.names, exceeds, strict=True))
+            yield record
+
+
+def _text(study: "HeuristicStudy") -> Iterator[str]:
+    mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
+    yield f"{study.boards_text}{mean}; mean, standard deviation, minimum and maximum of h"
+    rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
+    rows.append(("all", study.n_boards, study.overall))
+    for start in range(0, len(study.names), _ABREAST):
+        shown = slice(start, start + _ABREAST)
+        yield ""
+        yield f"{'distance':>8} {'boards':>11}  " + "  ".join(name.rjust(23) for name in study.names[shown])
+        for distance, n_boards, spreads in rows:
+            cells = (f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in spreads[shown])
+            yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(23) for cell in cells)
+        errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
+        if study.is_sample:
+            yield f"{'+-':>8} {'':>11}  " + "  ".join(f"{error or 0.0:8.3f}".ljust(23) for error in errors).rstrip()
+    if len(study.names) > 1:
+        yield ""
+        yield "boards on which the heuristic of the row is larger than that of the column:"
+        labels = [f"{number} {name}" for number, name in enumerate(study.names, start=1)]
+        first = max(map(len, labels))
+        yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
+        for label, row in zip(labels, study.exceeds, strict=True):
+            yield label.ljust(first) + "".join(f"{count(n):>10}" for n in row)
+
+
+def _draw(study: "HeuristicStudy", path: "Path") -> None:
+    from pdb_study.plots import draw_heuristics
+
+    if not study.rows:
+        message("pdb: nothing to draw: the distances of these boards are not known")
+        return
+    with drawn(path, width=8 if len(study.names) <= 4 else 10) as axes:
+        draw_heuristics(study, axes)

@@ -1,0 +1,290 @@
+"""`pdb info`, `pdb stats` and `pdb verify`: contents, statistics and checks of table files."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pdb_core.errors import TableFileError
+from tilepdb.commands.databases import digest_progress, open_file
+from tilepdb.commands.options import FormatOption, LoadOptions, SeedOption, ThreadsOption
+from tilepdb.commands.output import Format, Record, bar_chart, count, joined, message, prepare, write_records
+from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.process import command
+from tilepdb.commands.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from pdb_core.schema import Header
+    from pdb_query import Database
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# Needed memory from which a proof is announced.
+_LONG_PROOF_BYTES = 500_000_000
+
+FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE", help="Table files, made by pdb build.")]
+
+
+def header_record(path: Path, header: "Header") -> dict[str, Any]:
+    """Return the record of a table file."""
+    return {
+        "file": str(path),
+        "partition": header.spec.partition.name,
+        "size": str(header.spec.size),
+        "encoding": header.spec.encoding,
+        "cost": header.spec.cost,
+        "sha256": header.digest(),
+        "patterns": [
+            {
+                "tiles": list(entry.pattern.tiles),
+                "same_as": None if entry.use is None else entry.use.index,
+                "symmetry": None if entry.use is None else entry.use.symmetry(header.spec.size),
+                "entries": entry.n_entries,
+                "unreached": entry.n_unreached,
+                "maximum": entry.maximum,
+                "mean": entry.mean,
+                "sha256": entry.sha256,
+            }
+            for entry in header.patterns
+        ],
+    }
+
+
+def pattern_and_table(record: Record, entry: Record) -> tuple[str, str | None]:
+    """Return the tiles of a pattern in a record, and those of the pattern whose table it uses."""
+    same_as = entry["same_as"]
+    return joined(entry["tiles"]), None if same_as is None else joined(record["patterns"][same_as]["tiles"])
+
+
+@command
+def info(files: FilesArgument, output: FormatOption = Format.text) -> None:
+    """Describe table files: partition, goal and patterns.
+
+    Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern.
+    """
+    from pdb_query import read_table_header
+
+    write_records(
+        (_info_record(path, read_table_header(path)) for path in files),
+        output,
+        columns=("file", "size", "goal", "partition", "encoding", "bytes", "sha256"),
+        text=_info_text,
+    )
+
+
+def _info_record(path: Path, header: "Header") -> dict[str, Any]:
+    from pdb_core.pattern import partition_source
+
+    return header_record(path, header) | {
+        "bytes": path.stat().st_size,
+        "goal": list(header.spec.goal),
+        "partition_source": partition_source(header.spec.partition.name),
+        "drawing": header.spec.partition.draw(header.spec.goal).splitlines(),
+        "partitions": header.spec.partition.sums,
+    }
+
+
+def _info_text(record: Record) -> Iterator[str]:
+    from pdb_core.puzzle import draw_board, goal_name, parse_size
+
+    goal, size = tuple(record["goal"]), parse_size(record["size"])
+    cost = "" if record["cost"] == "additive" else ", every move counts"
+    source = f" ({record['partition_source']})" if record["partition_source"] else ""
+    yield (
+        f"{record['file']}: partition {record['partition']}{source} of a {size} board, "
+        f"goal {goal_name(goal, size)}, {record['encoding']}{cost}"
+    )
+    goal_rows = draw_board(goal, size).splitlines()
+    yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))
+    for letter, entry in zip(_LETTERS, record["patterns"], strict=False):
+        unreached = f", {count(entry['unreached'])} unreached" if entry["unreached"] else ""
+        contents = (
+            f"{count(entry['entries']):>13} entries{unreached}, mean {entry['mean']:.2f}, maximum {entry['maximum']}"
+        )
+        if entry["same_as"] is not None:
+            contents = f"the table of {_LETTERS[entry['same_as']]}, by the symmetry {entry['symmetry']}"
+        yield f"  {letter}  {contents}  tiles {joined(entry['tiles'])}"
+    if len(record["partitions"]) > 1:
+        yield "  partitions " + " ".join("".join(_LETTERS[i] for i in part) for part in record["partitions"])
+    yield f"  {count(record['bytes'])} bytes, header sha256 {record['sha256']}"
+
+
+@command
+def stats(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Table file, made by pdb build.")],
+    boards: Annotated[
+        int, typer.Option(min=2, max=100_000_000, metavar="N", help="Number of random boards.")
+    ] = 100_000,
+    seed: SeedOption = 1,
+    tables: LoadOptions = LoadOptions(),
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Print statistics of a table file.
+
+    Print the histogram, mean and maximum of each table, and the mean lower bound over random boards.
+    """
+    check_plot(plot)
+    prepare()
+    with open_file(file, tables.load, verify=tables.verify) as database:
+        record = _stats_record(database, boards, seed)
+    columns = (
+        "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_maximum", "mean_maximum_error", "boards",
+        "seed",
+    )  # fmt: skip
+    write_records([record], output, columns=columns, text=_stats_text)
+    if plot is not None:
+        _draw(database, plot)
+
+
+def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
+    from pdb_query import random_board_statistics
+
+    sample = random_board_statistics(database, n_boards=n_boards, seed=seed)
+    record = header_record(database.path, database.header)
+    for entry, pattern in zip(record["patterns"], database.header.patterns, strict=True):
+        entry["histogram"] = list(pattern.histogram)
+    return record | {
+        "boards": n_boards,
+        "seed": seed,
+        "mean_sum": sample.sums[0][0],
+        "mean_sum_error": sample.sums[0][1],
+        "mean_maximum": sample.maximum[0],
+        "mean_maximum_error": sample.maximum[1],
+        "sums": len(sample.sums),
+    }
+
+
+def _stats_text(record: Record) -> Iterator[str]:
+    for entry in record["patterns"]:
+        tiles, table = pattern_and_table(record, entry)
+        if table is not None:
+            yield f"pattern {tiles}: the table of {table}"
+            continue
+        yield (
+            f"pattern {tiles}: {count(entry['entries'])} entries, mean {entry['mean']:.3f}, maximum {entry['maximum']}"
+        )
+        yield from bar_chart(entry["histogram"], 13)
+        if entry["unreached"]:
+            yield f"   no {count(entry['unreached']):>13} (cannot be reached)"
+    yield f"over {count(record['boards'])} random boards (seed {record['seed']}):"
+    is_additive = record["cost"] == "additive"
+    what = "mean sum     " if is_additive else "mean largest "
+    yield f"  {what} {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
+    if record["sums"] > 1:
+        yield (
+            f"  mean maximum  {record['mean_maximum']:.3f} +- {record['mean_maximum_error']:.3f} of "
+            f"{record['sums']} {'sums' if is_additive else 'of them'}, by reflection"
+        )
+
+
+def _draw(database: "Database", path: Path) -> None:
+    from pdb_study.plots import draw_histograms
+
+    with drawn(path) as axes:
+        draw_histograms(database, axes)
+
+
+@command
+def verify(
+    files: FilesArgument,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also prove every distance, with code that is independent of the builder's search."
+        ),
+    ] = False,
+    threads: ThreadsOption = None,
+    output: FormatOption = Format.text,
+) -> None:
+    """Compare table files with their digests, to find damage.
+
+    With --deep, prove every entry. Print the checks that were made. A damaged file does not end the command.
+    """
+    prepare()
+    failures: list[TableFileError] = []
+    write_records(
+        (_verify_or_fail(path, deep, threads, failures) for path in files),
+        output,
+        columns=("file", "deep", "ok", "sha256", "seconds"),
+        text=_verify_text,
+    )
+    if failures:
+        raise SystemExit(failures[0].exit_code)
+
+
+def _verify_or_fail(path: Path, deep: bool, threads: int | None, failures: list[TableFileError]) -> dict[str, Any]:
+    """Return the record of one file. A file that is not sound is reported on stderr, and added to `failures`."""
+    try:
+        return _verify_file(path, deep, threads)
+    except TableFileError as error:
+        message(f"pdb: {error}")
+        failures.append(error)
+        nothing: dict[str, Any] = {"sha256": None, "proofs": [], "seconds": None}
+        return {"file": str(path), "deep": deep, "ok": False, "error": str(error)} | nothing
+
+
+def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
+    from pdb_query import open_database
+
+    start = time.perf_counter()
+    with open_database(path) as database, ProgressLine() as line:
+        database.verify(digest_progress(line, path))
+        n_patterns = len(database.header.patterns) if deep else 0
+        return header_record(path, database.header) | {
+            "deep": deep,
+            "ok": True,
+            "proofs": [_prove(database, index, threads, line) for index in range(n_patterns)],
+            "seconds": round(time.perf_counter() - start, 3),
+        }
+
+
+def _prove(database: "Database", index: int, threads: int | None, line: ProgressLine) -> dict[str, Any]:
+    from pdb_build.deep_check import prove_table, prove_use, required_bytes
+    from pdb_core.errors import MemoryLimitError
+    from pdb_core.messages import format_bytes
+    from pdb_core.resources import available_cores, available_memory
+
+    specs = database.header.spec.tables
+    pattern, use = database.header.patterns[index].pattern, database.header.patterns[index].use
+    if use is not None:
+        prove_use(pattern, specs[use.index], use.cell_map)
+        return {"tiles": list(pattern.tiles), "same_as": use.index}
+    needed, available = required_bytes(specs[index]), available_memory()
+    if available is not None and needed > available:
+        raise MemoryLimitError(
+            f"proving the table of pattern {pattern} needs {format_bytes(needed)} of memory, "
+            f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"
+        )
+    if needed > _LONG_PROOF_BYTES:
+        message(f"pdb: proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
+    proof = prove_table(
+        specs[index],
+        database.table(index),
+        n_threads=threads or available_cores(),
+        progress=lambda stage, part: line.show(
+            f"{database.path}: pattern {pattern}: {stage}, {100 * part:.0f} %", part
+        ),
+    )
+    return {"tiles": list(pattern.tiles), "same_as": None, **asdict(proof)}
+
+
+def _verify_text(record: Record) -> Iterator[str]:
+    if not record["ok"]:
+        return
+    entries = [entry["entries"] for entry in record["patterns"] if entry["same_as"] is None]
+    yield (
+        f"{record['file']}: sound: header, HDF5 objects, {len(entries)} digests and histograms over "
+        f"{count(sum(entries))} entries agree"
+    )
+    for proof in record["proofs"]:
+        tiles, table = pattern_and_table(record, proof)
+        if table is not None:
+            yield f"  proved: pattern {tiles}: a symmetry of the board maps it onto {table}, whose table it uses"
+            continue
+        yield (
+            f"  proved: pattern {tiles}: {count(proof['n_states'])} zero-aware states, "
+            f"{count(proof['n_transitions'])} moves, {count(proof['n_entries'])} entries, {proof['seconds']:.1f} s"
+        )
