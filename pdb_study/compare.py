@@ -111,8 +111,8 @@ class Comparison:
 class BoardSolver(Protocol[Board]):
     """Interface of the solvers that `compare` accepts: all solvers of this project."""
 
-    def solve(self, board: Board, /, *, limits: Limits | None = None) -> Solution:
-        """Return the solution of `board`."""
+    def solve(self, board: Board, /, *, limits: Limits | None = None, report: Report | None = None) -> Solution:
+        """Return the solution of `board`. An exception of `report`, which is called often, ends the search."""
 
 
 def compare(
@@ -160,9 +160,9 @@ def comparison_row(
 ) -> ComparisonRow:
     """Solve boards with one solver, and return its row. `search` is by default the name in the solutions."""
 
-    def solve(board: Board, _report: Report, _pool: WorkerPool | None) -> Solution | PdbError:
+    def solve(board: Board, report: Report, _pool: WorkerPool | None) -> Solution | PdbError:
         try:
-            return solver.solve(board, limits=limits)
+            return solver.solve(board, limits=limits, report=report)
         except (UnsolvableError, MemoryLimitError) as error:
             return error
 

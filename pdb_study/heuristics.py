@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardLike, Boards, BoardSize, Tiles, as_goal, as_size, random_boards
+from pdb_core.puzzle import BoardLike, Boards, BoardSize, Tiles, as_goal, as_size, check_table_size, random_boards
 from pdb_core.resources import available_cores
 from pdb_query import Database
 from pdb_study import plots
 from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver import Solver
-from solver.heuristics import heuristic_tables, parse_heuristic
+from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate_many
 
 Values = npt.NDArray[np.int64]
@@ -138,6 +138,18 @@ def heuristic_values(
     return values
 
 
+def fitting_heuristics(size: BoardSize, goal: Tiles) -> dict[str, InputError | None]:
+    """Return all heuristics, each with the error that says why it does not exist for this size and goal, if so."""
+    found: dict[str, InputError | None] = {}
+    for name in HEURISTICS:
+        try:
+            heuristic_tables((name,), size, goal)
+            found[name] = None
+        except InputError as error:
+            found[name] = error
+    return found
+
+
 def study_heuristics(
     size: BoardSize | str,
     heuristics: Sequence[str] = ("manhattan", "linear-conflict"),
@@ -157,7 +169,7 @@ def study_heuristics(
     Parameters
     ----------
     heuristics
-        Names, see `solver.heuristics.HEURISTICS`.
+        Names, see `solver.heuristics.HEURISTICS`. `fitting_heuristics` returns those of a size.
     n_boards
         Number of random boards.
     solves_with
@@ -168,12 +180,18 @@ def study_heuristics(
     Raises
     ------
     InputError
-        If a heuristic does not exist for the size, or if there is no database to solve boards with.
+        For boards larger than 6x6, if a heuristic does not exist for the size, or if there is no database to solve
+        boards with.
     GoalError
         For an invalid goal, or if a database cannot serve it.
     """
     size = as_size(size)
+    check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
     checked = as_goal(goal, size)
+    for name in heuristics:
+        heuristic_tables(parse_heuristic(name), size, checked)
+    for database in databases:
+        database.views(checked)
     distances: npt.NDArray[np.int64] | None = None
     if size.n_cells <= MAX_CELLS:
         boards, of_boards = all_boards(size, checked)

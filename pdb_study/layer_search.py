@@ -36,7 +36,7 @@ def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, npt.NDArray[np.uin
     """
     if size.n_cells > MAX_CELLS:
         raise InputError(f"{size} boards are too many to evaluate each; the largest sizes have {MAX_CELLS} cells")
-    found = [boards_of(layer, size) for layer in layers(size, goal)]
+    found = [_boards(layer, size) for layer in layers(size, goal)]
     return np.concatenate(found), np.repeat(np.arange(len(found), dtype=np.uint8), [len(boards) for boards in found])
 
 
@@ -58,9 +58,15 @@ def layers(size: BoardSize, goal: Tiles, *, n_threads: int = 1, memory_limit_byt
             previous, layer = layer, {cell: keys for cell, keys in zip(cells, found, strict=True) if len(keys)}
 
 
-def boards_of(layer: Layer, size: BoardSize, n_most: int | None = None) -> Boards:
-    """Return boards of a layer, uint8[m, n_cells]: all, or the first `n_most` of each cell of the blank."""
-    rows = [np.insert(_unpack(keys[:n_most], size), cell, BLANK, axis=1) for cell, keys in sorted(layer.items())]
+def first_boards(layer: Layer, size: BoardSize, n_boards: int) -> tuple[Tiles, ...]:
+    """Return the first boards of a layer, by the cell of the blank."""
+    boards = _boards({cell: keys[:n_boards] for cell, keys in layer.items()}, size)[:n_boards]
+    return tuple(map(tuple, boards.tolist()))
+
+
+def _boards(layer: Layer, size: BoardSize) -> Boards:
+    """Return the boards of a layer, uint8[m, n_cells]."""
+    rows = [np.insert(_unpack(keys, size), cell, BLANK, axis=1) for cell, keys in sorted(layer.items())]
     return np.concatenate(rows)
 
 

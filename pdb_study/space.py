@@ -6,16 +6,14 @@ searches larger spaces, or up to a depth, with 8 bytes per board, or a byte per 
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size
 from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
-from pdb_study.layer_search import Layer, MemoryLimitError, boards_of, layers
+from pdb_study.layer_search import Layer, MemoryLimitError, first_boards, layers
 
 # Called from the main thread after each level: (depth, boards reached).
 Progress = Callable[[int, int], None]
@@ -143,22 +141,28 @@ def explore_space(
             size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
         )
         return StateSpace(size, goal, counts, True, False, tuple(sorted(antipodes)), time.perf_counter() - start)
-    reached: list[int] = []
-    farthest: Layer = {}
-    is_complete = out_of_memory = False
-    try:
-        for layer in layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes):
-            farthest = layer
-            reached.append(sum(map(len, layer.values())))
-            if progress is not None:
-                progress(len(reached) - 1, sum(reached))
-            if max_depth is not None and len(reached) > max_depth:
-                break
-        else:
-            is_complete = True
-    except (MemoryLimitError, MemoryError):
-        out_of_memory = True
-    first = boards_of(farthest, size, max_antipodes)[:max_antipodes] if is_complete else np.empty((0, 0))
-    antipodes = tuple(map(tuple, first.tolist()))
+    counts, farthest, out_of_memory = _search_layers(
+        layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes), max_depth, progress
+    )
+    is_complete = farthest is not None
+    antipodes = () if farthest is None else first_boards(farthest, size, max_antipodes)
     seconds = time.perf_counter() - start
-    return StateSpace(size, goal, tuple(reached), is_complete, out_of_memory, tuple(sorted(antipodes)), seconds)
+    return StateSpace(size, goal, counts, is_complete, out_of_memory, tuple(sorted(antipodes)), seconds)
+
+
+def _search_layers(
+    found: Iterator[Layer], max_depth: int | None, progress: Progress | None
+) -> tuple[tuple[int, ...], Layer | None, bool]:
+    """Return the counts, the last layer if all boards were reached, and whether the search ran out of memory."""
+    counts: list[int] = []
+    layer: Layer | None = None
+    try:
+        for layer in found:
+            counts.append(sum(map(len, layer.values())))
+            if progress is not None:
+                progress(len(counts) - 1, sum(counts))
+            if max_depth is not None and len(counts) > max_depth:
+                return tuple(counts), None, False
+    except (MemoryLimitError, MemoryError):
+        return tuple(counts), None, True
+    return tuple(counts), layer, False
