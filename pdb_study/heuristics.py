@@ -50,7 +50,7 @@ class HeuristicStudy:
     mean_distance  None if the distances are unknown
     rows           one for each distance; empty if the distances are unknown
     overall        over all boards, for each heuristic
-    exceeds        exceeds[i][j]: the number of boards on which heuristic i is larger than heuristic j
+    exceeds        `exceeds[i][j]`: the number of boards on which heuristic i is larger than heuristic j
     is_sample      whether the boards are a sample, so that means have a standard error
     """
 

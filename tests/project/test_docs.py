@@ -76,6 +76,7 @@ def test_test_files_named_elsewhere_exist() -> None:
     "module",
     [
         "pdb_build",
+        "pdb_core",
         "tilepdb.commands.label",
         "pdb_core.messages",
         "pdb_core.puzzle",
