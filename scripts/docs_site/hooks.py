@@ -33,15 +33,6 @@ _FOREIGN = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=.?(?:http
 _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the decision records to the navigation."""
-    assert config.nav is not None
-    (explanation,) = (entry["Background"] for entry in config.nav if "Background" in entry)
-    records = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("0*.md"))]
-    explanation.append({"Decisions": ["decisions/README.md", *records]})
-    return config
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     made = {page: (ROOT / source).read_text(encoding="utf-8") for page, source in ELSEWHERE.items()}
