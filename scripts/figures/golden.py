@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from pdb_core.encoding import Encoding
 from pdb_core.puzzle import BoardSize, blank_first, parse_goal
 from pdb_query import Instance, open_database, read_instances
 from solver import HeuristicSolver, Limits, Solution, Solver
@@ -15,7 +16,7 @@ from tests import ROOT
 from tests.solver.test_engine_processors import HEURISTICS, TABLES, counts
 from tests.tables import table_file
 
-_SETS = {
+_SETS: dict[tuple[str, Encoding], tuple[str, ...]] = {
     ("78", "bits"): ("hardest80", "korf100", "worst-for-78", "classic"),
     ("78", "bytes"): ("hardest80", "korf100"),
     ("663", "bits"): ("korf100", "hardest80"),

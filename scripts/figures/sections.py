@@ -227,7 +227,8 @@ def lookups_over_http(folder: Path) -> store.Row:
 
 def heuristic(name: str) -> store.Row:
     """Return the mean h of a heuristic over random boards, and the nodes per second of IDA* on one thread."""
-    h = heuristic_values(random_boards(SIZE, GOAL, 400_000, seed=1), SIZE, GOAL, [name])[:, 0]
+    boards = random_boards(SIZE, GOAL, 400_000, seed=1).astype(np.uint8)
+    h = heuristic_values(boards, SIZE, GOAL, [name])[:, 0]
     solver = HeuristicSolver(SIZE, GOAL, [name])
     board = next(read_instances("hardest80", SIZE)).board
     solver.solve(board, limits=Limits(nodes=1000))
