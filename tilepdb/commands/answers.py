@@ -83,7 +83,7 @@ class Answers:
         self._generated += solution.generated
         self._n_solved += solution.length is not None
         if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
-            error = WrongAnswerError(_contradiction(instance, solution, instance.optimal_length))
+            error = WrongAnswerError(contradiction(instance, solution, instance.optimal_length))
             message(f"pdb: {error}")
             self._remember(error)
         if self._counts_all:
@@ -156,7 +156,8 @@ def _fields(solution: "Solution") -> dict[str, Any]:
     }
 
 
-def _contradiction(instance: "Instance", solution: "Solution", optimal: int) -> str:
+def contradiction(instance: "Instance", solution: "Solution", optimal: int) -> str:
+    """Return the message about a solution that contradicts the known optimal length."""
     found = f"no solution has less than {solution.lower_bound} moves"
     if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
         kind = "optimal solution" if solution.is_optimal else "solution found"
