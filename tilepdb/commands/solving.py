@@ -109,7 +109,6 @@ def search_source(
     `listed` returns the function that gets all optimal solutions of the board with an id. `hooks` are those of the
     sources.
     """
-    from solver import find_suboptimal_solution
     from solver.sources import BatchAnswers, SingleAnswers
 
     is_limited = limits.seconds is not None or limits.nodes is not None
@@ -120,6 +119,8 @@ def search_source(
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
         if method.search == APPROXIMATE:
+            from solver import find_suboptimal_solution  # loads kernels that no other search needs
+
             used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
             return find_suboptimal_solution(
                 request.board, request.goal, request.size, time_limit=limits.seconds, databases=used
