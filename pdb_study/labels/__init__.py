@@ -18,7 +18,7 @@ After `pdb build 8`:
 
 from pdb_study.labels.dataset import write_labels
 from pdb_study.labels.labelling import LabelledBoards, label
-from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
+from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks, Shard
 
 __all__ = [
     "BoardSource",
@@ -26,6 +26,7 @@ __all__ = [
     "LabelledBoards",
     "RandomBoards",
     "RandomWalks",
+    "Shard",
     "label",
     "write_labels",
 ]
