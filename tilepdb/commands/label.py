@@ -5,7 +5,6 @@ import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,10 +19,8 @@ from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
     SeedOption,
-    SolveClusterOptions,
     TableOptions,
     ThreadsOption,
-    check_solve_cluster,
     parse_optional_size,
 )
 from tilepdb.commands.output import message, plural, prepare
@@ -107,7 +104,6 @@ def label(
     dataset: DatasetOptions,
     tables: TableOptions,
     limits: LabelLimitOptions,
-    cluster: SolveClusterOptions,
 ) -> None:
     """Write a dataset of boards and their exact distances.
 
@@ -115,7 +111,6 @@ def label(
     command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
     """
-    check_solve_cluster(cluster, limits.threads)
     prepare()
     from pdb_core.resources import available_cores
     from pdb_study.labels import write_labels
@@ -129,13 +124,6 @@ def label(
         check_format(dataset.out, content, source.size, source.goal)
         databases = opened.databases_for(source.size, source.goal)
         chunk = dataset.chunk or (_SMALL_CHUNK if source.size.n_cells <= _SMALL_CELLS else _LARGE_CHUNK)
-        search = None
-        if cluster.is_given:
-            from pdb_cluster.label_boards import label_on_cluster
-
-            client = stack.enter_context(cluster.connect())
-            how: Any = {"chunk": chunk, "load": tables.load, "worker_folder": cluster.worker_db}
-            search = partial(label_on_cluster, client, source, databases, **how)
         display = stack.enter_context(LabelDisplay(dataset.out.name, source.n_boards))
         n_unsolvable = write_labels(
             dataset.out,
@@ -144,7 +132,6 @@ def label(
             content=content,
             chunk=chunk,
             n_threads=limits.threads or available_cores(),
-            search=search,
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,

@@ -13,7 +13,7 @@ import typer
 from pdb_core.errors import MemoryLimitError, UnsolvableError
 from solver.algorithms import IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.answers import Answers, Outcome, solution_list
-from tilepdb.commands.board_input import as_they_come, boards_to_solve, in_chunks
+from tilepdb.commands.board_input import boards_to_solve, in_chunks
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     IdaStarOptions,
@@ -31,10 +31,9 @@ from tilepdb.commands.solvers import APPROXIMATE, Method, Solvers
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pdb_cluster.solve_boards import Request
     from pdb_core.puzzle import Tiles
     from pdb_query import Instance
-    from solver import Checkpoint, Iteration, Limits, Solution, WorkerPool
+    from solver import Checkpoint, Iteration, Limits, WorkerPool
     from solver.progress import Report
     from tilepdb.commands.answers import Answer
 
@@ -173,43 +172,34 @@ def _search_one(
 
 
 def cluster_outcomes(
-    batch: Batch, client: Any, instances: "Iterable[Instance | None]", load: str, worker_folder: "Path | None"
+    batch: Batch, client: Any, instances: "Iterable[Instance]", load: str, worker_folder: "Path | None"
 ) -> Generator[Outcome, None, None]:
-    """Yield the outcome of each board in order, found on a cluster. Boards in the log are not searched.
-
-    None among `instances` means that the next one is not known yet.
-    """
-    from pdb_cluster.solve_boards import ClusterBatch, Request
+    """Yield the outcome of each board in order, found on a cluster. Boards in the log are not searched."""
+    from pdb_cluster.solve_boards import ClusterAnswers
+    from solver.requests import Request
 
     log = batch.log
-    taken: deque[tuple[Instance, Tiles]] = deque()
-    ids: list[str] = []
+    taken: deque[Instance] = deque()
 
-    def requests() -> "Iterator[Request | Solution | None]":
+    def requests() -> "Iterator[Request]":
         for instance in instances:
-            if instance is None:
-                yield None
-                continue
-            goal = batch.goal_of(instance)
-            known: Any = None if log is None else log.answer(instance.board, goal, instance.size)
-            databases = batch.solvers.databases
-            request = known or Request(instance.board, goal, databases.databases_for(instance.size, goal))
-            taken.append((instance, goal))
-            ids.append(instance.id)
-            yield request
+            taken.append(instance)
+            yield Request(instance.id, instance.board, batch.goal_of(instance))
 
-    with ClusterDisplay(ids) as display:
-        cluster_batch = ClusterBatch(
+    with ClusterDisplay() as display:
+        source = ClusterAnswers(
             client,
+            batch.solvers.databases.databases_for,
             limits=batch.limits,
             load=load,  # type: ignore[arg-type]
             worker_folder=worker_folder,
-            report=display.show_batch,
-            finished=None if log is None else lambda solution: log.add(solution.board, solution.goal, solution),
+            known=None if log is None else lambda request: log.answer(request.board, request.goal, request.size),
+            finished=None if log is None else lambda at: log.add(at.request.board, at.request.goal, at.result),
+            report=display.show_progress,
         )
-        for answer in cluster_batch.solutions(requests()):
+        for answer in source.answers(requests()):
             display.clear()
-            yield Outcome(*taken.popleft(), answer)
+            yield Outcome(taken.popleft(), answer.request.goal, answer.result)
 
 
 def answer_boards(
@@ -251,12 +241,11 @@ def answer_boards(
             solution_list(output.output, boards.names) if ida_star.list_solutions else None,
         )
         outcomes = solve_boards(batch, boards.instances, n_threads)
-        if cluster is not None and cluster.is_given:
+        if cluster is not None and cluster.scheduler is not None:
             client = stack.enter_context(cluster.connect())
-            instances = as_they_come(boards.instances) if boards.is_stdin else boards.instances
             # Closed before the client, which takes back the tasks.
             outcomes = stack.enter_context(
-                closing(cluster_outcomes(batch, client, instances, tables.load, cluster.worker_db))
+                closing(cluster_outcomes(batch, client, boards.instances, tables.load, cluster.worker_db))
             )
         answers.write(map(answers.record, outcomes), output)
     answers.finish()

@@ -94,11 +94,6 @@ def test_standard_table_is_used_without_db(tmp_path: Path, own_cache: str) -> No
         (["--out", "a.npz", "--instances", "empty.csv"], "there are no boards"),
         (["--out", "a.npz", "--random", "3", "--size", "7x7"], "6x6"),
         (["--out", "a.npz", "none.pkl"], "there is no file none.pkl"),
-        (["--out", "a.npz", "--random", "3", "--worker-db", "."], "needs --scheduler"),
-        (
-            ["--out", "a.npz", "--random", "3", "--local-cluster", "2", "--threads", "2"],
-            "--threads is for this machine",
-        ),
         (["--random", "3"], "--out"),
     ],
 )
