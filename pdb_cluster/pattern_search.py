@@ -21,7 +21,7 @@ from weakref import WeakSet
 import numpy as np
 from distributed import Client, Future, KilledWorker
 
-from pdb_build.frontier import Table
+from pdb_build.level_search import Table
 from pdb_build.search import NO_ENTRIES, PatternTable, Progress
 from pdb_build.word_layout import word_layout
 from pdb_cluster.build_plan import PatternTask, Worker

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.frontier import SearchPart, Table, search_frontier, whole_pattern
+from pdb_build.level_search import SearchPart, Table, level_search, whole_pattern
 from pdb_build.word_layout import word_layout
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_core.encoding import UNREACHED, block_bytes
-from pdb_core.layout import block_transitions, pattern_blocks
+from pdb_core.layout import Transitions, block_transitions, pattern_blocks
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
 
@@ -166,7 +166,7 @@ class Shard:
         own_goal = goal_block - self._first_block
         goal_set = int(np.searchsorted(self._first_blocks, own_goal, side="right")) - 1
         self._part = SearchPart(
-            self._words, blocks.n_orders, self._first_blocks, first_transition, local_sources, jumps,
+            self._words, blocks.n_orders, self._first_blocks, Transitions(first_transition, local_sources, jumps),
             groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=n_keys,
             n_halo=int(self._borders[:, -1].max()),
             goal=(goal_set, own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
@@ -174,7 +174,7 @@ class Shard:
 
     def start(self) -> Counts:
         """Allocate the rows, at level 0: the goal."""
-        self._frontier = search_frontier(self._part, self._spec.encoding)
+        self._search = level_search(self._part, self._spec.encoding)
         n_goals = int(self._part.goal is not None)
         return np.array([n_goals, n_goals, 0])
 
@@ -184,8 +184,8 @@ class Shard:
             raise self._lost(level - 1)
         blocks = self._given.of((target * self._n_rounds + of_round) * 2 + level % 2)
         indices = blocks.astype(np.int64) - self._first_block
-        n_active = self._frontier.n_active[indices]
-        rows = self._frontier.rows
+        n_active = self._search.n_active[indices]
+        rows = self._search.rows
         row_words = rows.view(self._words.dtype)
         n_groups = -(-row_words.shape[1] // 64)
         n_heads = -(-n_groups // 64)
@@ -193,7 +193,7 @@ class Shard:
         marks = np.empty(n_marks, dtype=np.uint64)
         words = np.empty(int(np.minimum(n_active, row_words.shape[1]).sum()) + 1, dtype=self._words.dtype)
         n_written = np.zeros(2, dtype=np.int64)
-        pack_rows(indices, self._frontier.n_active, rows, row_words, marks, words, n_written)
+        pack_rows(indices, self._search.n_active, rows, row_words, marks, words, n_written)
         return Pack(self._number, n_active, marks[: n_written[0]], words[: n_written[1]])
 
     def advance(self, level: int, of_round: int, packs: list[Pack]) -> Counts:
@@ -208,8 +208,8 @@ class Shard:
                 raise self._lost(level - 1)
             self._advanced.add(of_round)
             self._unpack(packs, 2 * of_round + level % 2)
-            slabs = self._frontier.slabs(level, of_round)
-            counts = sum(self._pool.map(lambda slab: self._frontier.advance(slab, level), slabs), np.zeros(2, np.int64))
+            slabs = self._search.slabs(level, of_round)
+            counts = sum(self._pool.map(lambda slab: self._search.advance(slab, level), slabs), np.zeros(2, np.int64))
             self._is_complete = len(self._advanced) == self._n_rounds
             return np.array([*counts, sum(pack.n_bytes for pack in packs)])
 
@@ -228,7 +228,7 @@ class Shard:
         """Return the entries of its cell sets after the last level. `is_complete`: all shards reached every entry."""
         if self._level != level or not self._is_complete:
             raise self._lost(level)
-        self._entries = self._frontier.finish(is_complete, self._pool)
+        self._entries = self._search.finish(is_complete, self._pool)
         self._level, self._is_complete = _FINISHED, False
         return self._entries
 
@@ -243,7 +243,7 @@ class Shard:
 
     def _unpack(self, packs: list[Pack], key: int) -> None:
         """Fill the halo of a round."""
-        rows, n_active = self._frontier.rows, self._frontier.n_active
+        rows, n_active = self._search.rows, self._search.n_active
         n_active[self._n_own :] = 0
         borders = self._borders[key]
         for pack in packs:
