@@ -11,7 +11,7 @@ A board is the cell of the blank and the *order* of the tiles, read row by row. 
 3. A move takes the blank to a cell of the other colour, so one row of bits per cell is enough. It has a level, and the
    level after next replaces it: the boards that arrive, without those of the row.
 
-`pdb_build` searches patterns in the same way.
+`pdb_build` searches patterns in the same way (docs/decisions/builder.md, state-spaces.md).
 """
 
 import math

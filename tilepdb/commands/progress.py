@@ -105,27 +105,25 @@ class LabelDisplay(ProgressLine):
 
 
 class ClusterDisplay(ProgressLine):
-    """Display of a batch of boards on a cluster."""
+    """Display of boards that are solved on a cluster."""
 
-    def __init__(self, ids: list[str]) -> None:
-        """`ids` are those of the boards, in order; the list may grow."""
+    def __init__(self) -> None:
         super().__init__(log_every_s=_SEARCH_LOG_S)
-        self._ids = ids
         self._had_workers = True
 
-    def show_batch(self, batch: "ClusterProgress") -> None:
-        """Show the progress of a batch."""
-        threads, has_workers = plural(batch.n_threads, "thread"), batch.n_threads > 0
+    def show_progress(self, progress: "ClusterProgress") -> None:
+        """Show the progress."""
+        threads, has_workers = plural(progress.n_threads, "thread"), progress.n_threads > 0
         if has_workers != self._had_workers:
             self._had_workers = has_workers
             gone = "all workers are gone; waiting for workers ..."
             self.say(f"{threads} again, continuing" if has_workers else gone)
         boards = "".join(
-            f"; board {self._ids[number]}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
-            for number, at in batch.iterations
+            f"; board {request.id}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
+            for request, at in progress.iterations
         )
-        rate = batch.generated / max(batch.seconds, 1e-9) / 1e6
+        rate = progress.generated / max(progress.seconds, 1e-9) / 1e6
         self.show(
-            f"{count(batch.n_done)} of {count(batch.n_taken)} boards, {threads}, {rate:.1f} million/s{boards}",
-            batch.n_done / max(1, batch.n_taken),
+            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {threads}, {rate:.1f} million/s{boards}",
+            progress.n_done / max(1, progress.n_taken),
         )

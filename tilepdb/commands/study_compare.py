@@ -13,6 +13,7 @@ from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_boards, size_hint
+from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     BoardGoalOption,
@@ -30,7 +31,7 @@ from tilepdb.commands.output import Format, Record, count, message, plural, prep
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
-from tilepdb.commands.solvers import DATABASES, Method, Solvers, parse_method
+from tilepdb.commands.solvers import DATABASES, Method, parse_method, solvers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -137,7 +138,7 @@ def compare(
             what = f"{method.heuristic or 'no heuristic'}, {method.search}"
             row = comparison_row(
                 method.heuristic,
-                _MethodSolver(Solvers(databases, method, n_at_a_time=limits.threads), sample.goal),
+                _MethodSolver(method, databases, sample.goal, limits.threads),
                 instances,
                 search=method.search + (" (plain)" if method.plain else ""),
                 limits=Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
@@ -160,20 +161,23 @@ def compare(
 class _MethodSolver:
     """Solver of boards of all sizes and goals by one method."""
 
-    def __init__(self, solvers: Solvers, goal: str | None) -> None:
+    def __init__(self, method: Method, databases: OpenDatabases, goal: str | None, n_threads: int) -> None:
         """`goal` is that of boards without their own."""
-        self._solvers, self._goal = solvers, goal
+        self._databases, self._goal = databases, goal
+        self._solver_for = solvers(method, databases, n_at_a_time=n_threads)
+        self._takes_goal = method.search == IDA_STAR
 
     def solve(
         self, instance: "Instance", /, *, limits: "Limits | None" = None, report: "Report | None" = None
     ) -> "Solution":
         """Return the solution. Raises what the solver raises, and `WrongAnswerError` for another length than known."""
-        goal = self._solvers.databases.goal_of(instance, self._goal)
-        solver = self._solvers.solver(instance.size, goal)
-        goals = (goal,) if self._solvers.method.search == IDA_STAR else ()
-        solution: Solution = solver.solve(instance.board, *goals, limits=limits, report=report)
+        goal = self._databases.goal_of(instance, self._goal)
+        goals = (goal,) if self._takes_goal else ()
+        solution: Solution = self._solver_for(instance.size, goal).solve(
+            instance.board, *goals, limits=limits, report=report
+        )
         if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
-            raise WrongAnswerError(contradiction(instance, solution, instance.optimal_length))
+            raise WrongAnswerError(contradiction(instance.id, solution, instance.optimal_length))
         return solution
 
 
