@@ -32,6 +32,7 @@ class ProgressLine:
         is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._draw = self._draw_line if is_terminal else self._draw_in_notebook if _is_notebook() else None
         self._bar: Any = None
+        self._columns: Any = ()
         self._begun_at = self._logged_at = self._absent_since = time.monotonic()
         self._lock = threading.Lock()
 
@@ -73,18 +74,18 @@ class ProgressLine:
             from rich.progress import BarColumn, Progress, TextColumn
             from rich.table import Column
 
-            text_column = Column(no_wrap=True, overflow="ellipsis")
             self._bar = Progress(
                 BarColumn(_BAR_WIDTH),
-                TextColumn("{task.description}", markup=False, table_column=text_column),
+                TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
                 console=Console(file=sys.stderr),
                 transient=True,
                 redirect_stdout=False,
                 redirect_stderr=False,
             )
-            self._bar.add_task("", total=None)
-        known = {} if share is None else {"total": 1.0, "completed": share}
-        self._bar.update(self._bar.task_ids[0], description=text, **known)
+            self._bar.add_task("", total=1.0)
+            self._columns = self._bar.columns
+        self._bar.columns = self._columns if share is not None else self._columns[1:]
+        self._bar.update(self._bar.task_ids[0], description=text, completed=share or 0.0)
         self._bar.start()
 
     def _draw_in_notebook(self, _text: str, share: float | None) -> None:
