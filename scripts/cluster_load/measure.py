@@ -7,18 +7,19 @@ It needs `pip install 'tile-pdb[dask]'`.
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from distributed import Client
+from distributed import Client, LocalCluster
 
-from pdb_cluster.connect import connected
-from pdb_cluster.solve_boards import ClusterBatch, Request
-from pdb_core.puzzle import Tiles, parse_goal, random_boards
+from pdb_cluster.solve_boards import ClusterAnswers
+from pdb_core.puzzle import Board, Tiles, parse_goal, random_boards
 from pdb_query import Database, open_database, read_instances
 from solver import Limits, Solution, Solver
 from solver.engine.worker_pool import in_parallel
+from solver.requests import Request
 
 Rounds = dict[str, list[dict[str, float]]]
 
@@ -33,10 +34,22 @@ def measured(solve: Callable[[], list[Solution]]) -> dict[str, float]:
     }
 
 
-def on_cluster(client: Client, requests: Sequence[Request], max_nodes: int | None = None) -> list[Solution]:
-    """Return the solutions of a batch on a cluster."""
-    answers = ClusterBatch(client, limits=Limits(None, max_nodes)).solutions(requests)
-    solutions = [answer for answer in answers if isinstance(answer, Solution)]
+@contextmanager
+def local_client(n_workers: int) -> Iterator[Client]:
+    """Start a cluster of worker processes of one thread each."""
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, memory_limit=0, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def on_cluster(
+    client: Client, database: Database, requests: Sequence[Request], max_nodes: int | None = None
+) -> list[Solution]:
+    """Return the solutions of boards on a cluster."""
+    source = ClusterAnswers(client, lambda _size, _goal: (database,), limits=Limits(None, max_nodes))
+    solutions = [answer.result for answer in source.answers(requests) if isinstance(answer.result, Solution)]
     assert max_nodes is not None or all(solution.length is not None for solution in solutions)
     return solutions
 
@@ -44,7 +57,7 @@ def on_cluster(client: Client, requests: Sequence[Request], max_nodes: int | Non
 def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: int) -> dict[str, Any]:
     """Measure random boards on the cluster and on as many threads, after a first round of each."""
     boards: list[Tiles] = [tuple(row.tolist()) for row in random_boards(database.size, database.goal, n_boards, 1)]
-    requests = [Request(board, database.goal, (database,)) for board in boards]
+    requests = [Request(str(n), Board(board, database.size), database.goal) for n, board in enumerate(boards)]
     solver = Solver(database)
 
     def on_threads() -> list[Solution]:
@@ -57,13 +70,12 @@ def measure_batch(database: Database, n_boards: int, n_workers: int, n_rounds: i
         )
 
     rounds: Rounds = {"threads": [], "cluster": []}
-    with connected(None, n_workers, print) as client:
-        client.wait_for_workers(n_workers)
-        first = measured(lambda: on_cluster(client, requests))
+    with local_client(n_workers) as client:
+        first = measured(lambda: on_cluster(client, database, requests))
         on_threads()
         for _ in range(n_rounds):
             rounds["threads"].append(measured(on_threads))
-            rounds["cluster"].append(measured(lambda: on_cluster(client, requests)))
+            rounds["cluster"].append(measured(lambda: on_cluster(client, database, requests)))
     return {"n_boards": n_boards, "n_workers": n_workers, "first": first, **rounds, **ratios(rounds)}
 
 
@@ -74,14 +86,13 @@ def measure_split(
 
     The whole board would not do: in the last threshold, luck decides when the solution is found.
     """
-    requests = [Request(board, goal, (database,))]
+    requests = [Request("1", Board(board, database.size), goal)]
     rounds: Rounds = {str(n): [] for n in counts}
     for _ in range(n_rounds):
         for n_workers in counts:
-            with connected(None, n_workers, print) as client:
-                client.wait_for_workers(n_workers)
-                on_cluster(client, requests, max_nodes // 10)  # the workers open the tables
-                rounds[str(n_workers)].append(measured(lambda: on_cluster(client, requests, max_nodes)))
+            with local_client(n_workers) as client:
+                on_cluster(client, database, requests, max_nodes // 10)  # the workers open the tables
+                rounds[str(n_workers)].append(measured(lambda: on_cluster(client, database, requests, max_nodes)))
     return {**rounds, **ratios(rounds)}
 
 

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "solver": {"pdb_core", "pdb_query"},
     "pdb_study": {"pdb_core", "pdb_query", "solver"},
     "pdb_service": {"pdb_core", "pdb_query", "solver"},
-    "pdb_cluster": {"pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study"},
+    "pdb_cluster": {"pdb_core", "pdb_build", "pdb_query", "solver"},
     "tilepdb": set(PACKAGES) - {"tilepdb"},
 }
 # Files of pdb_core that use the machine; all others are arithmetic.

@@ -202,7 +202,7 @@ NOT_RUN = {
     "git clone ": "the repository is not published yet",
     "scripts/test": "the tests themselves; .ci/run",
     "pip install ": "scripts/wheel installs the wheel in a clean environment",
-    "openssl ": "makes certificates; tests/pdb_cluster/test_connect.py makes its own",
+    "openssl ": "makes certificates for a cluster of machines",
     "dask ": "a cluster of machines; tests/pdb_cluster starts clusters in the process",
     "pdb build 6666 --scheduler": "needs that cluster; tests/pdb_cluster/test_build.py",
     "pdb solve --db data/6666.h5 --instances korf50-24puzzle --log": "takes days; tests/tilepdb/commands",

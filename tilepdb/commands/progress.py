@@ -171,18 +171,16 @@ class LabelDisplay(ProgressLine):
 
 
 class ClusterDisplay(ProgressLine):
-    """Display of a batch of boards on a cluster."""
+    """Display of boards that are solved on a cluster."""
 
-    def __init__(self, ids: list[str]) -> None:
-        """`ids` are those of the boards, in order; the list may grow."""
+    def __init__(self) -> None:
         super().__init__()
-        self._ids = ids
         self._rate = self._measured_s = self._logged_s = 0.0
         self._measured_nodes = 0
         self._had_workers = True
 
-    def show_batch(self, progress: "ClusterProgress") -> None:
-        """Show the progress of a batch."""
+    def show_progress(self, progress: "ClusterProgress") -> None:
+        """Show the progress."""
         passed = progress.seconds - self._measured_s
         if passed >= _RATE_S:
             self._rate = (progress.generated - self._measured_nodes) / passed
@@ -197,8 +195,8 @@ class ClusterDisplay(ProgressLine):
                 else "pdb: all workers are gone; waiting for workers ..."
             )
         boards = "".join(
-            f"; board {self._ids[number]}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
-            for number, at in progress.iterations
+            f"; board {request.id}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
+            for request, at in progress.iterations
         )
         is_due = has_workers and progress.seconds - self._logged_s >= _LOG_S
         if is_due:

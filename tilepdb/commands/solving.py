@@ -1,7 +1,6 @@
 """The way of a board in the solving commands: reader, requests, a source of answers, the writer; and the log."""
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,13 +48,8 @@ def answer_boards(
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
-    writer = AnswerWriter(
-        method.search,
-        method.heuristic,
-        names=boards.names,
-        counts_all=ida_star.all_solutions,
-        has_log=output.log is not None,
-    )
+    has_log = output.log is not None
+    writer = AnswerWriter(method, names=boards.names, counts_all=ida_star.all_solutions, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
@@ -65,10 +59,21 @@ def answer_boards(
         if output.log is not None:
             log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases, ida_star)))
             hooks = {"known": log.known, "finished": log.add}
-        display: ProgressLine
-        if cluster is not None and cluster.is_given:
-            client = stack.enter_context(cluster.connect())
-            source, display = _cluster_source(client, databases, search_limits, tables.load, cluster.worker_db, hooks)
+        display: ClusterDisplay | SearchDisplay
+        source: AnswerSource
+        if cluster is not None and cluster.scheduler is not None:
+            from pdb_cluster.solve_boards import ClusterAnswers
+
+            display = ClusterDisplay()
+            source = ClusterAnswers(
+                stack.enter_context(cluster.connect()),
+                databases.databases_for,
+                limits=search_limits,
+                load=tables.load,
+                worker_folder=cluster.worker_db,
+                report=display.show_progress,
+                **hooks,
+            )
         else:
             display = SearchDisplay()
             if output.log is not None:
@@ -138,73 +143,6 @@ def search_source(
         return solution
 
     return SingleAnswers(search, n_threads=n_threads, **hooks)
-
-
-def _cluster_source(
-    client: Any,
-    databases: OpenDatabases,
-    limits: "Limits",
-    load: str,
-    worker_folder: Path | None,
-    hooks: dict[str, Any],
-) -> "tuple[AnswerSource, ProgressLine]":
-    ids: list[str] = []
-    display = ClusterDisplay(ids)
-    return _ClusterAdapter(client, databases, limits, load, worker_folder, hooks, display, ids), display
-
-
-class _ClusterAdapter:
-    """`ClusterBatch` as a source of answers."""
-
-    def __init__(
-        self,
-        client: Any,
-        databases: OpenDatabases,
-        limits: "Limits",
-        load: str,
-        worker_folder: Path | None,
-        hooks: dict[str, Any],
-        display: ClusterDisplay,
-        ids: list[str],
-    ) -> None:
-        from pdb_cluster.solve_boards import ClusterBatch
-        from solver.requests import Answer, Request
-
-        finished = hooks.get("finished")
-        self._databases, self._known, self._ids = databases, hooks.get("known"), ids
-        self._batch = ClusterBatch(
-            client,
-            limits=limits,
-            load=load,  # type: ignore[arg-type]
-            worker_folder=worker_folder,
-            report=display.show_batch,
-            finished=None
-            if finished is None
-            else lambda solution: finished(Answer(Request("", solution.board, solution.goal), solution)),
-        )
-
-    def answers(self, requests: "Iterable[Request]") -> "Iterator[Answer]":
-        """Yield the answers in order."""
-        from pdb_cluster.solve_boards import Request as ClusterRequest
-        from solver.read_ahead import as_they_come
-        from solver.requests import Answer
-
-        taken: deque[Request] = deque()
-
-        def theirs() -> "Iterator[Any]":
-            for request in as_they_come(requests):
-                if request is not None:
-                    taken.append(request)
-                    self._ids.append(request.id)
-                yield request and (
-                    (self._known and self._known(request))
-                    or ClusterRequest(
-                        request.board, request.goal, self._databases.databases_for(request.size, request.goal)
-                    )
-                )
-
-        for found in self._batch.solutions(theirs()):
-            yield Answer(taken.popleft(), found)
 
 
 @contextmanager
