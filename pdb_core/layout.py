@@ -75,10 +75,10 @@ class Blocks:
         return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 
-class PatternLayout(NamedTuple):
-    """Transitions into the blocks of some consecutive cell sets, the same for any goal and any tiles."""
+class Transitions(NamedTuple):
+    """Transitions into the blocks of some consecutive cell sets, equal for all goals and tiles. Kernels read them."""
 
-    first_transition: npt.NDArray[np.int64]  # [n_blocks + 1] running counts of the transitions into these blocks
+    first: npt.NDArray[np.int64]  # [n_blocks + 1] running counts of the transitions into these blocks
     sources: npt.NDArray[np.int32]  # [n_transitions] the block a transition comes from
     jumps: npt.NDArray[np.int16]  # [n_transitions] index into `jump_positions`, or NO_JUMP
 
@@ -141,7 +141,7 @@ def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.in
     return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, "every-move")
 
 
-def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> PatternLayout:
+def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transitions:
     """Return the transitions into the blocks of cell sets `first_set` to `last_set`-1."""
     size, n_tiles = blocks.size, blocks.n_tiles
     ranks = cell_set_ranks(size.n_cells, n_tiles)
@@ -161,7 +161,7 @@ def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> PatternL
         if count_only:
             sources = np.empty(int(first_transition[-1]), dtype=np.int32)
             jumps = np.empty(int(first_transition[-1]), dtype=np.int16)
-    return PatternLayout(first_transition, sources, jumps)
+    return Transitions(first_transition, sources, jumps)
 
 
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:

@@ -1,6 +1,10 @@
 """Datasets of boards with exact labels: distances, optimal first moves, and the distances after each move.
 
-The example needs the file of `pdb build 8`.
+Start reading in `labelling`. docs/how-to/datasets.md describes the files.
+
+Examples
+--------
+After `pdb build 8`:
 
 >>> from pdb_core.puzzle import blank_last, parse_size
 >>> from pdb_study.labels import RandomBoards, write_labels
@@ -10,8 +14,6 @@ The example needs the file of `pdb build 8`.
 ...     n_unsolvable = write_labels("labels.npz", source, [database])
 >>> n_unsolvable
 0
-
-Start reading in `labelling`. docs/how-to/datasets.md describes the files.
 """
 
 from pdb_study.labels.dataset import write_labels

@@ -72,7 +72,7 @@ class AnswerWriter:
         self._generated += solution.generated
         self._n_solved += solution.length is not None
         if request.optimal_length is not None and solution.contradicts(request.optimal_length):
-            error = WrongAnswerError(_contradiction(request.id, solution, request.optimal_length))
+            error = WrongAnswerError(contradiction(request.id, solution, request.optimal_length))
             message(f"pdb: {error}")
             self._remember(error)
         if self._counts_all:
@@ -146,7 +146,8 @@ def _fields(solution: "Solution") -> dict[str, Any]:
     }
 
 
-def _contradiction(board_id: str, solution: "Solution", optimal: int) -> str:
+def contradiction(board_id: str, solution: "Solution", optimal: int) -> str:
+    """Return the message about a solution that contradicts the known optimal length."""
     found = f"no solution has less than {solution.lower_bound} moves"
     if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
         kind = "optimal solution" if solution.is_optimal else "solution found"

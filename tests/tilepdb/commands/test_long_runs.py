@@ -189,10 +189,12 @@ def test_progress_has_estimates_of_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
+    now = 0.0
+    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
     checkpoint, display = Checkpoint(), SearchDisplay()
     checkpoint.finish_threshold(FINISHED)
     for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
-        checkpoint.share = share
+        checkpoint.share, now = share, seconds
         display.show_search(REQUEST, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [
