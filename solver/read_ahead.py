@@ -20,23 +20,6 @@ class _End:
 
     error: BaseException | None = None
 
-    def raise_error(self) -> None:
-        if self.error is not None:
-            raise self.error
-
-
-def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
-    """Yield items that are read ahead, and None when the next item is not there yet.
-
-    Raises the errors of `items`, after the items before.
-    """
-    with _read_ahead(items) as ready:
-        item: Any = None
-        while not isinstance(item, _End):
-            yield item
-            item = None if ready.empty() else ready.get()
-        item.raise_error()
-
 
 def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
     """Yield lists of 1 to `n_most` items that are read ahead, without waiting for more than the first.
@@ -54,7 +37,8 @@ def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator
             end = chunk.pop() if isinstance(chunk[-1], _End) else None
             if chunk:
                 yield chunk
-        end.raise_error()
+        if end.error is not None:
+            raise end.error
 
 
 @contextmanager
