@@ -16,7 +16,7 @@ Start reading in `labelling`. docs/how-to/datasets.md describes the files.
 
 from pdb_study.labels.dataset import write_labels
 from pdb_study.labels.labelling import LabelledBoards, label
-from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
+from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks, Shard
 
 __all__ = [
     "BoardSource",
@@ -24,6 +24,7 @@ __all__ = [
     "LabelledBoards",
     "RandomBoards",
     "RandomWalks",
+    "Shard",
     "label",
     "write_labels",
 ]

@@ -32,8 +32,8 @@ ALLOWED: dict[str, set[str]] = {
 }
 # Files of pdb_core that use the machine; all others are arithmetic.
 FILES_WITH_INPUT_AND_OUTPUT = {
-    "pdb_core/durable_files.py", "pdb_core/jit.py", "pdb_core/kernel_folder.py", "pdb_core/resources.py",
-    "pdb_core/system.py",
+    "pdb_core/durable_files.py", "pdb_core/jit.py", "pdb_core/journal.py", "pdb_core/kernel_folder.py",
+    "pdb_core/resources.py", "pdb_core/system.py",
 }  # fmt: skip
 INPUT_AND_OUTPUT = {
     "fcntl", "filelock", "mmap", "os", "pathlib", "platformdirs", "psutil", "shutil", "socket", "subprocess", "tempfile"

@@ -62,11 +62,18 @@ EncodingOption = Annotated[
         "stronger and the file is smaller. bytes: one byte per placement of the pattern's tiles."
     ),
 ]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N",
+        help="Take only the share of machine I of N machines: every N-th board, beginning with the I-th.",
+    ),
+]
 InstancesOption = Annotated[
     str | None,
     typer.Option(
         metavar="SET|FILE|-",
-        help="Boards of a named set, of a file, or of standard input (-). A file has a board in each line, or is CSV.",
+        help="Boards of a named set, of a file, or of standard input (-).",
         autocompletion=completion.instance_sets,
     ),
 ]
@@ -132,13 +139,7 @@ class SolveBoardOptions(BoardOptions):
             "is the blank."
         ),
     ] = "numbers"
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Solve only the share of machine I of N machines: every N-th board, beginning with the I-th.",
-        ),
-    ] = None
+    shard: ShardOption = None
 
 
 @dataclass(frozen=True)

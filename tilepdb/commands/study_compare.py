@@ -11,7 +11,7 @@ from pdb_core.errors import InstanceError, WrongAnswerError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
-from tilepdb.commands.answers import Answers
+from tilepdb.commands.answers import AnswerWriter
 from tilepdb.commands.board_input import read_boards, size_hint
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
@@ -31,15 +31,15 @@ from tilepdb.commands.output import Format, Record, count, message, plural, prep
 from tilepdb.commands.plots import PlotOption, check_plot, drawn
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
-from tilepdb.commands.solvers import DATABASES, Method, Solvers, parse_method
-from tilepdb.commands.solving import Batch, solve_boards
+from tilepdb.commands.solvers import DATABASES, Method, parse_method
+from tilepdb.commands.solving import search_source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_query import Instance
     from pdb_study.compare import Comparison
-    from tilepdb.commands.answers import Answer
+    from solver.requests import Result
 
 _COLUMNS = (
     "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
@@ -166,29 +166,25 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
 
 def _answers(
     method: Method, instances: "list[Instance]", databases: OpenDatabases, goal: str | None, limits: LimitOptions
-) -> "list[Answer]":
+) -> "list[Result]":
     """Return the answers of all boards, solved by a method. Raises `WrongAnswerError`."""
     from solver import Limits
 
-    n_threads = limits.threads or 1
-    batch = Batch(
-        Solvers(databases, method, n_at_a_time=n_threads),
-        lambda instance: databases.goal_of(instance, goal),
-        Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
-    )
-    answers = Answers(method.search, method.heuristic)
-    found: list[Answer] = []
+    search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
+    source = search_source(method, databases, search_limits, n_threads=limits.threads or 1)
+    writer = AnswerWriter(method.search, method.heuristic)
+    found: list[Result] = []
     with ProgressLine() as line:
-        for outcome in solve_boards(batch, instances, n_threads):
-            answers.record(outcome)
-            found.append(outcome.answer)
+        for answer in source.answers(databases.request(instance, goal) for instance in instances):
+            writer.record(answer)
+            found.append(answer.result)
             name = method.heuristic or "no heuristic"
             line.show(
                 f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards",
                 len(found) / len(instances),
             )
-    if isinstance(answers.worst, WrongAnswerError):
-        raise answers.worst
+    if isinstance(writer.worst, WrongAnswerError):
+        raise writer.worst
     return found
 
 

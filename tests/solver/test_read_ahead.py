@@ -1,6 +1,5 @@
 """Items that a thread reads ahead."""
 
-import io
 import os
 import sys
 import time
@@ -11,7 +10,7 @@ import pytest
 
 from pdb_core.errors import InstanceError
 from pdb_query import Instance, read_instances
-from tilepdb.commands.board_input import as_they_come, in_chunks, unbuffered_stdin
+from solver.read_ahead import as_they_come, in_chunks
 
 pytestmark = pytest.mark.tiny
 
@@ -28,7 +27,7 @@ def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> No
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as asking:
         monkeypatch.setattr(sys, "stdin", stdin)
-        boards = as_they_come(read_instances("-", None, stdin=unbuffered_stdin()))
+        boards = as_they_come(read_instances("-"))
         assert next(boards) is None
         asking.write(b"1 2 3 4 5 6 7 0 8\n1 2 3 4 ")
         assert next_one(boards).board == (1, 2, 3, 4, 5, 6, 7, 0, 8)
@@ -80,11 +79,3 @@ def test_thread_ends_when_its_items_are_not_read() -> None:
     n_seen = len(seen)
     time.sleep(0.05)
     assert len(seen) == n_seen
-
-
-def test_input_that_is_no_file_is_read_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = io.StringIO("1 2 3 4 5 6 7 0 8")
-    monkeypatch.setattr(sys, "stdin", text)
-    assert unbuffered_stdin() is text
-    monkeypatch.setattr(sys, "stdin", None)
-    assert unbuffered_stdin() is None
