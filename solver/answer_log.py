@@ -7,7 +7,7 @@ describes the file.
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any, Self
@@ -151,7 +151,7 @@ class _LoggedCheckpoint(Checkpoint):
             super().finish_threshold(tuple(Iteration(*threshold) for threshold in values["thresholds"]))
             return
         threshold, division = values["threshold"], values["division"]
-        more = Subtrees(_numbers(values["subtrees"]), values["generated"], values["expanded"], values["seconds"])
+        more = Subtrees(set(values["subtrees"]), values["generated"], values["expanded"], values["seconds"])
         if self.subtrees(threshold, division).numbers & more.numbers:
             raise ValueError("subtrees that are in an earlier line")
         super().finish_subtrees(threshold, division, more)
@@ -183,26 +183,6 @@ class _LoggedCheckpoint(Checkpoint):
         threshold, division, subtrees = self._unwritten
         self._unwritten = None
         self._written_at = time.monotonic()
-        values = {"threshold": threshold, "division": division, "subtrees": _ranges(subtrees.numbers)}
+        values = {"threshold": threshold, "division": division, "subtrees": sorted(subtrees.numbers)}
         values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
         self._write(values)
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as text: `0-57,60`."""
-    ranges: list[list[int]] = []
-    for number in sorted(numbers):
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-
-
-def _numbers(text: str) -> set[int]:
-    """Return the numbers of a text by `_ranges`."""
-    numbers: set[int] = set()
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        numbers.update(range(int(first), int(last or first) + 1))
-    return numbers

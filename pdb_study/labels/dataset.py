@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from solver.solve import Solver
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
 _KIND = "checkpoint of pdb label 2"
+_ADVICE = "give --fresh to start over, or another --out"
 
 
 def write_labels(
@@ -59,63 +61,52 @@ def write_labels(
     ------
     InputError
         The format does not exist.
-    CheckpointMismatchError
-        `OUT.partial` is of another dataset.
-    BuildRunningError
-        Another process writes it.
+    CheckpointMismatchError, BuildRunningError
+        `OUT.partial` is of another dataset, or another process writes it.
     OutputError, DiskFullError
         A file cannot be written.
     """
     out = Path(out)
     check_format(out)
-    journal = Journal(
-        out.with_name(f"{out.name}.partial"),
-        _KIND,
-        describe(source, databases, content, command),
-        advice="give --fresh to start over, or another --out",
-        free=("command",),
-        fresh=fresh,
-    )
-
-    def chunks() -> Iterator[LabelledBoards]:
-        for _, record in journal.records():
-            with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
-                yield LabelledBoards(**arrays)
-
-    with journal:
-        n_done = sum(len(labelled.boards) for labelled in chunks())
-        try:
-            _label_rest(
-                journal,
-                label(source, Solver(*databases), first=n_done, chunk=chunk, content=content, n_threads=n_threads),
-                n_done,
-                progress,
-            )
-        finally:
-            if not journal.has_records:
-                journal.remove()
-        n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in chunks())
+    partial_path = out.with_name(f"{out.name}.partial")
+    header = describe(source, databases, content, command)
+    with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
+        n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
+        how: Any = {"chunk": chunk, "content": content, "n_threads": n_threads}
+        _append(journal, label(source, Solver(*databases), first=n_done, **how), n_done, progress)
+        n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in _chunks(journal))
         description = {name: value for name, value in journal.header.items() if name != "journal"}
+        dataset = Dataset(source.size, source.n_boards, content, description, partial(_chunks, journal))
         with written_safely(out, is_text=False) as file:
-            WRITERS[out.suffix.lower()](file, Dataset(source.size, source.n_boards, content, description, chunks))
+            WRITERS[out.suffix.lower()](file, dataset)
         journal.remove()
     return n_unsolvable
 
 
-def _label_rest(
+def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
+    for _, record in journal.records():
+        with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
+            yield LabelledBoards(**arrays)
+
+
+def _append(
     journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None] | None
 ) -> None:
-    """Append the labels of the boards that are left to the journal."""
-    if progress is not None:
-        progress(n_done)
-    for labelled in labels:
-        content = io.BytesIO()
-        arrays: dict[str, Any] = {**labelled.arrays()}
-        np.savez(content, **arrays)
-        journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
-        n_done += len(labelled.boards)
+    """Append labels to a journal, which is removed if it stays empty."""
+    try:
         if progress is not None:
             progress(n_done)
+        for labelled in labels:
+            content = io.BytesIO()
+            arrays: dict[str, Any] = {**labelled.arrays()}
+            np.savez(content, **arrays)
+            journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
+            n_done += len(labelled.boards)
+            if progress is not None:
+                progress(n_done)
+    finally:
+        if not journal.has_records:
+            journal.remove()
 
 
 def describe(

@@ -112,7 +112,7 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     raises `TableMismatchError`, `InputError`.
     """
     from pdb_core.resources import available_memory
-    from solver import GraphSolver, HeuristicSolver, Solver
+    from solver import Solver
 
     frontier = None if method.frontier_bytes is None else method.frontier_bytes // n_at_a_time
     limit = method.memory_limit_bytes
@@ -129,7 +129,10 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
     @functools.cache
     def make(size: "BoardSize", goal: "Tiles") -> Any:
         tables = databases.databases_for(size, goal) if method.uses_databases else ()
+        # Each kind of solver loads kernels that the others do not need.
         if method.search != IDA_STAR:
+            from solver import GraphSolver
+
             return GraphSolver(
                 size,
                 goal,
@@ -140,6 +143,8 @@ def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "C
                 memory_limit_bytes=None if limit is None else limit // n_at_a_time,
             )
         if method.heuristics:
+            from solver import HeuristicSolver
+
             return HeuristicSolver(size, goal, method.heuristics, plain=method.plain, frontier_bytes=frontier)
         return of_tables(*tables)
 

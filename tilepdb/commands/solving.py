@@ -48,13 +48,8 @@ def answer_boards(
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
-    writer = AnswerWriter(
-        method.search,
-        method.heuristic,
-        names=boards.names,
-        counts_all=ida_star.all_solutions,
-        has_log=output.log is not None,
-    )
+    has_log = output.log is not None
+    writer = AnswerWriter(method, names=boards.names, counts_all=ida_star.all_solutions, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
@@ -64,11 +59,21 @@ def answer_boards(
         if output.log is not None:
             log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases, ida_star)))
             hooks = {"known": log.known, "finished": log.add}
-        display: ProgressLine
+        display: ClusterDisplay | SearchDisplay
+        source: AnswerSource
         if cluster is not None and cluster.scheduler is not None:
-            client, display = stack.enter_context(cluster.connect()), ClusterDisplay()
-            hooks |= {"load": tables.load, "worker_folder": cluster.worker_db, "report": display.show_progress}
-            source = _cluster_source(client, databases, search_limits, hooks)
+            from pdb_cluster.solve_boards import ClusterAnswers
+
+            display = ClusterDisplay()
+            source = ClusterAnswers(
+                stack.enter_context(cluster.connect()),
+                databases.databases_for,
+                limits=search_limits,
+                load=tables.load,
+                worker_folder=cluster.worker_db,
+                report=display.show_progress,
+                **hooks,
+            )
         else:
             display = SearchDisplay()
             if output.log is not None:
@@ -109,7 +114,6 @@ def search_source(
     `listed` returns the function that gets all optimal solutions of the board with an id. `hooks` are those of the
     sources.
     """
-    from solver import find_suboptimal_solution
     from solver.sources import BatchAnswers, SingleAnswers
 
     is_limited = limits.seconds is not None or limits.nodes is not None
@@ -120,6 +124,8 @@ def search_source(
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
         if method.search == APPROXIMATE:
+            from solver import find_suboptimal_solution  # loads kernels that no other search needs
+
             used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
             return find_suboptimal_solution(
                 request.board, request.goal, request.size, time_limit=limits.seconds, databases=used
@@ -137,13 +143,6 @@ def search_source(
         return solution
 
     return SingleAnswers(search, n_threads=n_threads, **hooks)
-
-
-def _cluster_source(client: Any, databases: OpenDatabases, limits: "Limits", hooks: dict[str, Any]) -> "AnswerSource":
-    """Return the source of answers that searches on a cluster."""
-    from pdb_cluster.solve_boards import ClusterAnswers
-
-    return ClusterAnswers(client, databases.databases_for, limits=limits, **hooks)
 
 
 @contextmanager

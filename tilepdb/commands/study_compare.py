@@ -172,7 +172,7 @@ def _answers(
 
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
     source = search_source(method, databases, search_limits, n_threads=limits.threads or 1)
-    writer = AnswerWriter(method.search, method.heuristic)
+    writer = AnswerWriter(method)
     found: list[Result] = []
     with ProgressLine() as line:
         for answer in source.answers(databases.request(instance, goal) for instance in instances):
