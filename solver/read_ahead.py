@@ -1,6 +1,6 @@
 """Items of a slow source, such as standard input, read ahead in a thread."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
@@ -19,6 +19,20 @@ class _End:
     """End of the items, and the error that they ended with."""
 
     error: BaseException | None = None
+
+
+def as_they_come(items: Iterable[Item]) -> Generator[Item | None, None, None]:
+    """Yield items that are read ahead, and None when the next item is not there yet.
+
+    Raises the errors of `items`, after the items before.
+    """
+    with _read_ahead(items) as ready:
+        item: Any = None
+        while not isinstance(item, _End):
+            yield item
+            item = None if ready.empty() else ready.get()
+        if item.error is not None:
+            raise item.error
 
 
 def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
