@@ -22,7 +22,8 @@ from pdb_build.level_search import SearchPart, Table, level_search, whole_patter
 from pdb_build.word_layout import word_layout
 from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
 from pdb_core.encoding import UNREACHED, block_bytes
-from pdb_core.layout import Transitions, block_transitions, pattern_blocks
+from pdb_core.layout import block_transitions, pattern_blocks
+from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
 
