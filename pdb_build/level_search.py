@@ -39,8 +39,8 @@ class SearchPart:
 
     first_block  int32[n_sets + 1]      the blocks of each cell set
     transitions  into each block. A source is a block, or from n_blocks on a row of the halo
-    groups       uint8|int64[n_blocks]  blocks that are advanced together: 2 * round + parity of the level
-    n_groups     number of groups, two for each round
+    groups       uint8|int64[n_blocks]  blocks that are advanced together: 2 * portion + parity of the level
+    n_groups     number of groups, two for each portion, see `pdb_cluster.shard`
     n_halo       rows behind those of the blocks, for rows of other shards
     goal         (cell set, block, rank) of the goal, None if another shard has it
     """
@@ -60,7 +60,7 @@ class SearchPart:
 
 
 def whole_pattern(spec: TableSpec) -> SearchPart:
-    """Return all blocks of a pattern, in one round."""
+    """Return all blocks of a pattern, in one portion."""
     blocks = pattern_blocks(spec.size, spec.n_tiles, spec.cost)
     block, rank = blocks.state_of(spec.goal, spec.pattern.tiles)
     goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
@@ -98,9 +98,9 @@ class _LevelSearch:
             for items in (np.flatnonzero(groups == group) for group in range(part.n_groups))
         ]
 
-    def slabs(self, depth: int, of_round: int = 0) -> list[Items]:
-        """Return the blocks or cell sets that a round of a level advances, in slabs. Their order does not matter."""
-        return self._slabs[2 * of_round + depth % 2]
+    def slabs(self, depth: int, portion: int = 0) -> list[Items]:
+        """Return the blocks or cell sets that a portion has at a level, in slabs. Their order does not matter."""
+        return self._slabs[2 * portion + depth % 2]
 
     def _set_bit(self, rows: npt.NDArray[np.uint64], row: int, rank: int) -> None:
         """Set the bit of an arrangement rank in an empty row."""

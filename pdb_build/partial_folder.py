@@ -4,7 +4,6 @@ table.h5        the unfinished table file
 checkpoint      see `checkpoint`; `checkpoint.new` until it is complete
 lock            held by the builder; names its process and host
 report          the unfinished report
-token           random text by which workers of a cluster recognise the folder
 without a name  bits of a search that do not fit into the memory, see `bit_rows`
 """
 
@@ -35,7 +34,6 @@ class PartialFolder:
         self.table = self.path / _TABLE
         self.checkpoint = self.path / "checkpoint"
         self.report = self.path / "report"
-        self.token = self.path / "token"
         self._lock_path = self.path / "lock"
         self._lock: int | None = None
 
@@ -65,8 +63,6 @@ class PartialFolder:
                 with suppress(OSError):  # only an empty folder is removed
                     self.path.rmdir()
                 raise
-        with suppress(OSError):  # workers of a build that was killed must not write into this one
-            self.token.unlink(missing_ok=True)
         return self
 
     def __exit__(
@@ -94,7 +90,7 @@ class PartialFolder:
     def clear(self) -> None:
         """Remove all files of builds, checkpoints too. Files that cannot be removed stay."""
         with suppress(OSError):
-            for path in (*self.path.glob("checkpoint*"), self.table, self.report, self.token):
+            for path in (*self.path.glob("checkpoint*"), self.table, self.report):
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
 

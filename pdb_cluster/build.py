@@ -2,12 +2,11 @@
 
 plan     the shards of each pattern: one if it fits a worker             build_plan.py
 search   level by level; patterns at the same time on different workers  pattern_search.py, shard.py
-write    workers write tables into the file, or the client does          pattern_search.py
+write    the client fetches tables in pieces, and writes them            pattern_search.py
 
 The file has the bytes of a local build, and `pdb_build` finishes it.
 """
 
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -25,7 +24,6 @@ from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, pla
 from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
 from pdb_cluster.pattern_search import BuiltTable, PatternSearch, Place
 from pdb_cluster.shard import LostError
-from pdb_core.durable_files import writing_errors
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.resources import peak_memory
 
@@ -74,18 +72,13 @@ def build_on_cluster(
     if not force:
         check_replaced(plan.out)
     start = time.perf_counter()
-    with PartialFolder(plan.out) as folder, while_reachable():
+    with PartialFolder(plan.out) as folder:
         refuse_checkpoint(folder, fresh=fresh)
         writer = TableFileWriter(folder, plan.spec, plan.uses)
-        text = secrets.token_hex(16)
-        with writing_errors(plan.out):
-            folder.token.write_text(text, encoding="ascii")
-        places = {
-            index: Place(str(folder.table.absolute()), str(folder.token.absolute()), text, writer.offset(index))
-            for index in by_size(plan)
-        }
-        build = _Build(plan, client, places, n_shards, progress or (lambda _: None), say or (lambda _: None))
-        built = build.run()
+        places = {index: Place(folder.table, writer.offset(index)) for index in by_size(plan)}
+        with while_reachable():
+            build = _Build(plan, client, places, n_shards, progress or (lambda _: None), say or (lambda _: None))
+            built = build.run()
         for index, table in built.items():
             writer.add(index, table.table, table.sha256)
         header = writer.close()

@@ -2,7 +2,6 @@
 
 import platform
 import uuid
-import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +16,10 @@ from pdb_core.messages import format_bytes
 from pdb_core.resources import available_memory
 from pdb_core.table_spec import TableSpec
 
-# Most bytes of rows of other shards that a shard holds at a time. Its packs take about four times that.
+# Most bytes of rows of other shards that a shard holds at a time, see `shard`. Rows on their way take about four times
+# that.
 HALO_BYTES = 512_000_000
-_PACKS_PER_HALO = 4
+_SENT_PER_HALO = 4
 _LEAST_HALO_BYTES = 4_000_000
 _MAX_SHARDS = 4096
 # Of a worker whose system does not report its available memory: no search is too large for it.
@@ -56,8 +56,6 @@ def workers_of(client: Client, addresses: Collection[str]) -> tuple[Worker, ...]
     answers = client.run(_memory_of, workers=list(addresses), on_error="return") if addresses else {}
     found = {address: answer for address, answer in sorted(answers.items()) if isinstance(answer, tuple)}
     machines = [machine for machine, _n_threads, _available, _limit in found.values()]
-    if any(limit == _UNKNOWN_BYTES for _machine, _n_threads, _available, limit in found.values()):
-        warnings.warn("the available memory of some workers is unknown", RuntimeWarning, stacklevel=2)
     return tuple(
         Worker(address, n_threads, max(0, min(available // machines.count(machine), limit)))
         for address, (machine, n_threads, available, limit) in found.items()
@@ -107,7 +105,7 @@ def plan_task(plan: BuildPlan, index: int, workers: tuple[Worker, ...], n_shards
         return PatternTask(index, 1, needed, fitting, 0)
     number, halo_bytes = n_shards or len(workers), HALO_BYTES
     least = min(worker.memory_bytes for worker in workers)
-    # A small halo takes many rounds, each of which costs a message or two between any two shards.
+    # A small halo takes many portions, each of which costs a message or two between any two shards.
     while (needed := _shards_bytes(entry, number, len(workers), halo_bytes)) > least:
         if halo_bytes <= _LEAST_HALO_BYTES:
             raise MemoryLimitError(
@@ -154,4 +152,4 @@ def shard_bytes(spec: TableSpec, n_shards: int, halo_bytes: int) -> int:
         + spec.n_orders * (16 * n_tiles + 64)
         + n_transitions * 64
     )  # fmt: skip
-    return rows + halo * (1 + _PACKS_PER_HALO) + layout
+    return rows + halo * (1 + _SENT_PER_HALO) + layout

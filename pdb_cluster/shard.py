@@ -1,17 +1,27 @@
 """Shard: the part of the search of one pattern that one worker holds, or the whole search.
 
-A shard owns a range of cell sets. At a level its blocks also receive from blocks of other shards, the *halo*. The other
-shards pack these rows, and this one unpacks them behind its own. The kernels of the local search see one frontier.
+A shard owns a range of cell sets. It holds a row for each of its blocks: a bit for each arrangement. Some blocks
+receive from blocks of other shards. Those rows are sent, and kept behind the shard's own rows, in the *halo*. So the
+kernels of the local search see one frontier. Here are two shards:
 
-A level is done in *rounds*, in each of which some of the cell sets receive, so that halo and packs stay small. Blocks
-that give at a level do not receive at it (see `search_kernels`), so the order of rounds and of shards does not matter.
+              own rows          halo
+    A   | a0 a1 a2 a3 a4 |     b0 b2        B sends b0 and b2, from which a1 and a4 receive
+    B   | b0 b1 b2 b3    |     a1 a4        A sends a1 and a4, from which b0 and b2 receive
 
 Since every move can be undone, a shard knows which of its rows another shard needs: those of its blocks that receive
-from there. Both sides list them in ascending order of blocks.
+from there. Both sides list them in ascending order of blocks. Rows are sent compressed, without words that are 0.
+
+If the halo would take too much memory, the cell sets of each shard are divided into *portions*, which receive one after
+another. Portions 0 of A have the blocks a0 to a2, portion 1 the others:
+
+    portion 0    B sends b0 to A    A: | a0 a1 a2 a3 a4 | b0    advances a0, a1, a2
+    portion 1    B sends b2 to A    A: | a0 a1 a2 a3 a4 | b2    advances a3, a4
+
+Blocks that give at a level do not receive at it (see `search_kernels`), so the order of portions and of shards does not
+matter.
 """
 
 import time
-from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
@@ -20,8 +30,8 @@ import numpy.typing as npt
 
 from pdb_build.level_search import SearchPart, Table, level_search, whole_pattern
 from pdb_build.word_layout import word_layout
-from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
-from pdb_core.encoding import UNREACHED, block_bytes
+from pdb_cluster.sent_rows import SentRows, sent_rows
+from pdb_core.encoding import UNREACHED
 from pdb_core.layout import block_transitions, pattern_blocks
 from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
@@ -51,24 +61,6 @@ def divide(spec: TableSpec, n_shards: int) -> Bounds:
     return tuple(int(bound) for bound in np.searchsorted(first_block, wanted))
 
 
-@dataclass(frozen=True, eq=False)
-class Pack:
-    """Rows that shard `source` gives to another in a round: bits in each row, marks and words of `pack_rows`."""
-
-    source: int
-    n_active: npt.NDArray[np.int32]
-    marks: npt.NDArray[np.uint64]
-    words: npt.NDArray[Any]
-
-    def __sizeof__(self) -> int:
-        """Return the bytes with those of the arrays, for Dask's limits and dashboard."""
-        return object.__sizeof__(self) + self.n_bytes
-
-    @property
-    def n_bytes(self) -> int:
-        return self.n_active.nbytes + self.marks.nbytes + self.words.nbytes
-
-
 class _RowLists:
     """Ascending lists of blocks, one for each key, made from pairs (key, block) that may repeat."""
 
@@ -84,11 +76,11 @@ class _RowLists:
 
 
 class Shard:
-    """One shard, which never leaves the memory of its worker. It may pack while it advances.
+    """One shard, which never leaves the memory of its worker. It may send rows while it advances.
 
-    Call `set_rounds` until the halo is small enough, then `start`, then `pack` and `advance` for each round of each
-    level, then `finish`. A round that is done or a level that is not next raises `LostError`: Dask may run a task
-    again, or replace a lost shard by a new one.
+    Call `set_portions` until the halo is small enough, then `start`, then `rows_for` and `advance` for each portion at
+    each level, then `finish`. A portion that is done or a level that is not next raises `LostError`: Dask may run a
+    task again, or replace a lost shard by a new one.
     """
 
     def __init__(self, spec: TableSpec, bounds: Bounds, number: int, n_threads: int = 1) -> None:
@@ -98,52 +90,42 @@ class Shard:
         first_set, last_set = bounds[number], bounds[number + 1]
         self._first_block = int(blocks.first_block[first_set])
         self._first_blocks = blocks.first_block[first_set : last_set + 1] - np.int32(self._first_block)
-        self._n_own, self._n_sets = int(self._first_blocks[-1]), last_set - first_set
+        self._n_own = int(self._first_blocks[-1])
         if len(bounds) > 2:
             self._transitions = block_transitions(blocks, first_set, last_set)
         self._pool = thread_pool(n_threads)
         self._level, self._advanced, self._is_complete = 0, set[int](), True
         self._lock = Lock()
-        # Where the entries of this shard begin in the table of the pattern.
-        in_bits = spec.encoding == "bits"
-        self.first_byte = self._first_block * block_bytes(blocks.n_tiles) if in_bits else first_set * blocks.n_orders
 
     def __reduce__(self) -> Any:
         raise TypeError("a shard stays with its worker")
 
-    def __sizeof__(self) -> int:
-        """Return the memory that its rows take from `start` on: Dask asks once, when the shard is made."""
-        row_bytes, n_orders = self._words.row_bytes, self._spec.n_orders
-        if self._spec.encoding == "bits":
-            return 2 * self._n_own * row_bytes
-        return (self._n_own + self._n_sets) * row_bytes + self._n_sets * n_orders
+    def set_portions(self, n_portions: int) -> npt.NDArray[np.int64]:
+        """Divide the cell sets into portions.
 
-    def set_rounds(self, n_rounds: int) -> npt.NDArray[np.int64]:
-        """Lay out the exchange in `n_rounds` rounds.
-
-        Return the rows that each other shard packs for this one, in each round of even and odd levels:
-        int64[n_rounds, 2, n_shards].
+        Return the number of rows that each other shard sends to each portion at even and odd levels:
+        int64[n_portions, 2, n_shards].
         """
-        self._n_rounds = n_rounds
+        self._n_portions = n_portions
         if len(self._bounds) == 2:
             self._part = whole_pattern(self._spec)
-            self._borders = np.zeros((2 * n_rounds, 2), dtype=np.int64)
+            self._borders = np.zeros((2 * n_portions, 2), dtype=np.int64)
         else:
             self._lay_out_exchange()
-        return np.diff(self._borders, axis=1).reshape(n_rounds, 2, -1)
+        return np.diff(self._borders, axis=1).reshape(n_portions, 2, -1)
 
     def _lay_out_exchange(self) -> None:
-        blocks, bounds, n_rounds = self._blocks, self._bounds, self._n_rounds
+        blocks, bounds, n_portions = self._blocks, self._bounds, self._n_portions
         goal_block, goal_rank = blocks.state_of(self._spec.goal, self._spec.pattern.tiles)
         parities = blocks.parities() ^ blocks.parities()[goal_block]
         sets = np.array(bounds, dtype=np.int64)
-        edges = (sets[:-1, None] + np.diff(sets)[:, None] * np.arange(n_rounds) // n_rounds).reshape(-1)
-        round_edges = blocks.first_block[edges]
+        edges = (sets[:-1, None] + np.diff(sets)[:, None] * np.arange(n_portions) // n_portions).reshape(-1)
+        first_blocks_of_portions = blocks.first_block[edges]
 
         def keys_of(receivers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-            """Return (shard, round, parity) of blocks that receive, as one number."""
-            rounds = np.searchsorted(round_edges, receivers, side="right") - 1
-            keys: npt.NDArray[np.int64] = rounds * 2 + parities[receivers]
+            """Return (shard, portion, parity) of blocks that receive, as one number."""
+            portions = np.searchsorted(first_blocks_of_portions, receivers, side="right") - 1
+            keys: npt.NDArray[np.int64] = portions * 2 + parities[receivers]
             return keys
 
         # Step 1. The transitions that cross the border of the shard.
@@ -154,7 +136,7 @@ class Shard:
         inside, outside = own[is_cut], sources[is_cut].astype(np.int64)
 
         # Step 2. The rows that come in, with their rows in the halo, and the rows that are given.
-        n_keys, first_key = 2 * n_rounds, 2 * n_rounds * self._number
+        n_keys, first_key = 2 * n_portions, 2 * n_portions * self._number
         taken = _RowLists(keys_of(inside) - first_key, outside, n_keys, blocks.n_blocks)
         self._given = _RowLists(keys_of(outside), inside, n_keys * (len(bounds) - 1), blocks.n_blocks)
         halo = taken.places - taken.starts[keys_of(inside) - first_key]
@@ -163,7 +145,7 @@ class Shard:
         first_blocks = blocks.first_block[sets]
         self._borders = np.array([np.searchsorted(taken.of(key), first_blocks) for key in range(n_keys)])
 
-        # Step 3. The blocks of each round.
+        # Step 3. The blocks of each portion.
         own_goal = goal_block - self._first_block
         goal_set = int(np.searchsorted(self._first_blocks, own_goal, side="right")) - 1
         self._part = SearchPart(
@@ -179,40 +161,31 @@ class Shard:
         n_goals = int(self._part.goal is not None)
         return np.array([n_goals, n_goals, 0])
 
-    def pack(self, level: int, target: int, of_round: int) -> Pack:
-        """Return the rows of level-1 that shard `target` receives in a round of `level`. Raises `LostError`."""
+    def rows_for(self, target: int, level: int, portion: int) -> SentRows:
+        """Return the rows of level-1 that `portion` of shard `target` receives at `level`. Raises `LostError`."""
         if not (self._level == level or (self._level == level - 1 and self._is_complete)):
             raise self._lost(level - 1)
-        blocks = self._given.of((target * self._n_rounds + of_round) * 2 + level % 2)
+        blocks = self._given.of((target * self._n_portions + portion) * 2 + level % 2)
         indices = blocks.astype(np.int64) - self._first_block
-        n_active = self._search.n_active[indices]
-        rows = self._search.rows
-        row_words = rows.view(self._words.dtype)
-        n_groups = -(-row_words.shape[1] // 64)
-        n_heads = -(-n_groups // 64)
-        n_marks = int(np.where(n_active > 0, n_heads + np.minimum(n_active, n_groups), 0).sum())
-        marks = np.empty(n_marks, dtype=np.uint64)
-        words = np.empty(int(np.minimum(n_active, row_words.shape[1]).sum()) + 1, dtype=self._words.dtype)
-        n_written = np.zeros(2, dtype=np.int64)
-        pack_rows(indices, self._search.n_active, rows, row_words, marks, words, n_written)
-        return Pack(self._number, n_active, marks[: n_written[0]], words[: n_written[1]])
+        words = self._search.rows.view(self._words.dtype)
+        return sent_rows(self._number, indices, self._search.n_active, words)
 
-    def advance(self, level: int, of_round: int, packs: list[Pack]) -> Counts:
-        """Advance the cell sets of a round to `level`. `packs` come from the other shards with states of level-1.
+    def advance(self, level: int, portion: int, received: list[SentRows]) -> Counts:
+        """Advance a portion to `level`. `received` comes from the other shards with states of level-1.
 
         Raises `LostError`.
         """
         with self._lock:
             if self._level == level - 1 and self._is_complete:
                 self._level, self._advanced, self._is_complete = level, set(), False
-            if self._level != level or of_round in self._advanced:
+            if self._level != level or portion in self._advanced:
                 raise self._lost(level - 1)
-            self._advanced.add(of_round)
-            self._unpack(packs, 2 * of_round + level % 2)
-            slabs = self._search.slabs(level, of_round)
+            self._advanced.add(portion)
+            self._fill_halo(received, 2 * portion + level % 2)
+            slabs = self._search.slabs(level, portion)
             counts = sum(self._pool.map(lambda slab: self._search.advance(slab, level), slabs), np.zeros(2, np.int64))
-            self._is_complete = len(self._advanced) == self._n_rounds
-            return np.array([*counts, sum(pack.n_bytes for pack in packs)])
+            self._is_complete = len(self._advanced) == self._n_portions
+            return np.array([*counts, sum(sent.n_bytes for sent in received)])
 
     def advance_levels(self, level: int, seconds: float) -> list[Counts]:
         """Advance the only shard of a pattern to `level` and further, for some time or to the end.
@@ -242,15 +215,13 @@ class Shard:
     def _lost(self, expected: int) -> LostError:
         return LostError(f"shard {self._number} is at level {self._level}, not at {expected}")
 
-    def _unpack(self, packs: list[Pack], key: int) -> None:
-        """Fill the halo of a round."""
-        rows, n_active = self._search.rows, self._search.n_active
+    def _fill_halo(self, received: list[SentRows], key: int) -> None:
+        """Fill the halo of a portion at a level, which `key` names."""
+        words, n_active = self._search.rows.view(self._words.dtype), self._search.n_active
         n_active[self._n_own :] = 0
-        borders = self._borders[key]
-        for pack in packs:
-            first, last = borders[pack.source], borders[pack.source + 1]
-            if last - first != len(pack.n_active):
-                raise LostError(f"shard {self._number} was given {len(pack.n_active)} rows, not {last - first}")
-            unpack_rows(
-                pack.n_active, pack.marks, pack.words, self._n_own + first, n_active, rows, rows.view(self._words.dtype)
-            )
+        for sent in received:
+            first, last = self._n_own + self._borders[key][sent.source : sent.source + 2]
+            if last - first != len(sent.n_active):
+                raise LostError(f"shard {self._number} was given {len(sent.n_active)} rows, not {last - first}")
+            n_active[first:last] = sent.n_active
+            sent.write_to(words, first)

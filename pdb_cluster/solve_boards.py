@@ -12,23 +12,28 @@ import functools
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any, Literal
 
-from pdb_cluster.solve_tasks import Tasks
+from pdb_cluster.solve_tasks import Task, Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_boards, tables_of
-from pdb_cluster.split_board import PartSizes, SplitBoard
+from pdb_cluster.split_board import MOST_NODES, SplitBoard
 from pdb_core.errors import PdbError, UnsolvableError
-from pdb_core.puzzle import Board, Tiles
+from pdb_core.puzzle import Board, BoardSize, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.engine.search_result import SearchResult
 from solver.progress import Iteration, Limits
-from solver.solution import Solution, check_solvable
+from solver.requests import Answer, Request, Result
+from solver.solution import check_solvable
 
-# Boards read at a time; most boards that wait to be sent, and whose answers wait to be yielded.
-_READ, _MAX_UNSENT, _MAX_WAITING = 64, 4096, 100_000
+# Requests read ahead; most boards that wait to be sent, and whose answers wait to be yielded.
+_READ_AHEAD, _MAX_UNSENT, _MAX_WAITING = 4096, 4096, 20_000
 # Boards per task, and its time. A task returns the boards that it had no time for.
 _SMALLEST_CHUNK, _LARGEST_CHUNK, _CHUNK_S = 8, 512, 0.25
 # Time limit of an unsplit search; and if there are fewer boards than threads.
@@ -36,155 +41,150 @@ _BOARD_S, _LONE_BOARD_S = 1.0, 0.1
 # Hard boards that are split at the same time: one has work while the other ends a threshold.
 _MAX_SPLIT = 2
 _TASKS_PER_THREAD = 3
-# Longest wait for results; and if the next board may come at any time.
-_WAIT_S, _WAIT_FOR_BOARDS_S = 0.1, 0.01
-
-Answer = Solution | UnsolvableError
-
-
-@dataclass(frozen=True)
-class Request:
-    """A board to be solved with the largest of the sums of some databases, as `Solver` takes them."""
-
-    board: Tiles
-    goal: Tiles
-    databases: tuple[Database, ...]
+# Interval at which requests and results are looked for if there are none; interval of reports.
+_POLL_S, _REPORT_S = 0.01, 0.1
 
 
 @dataclass(frozen=True)
 class ClusterProgress:
-    """Progress of a batch. `iterations` are numbers, from 0, and thresholds of the boards that are being split."""
+    """Progress of a run. `iterations` are the thresholds of the boards that are being split."""
 
     n_done: int
     n_taken: int
     generated: int
     seconds: float
     n_threads: int
-    iterations: tuple[tuple[int, Iteration], ...]
+    iterations: tuple[tuple[Request, Iteration], ...]
+
+
+@dataclass(frozen=True)
+class ClusterAnswers:
+    """Optimal solutions, found on a cluster: an `AnswerSource`.
+
+    client         a `distributed.Client`
+    databases_for  returns the databases for a size and a goal; a search takes the largest of their sums
+    load           how workers open the table files
+    worker_folder  folder of the files on the workers; by default they are at the client's paths
+    known          returns the result of a request that needs no search, else None
+    finished       called with the answer of each search, in any order
+    report         called several times a second
+
+    >>> from distributed import Client                                         # doctest: +SKIP
+    >>> with Client("tcp://host:8786") as client:                              # doctest: +SKIP
+    ...     list(ClusterAnswers(client, lambda size, goal: (database,)).answers([Request("1", board, goal)]))
+    """
+
+    client: Any
+    databases_for: Callable[[BoardSize, Tiles], tuple[Database, ...]]
+    _: KW_ONLY
+    limits: Limits = field(default_factory=Limits)
+    load: Literal["map", "copy", "huge"] = "map"
+    worker_folder: Path | None = None
+    known: Callable[[Request], Result | None] | None = None
+    finished: Callable[[Answer], None] | None = None
+    report: Callable[[ClusterProgress], None] | None = None
+
+    def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
+        """Yield the answer of each request, in the order of the requests. See `AnswerSource.answers`.
+
+        Equal boards that are under way at the same time are searched once. When the iteration ends early, pending tasks
+        are cancelled.
+
+        Raises `WrongAnswerError` if a solution fails its replay; `ClusterError`, for instance if a worker lacks tables;
+        and what `databases_for` raises, after the answers of the requests before.
+        """
+        return _Run(self, requests).answers()
 
 
 @dataclass(frozen=True)
 class _Job:
-    """Board that is searched. `searched` is the board in the terms of the tables."""
+    """Board that is searched. `searched` is it in the terms of the tables."""
 
     request: Request
+    databases: tuple[Database, ...]
     mapping: BoardMapping
     searched: Tiles
 
 
-class ClusterBatch:
-    """Boards that are solved on a cluster.
+class _Run:
+    """Searches of the boards of some requests."""
 
-    >>> from distributed import Client                                         # doctest: +SKIP
-    >>> with Client("tcp://host:8786") as client:                              # doctest: +SKIP
-    ...     list(ClusterBatch(client).solutions([Request(board, goal, (database,))]))
-    """
-
-    def __init__(
-        self,
-        client: Any,
-        *,
-        limits: Limits | None = None,
-        load: Literal["map", "copy", "huge"] = "map",
-        worker_folder: Path | None = None,
-        sizes: PartSizes | None = None,
-        report: Callable[[ClusterProgress], None] | None = None,
-        finished: Callable[[Solution], None] | None = None,
-    ) -> None:
-        """`client` is a `distributed.Client`. Workers read table files at the client's paths or in `worker_folder`.
-
-        `report` is called several times a second, `finished` with each solution that was searched, in any order.
-        """
-        self._tasks = Tasks(client)
-        self._limits, self._sizes = limits or Limits(), sizes or PartSizes()
-        self._load, self._worker_folder = load, worker_folder
-        self._report, self._finished = report, finished
-        self._tables_of: dict[tuple[Database, ...], WorkerTables] = {}
+    def __init__(self, settings: ClusterAnswers, requests: Iterable[Request]) -> None:
+        self._settings, self._tasks = settings, Tasks(settings.client)
+        self._requests = _ReadAhead(requests)
+        # Requests whose answers are not yielded yet, in order; and the searches of boards under way, by board and goal.
+        self._waiting: deque[tuple[Request, Future[Result]]] = deque()
+        self._searched: dict[object, Future[Result]] = {}
         self._to_send: deque[_Job] = deque()
         self._hard: deque[tuple[_Job, SearchResult]] = deque()
         self._split: list[tuple[_Job, SplitBoard]] = []
-        self._numbers: dict[Request, list[int]] = {}
-        self._answers: dict[int, Answer] = {}
-        self._n_taken = self._n_yielded = self._n_board_tasks = self._generated = 0
-        self._reads_on = True
-        self._unreadable: PdbError | None = None
-        self._start = time.perf_counter()
+        self._n_yielded = self._n_board_tasks = self._generated = 0
+        self._start = self._reported_at = time.perf_counter()
 
-    def solutions(self, requests: Iterable[Request | Solution | None]) -> Iterator[Answer]:
-        """Yield the answers in the order of the boards. When the iteration ends early, pending tasks are cancelled.
-
-        Requests are read ahead. An iterator that would have to wait for its next request yields None instead. A
-        `Solution` among them is yielded in its turn. Equal requests that are under way at the same time are searched
-        once.
-
-        After the answers to the boards before, raises `BoardError`, `GoalError` and what `requests` raises. Raises
-        `WrongAnswerError` if a solution fails its replay, and `ClusterError`, for instance if a worker lacks tables.
-        """
-        source = iter(requests)
+    def answers(self) -> Iterator[Answer]:
+        """Yield the answers in order."""
         try:
-            while True:
-                wait_s = self._read(source)
+            while self._waiting or not self._requests.is_over:
+                self._take_requests()
                 self._send_boards()
-                while self._n_yielded in self._answers:
-                    yield self._answers.pop(self._n_yielded)
-                    self._n_yielded += 1
-                if not self._reads_on and self._n_yielded == self._n_taken:
-                    break
-                self._tasks.work(wait_s)
+                is_idle = not self._tasks.handle_results()
                 self._split_boards()
-                if self._report is not None and self._n_yielded < self._n_taken:
-                    self._report(self._progress())
+                self._report()
+                while self._waiting and self._waiting[0][1].done():
+                    request, result = self._waiting.popleft()
+                    self._n_yielded += 1
+                    yield Answer(request, result.result())
+                if is_idle:
+                    time.sleep(_POLL_S)
         finally:
+            self._requests.stop()
             self._tasks.cancel_all()
-        if self._unreadable is not None:
-            raise self._unreadable
+        self._requests.raise_error()
 
-    def _read(self, source: Iterator[Request | Solution | None]) -> float:
-        """Read some boards ahead. Return the seconds to wait for results before reading on."""
-        for _ in range(_READ):
-            n_waiting = self._n_taken - self._n_yielded
-            if not self._reads_on or len(self._to_send) >= _MAX_UNSENT or n_waiting >= _MAX_WAITING:
-                return _WAIT_S
+    def _take_requests(self) -> None:
+        """Take the requests that have been read."""
+        while len(self._to_send) < _MAX_UNSENT and len(self._waiting) < _MAX_WAITING:
+            request = self._requests.next_ready()
+            if request is None:
+                return
             try:
-                request = next(source)
-                if request is None:
-                    return _WAIT_FOR_BOARDS_S
-                self._take(request)
-            except StopIteration:
-                self._reads_on = False
+                self._waiting.append((request, self._result(request)))
             except PdbError as error:
-                self._reads_on, self._unreadable = False, error
-        return 0.0  # the first boards are searched while others are read
+                self._requests.stop(error)
 
-    def _take(self, request: Request | Solution) -> None:
-        """Answer a request, or queue its board. Raises `BoardError`, `GoalError`."""
-        number = self._n_taken
-        if isinstance(request, Solution):
-            self._answers[number] = request
-        else:
-            database = request.databases[0]
-            board, goal = Board(request.board, database.size), Board(request.goal, database.size)
-            mapping = database.mappings(goal)[0]
-            try:
-                check_solvable(board, goal, database.size)
-                if request not in self._numbers:
-                    self._to_send.append(_Job(request, mapping, mapping.apply(board)))
-                self._numbers.setdefault(request, []).append(number)
-            except UnsolvableError as error:
-                self._answers[number] = error
-        self._n_taken += 1
+    def _result(self, request: Request) -> "Future[Result]":
+        """Return the result of a request, or queue its board. Raises what `databases_for` raises, and `GoalError`."""
+        board, goal, size = request.board, request.goal, request.size
+        key = size, board, goal
+        if key in self._searched:
+            return self._searched[key]
+        found: Future[Result] = Future()
+        known = None if self._settings.known is None else self._settings.known(request)
+        if known is not None:
+            found.set_result(known)
+            return found
+        databases = self._settings.databases_for(size, goal)
+        mapping = databases[0].mappings(goal)[0]
+        try:
+            check_solvable(board, goal, size)
+        except UnsolvableError as error:
+            found.set_result(error)
+            return found
+        self._searched[key] = found
+        self._to_send.append(_Job(request, databases, mapping, mapping.apply(board)))
+        return found
 
     def _send_boards(self) -> None:
-        limits, sizes, n_threads = self._limits, self._sizes, self._tasks.n_threads()
+        limits, n_threads = self._settings.limits, self._tasks.n_threads()
         while self._to_send and self._n_board_tasks < _TASKS_PER_THREAD * n_threads:
-            databases = self._to_send[0].request.databases
+            databases = self._to_send[0].databases
             jobs: list[_Job] = []
             n_boards = max(_SMALLEST_CHUNK, min(len(self._to_send) // (2 * n_threads), _LARGEST_CHUNK))
-            while self._to_send and len(jobs) < n_boards and self._to_send[0].request.databases == databases:
+            while self._to_send and len(jobs) < n_boards and self._to_send[0].databases == databases:
                 jobs.append(self._to_send.popleft())
-            board_s = _BOARD_S if len(self._numbers) >= n_threads else _LONE_BOARD_S
+            board_s = _BOARD_S if len(self._searched) >= n_threads else _LONE_BOARD_S
             seconds = board_s if limits.seconds is None else min(limits.seconds, board_s)
-            nodes = sizes.board_nodes if limits.nodes is None else min(limits.nodes, sizes.board_nodes)
+            nodes = MOST_NODES if limits.nodes is None else min(limits.nodes, MOST_NODES)
             self._n_board_tasks += 1
             self._tasks.submit(
                 search_boards,
@@ -195,7 +195,7 @@ class ClusterBatch:
                 seconds=_CHUNK_S,
             )
 
-    def _take_boards(self, jobs: list[_Job], _key: str, results: list[SearchResult | None]) -> None:
+    def _take_boards(self, jobs: list[_Job], _task: Task, results: list[SearchResult | None]) -> None:
         """Handle the results of a task."""
         self._n_board_tasks -= 1
         not_started = []
@@ -205,46 +205,94 @@ class ClusterBatch:
             elif result.tiles is None:
                 self._hard.append((job, result))
             else:
-                self._answer(job, result)
+                self._finish(job, result)
         self._to_send.extendleft(reversed(not_started))
 
     def _split_boards(self) -> None:
-        """Answer split boards whose search is over, and split others. A board at its limits is over at once."""
+        """Finish split boards whose search is over, and split others. A board at its limits is over at once."""
         while True:
             over = [(job, board) for job, board in self._split if board.check_limits()]
             self._split = [(job, board) for job, board in self._split if not board.is_over]
             for job, board in over:
-                self._answer(job, board.result)
+                self._finish(job, board.result)
             if not self._hard or len(self._split) >= _MAX_SPLIT:
                 return
             job, result = self._hard.popleft()
-            databases = job.request.databases
-            tables = self._tables(databases)
-            board = SplitBoard(self._tasks, databases, tables, job.searched, result, self._limits, self._sizes)
+            tables, limits = self._tables(job.databases), self._settings.limits
+            board = SplitBoard(self._tasks, job.databases, tables, job.searched, result, limits)
             self._split.append((job, board))
 
-    def _answer(self, job: _Job, result: SearchResult) -> None:
+    def _finish(self, job: _Job, result: SearchResult) -> None:
         tiles = None if result.tiles is None else job.mapping.original_tiles(result.tiles)
-        request = job.request
-        size = request.databases[0].size
-        solution = result.solution(Board(request.board, size), Board(request.goal, size), size, tiles)
+        board, goal, size = job.request.board, job.request.goal, job.request.size
+        solution = result.solution(board, Board(goal, size), size, tiles)
         self._generated += solution.generated
-        for number in self._numbers.pop(request):
-            self._answers[number] = solution
-        if self._finished is not None:
-            self._finished(solution)
+        self._searched.pop((size, board, goal)).set_result(solution)
+        if self._settings.finished is not None:
+            self._settings.finished(Answer(job.request, solution))
 
     def _tables(self, databases: tuple[Database, ...]) -> WorkerTables:
-        if databases not in self._tables_of:
-            self._tables_of[databases] = tables_of(databases, self._load, self._worker_folder)
-        return self._tables_of[databases]
+        return tables_of(databases, self._settings.load, self._settings.worker_folder)
 
-    def _progress(self) -> ClusterProgress:
-        return ClusterProgress(
-            n_done=self._n_yielded + len(self._answers),
-            n_taken=self._n_taken,
-            generated=self._generated + sum(board.generated for _, board in self._split),
-            seconds=time.perf_counter() - self._start,
-            n_threads=self._tasks.n_present(),
-            iterations=tuple((self._numbers[job.request][0], board.iteration) for job, board in self._split),
+    def _report(self) -> None:
+        now = time.perf_counter()
+        if self._settings.report is None or not self._waiting or now < self._reported_at + _REPORT_S:
+            return
+        self._reported_at = now
+        self._settings.report(
+            ClusterProgress(
+                n_done=self._n_yielded + sum(result.done() for _, result in self._waiting),
+                n_taken=self._n_yielded + len(self._waiting),
+                generated=self._generated + sum(board.generated for _, board in self._split),
+                seconds=now - self._start,
+                n_threads=self._tasks.n_present(),
+                iterations=tuple((job.request, board.iteration) for job, board in self._split),
+            )
         )
+
+
+class _ReadAhead:
+    """Requests that a thread reads, so that a slow iterator delays no search."""
+
+    def __init__(self, requests: Iterable[Request]) -> None:
+        self._ready: Queue[Request] = Queue(_READ_AHEAD)
+        self._has_ended = self._is_stopped = False
+        self._error: BaseException | None = None
+        # A daemon: a thread that waits for input ends only with the process.
+        Thread(target=self._read, args=(requests,), name="read ahead", daemon=True).start()
+
+    def _read(self, requests: Iterable[Request]) -> None:
+        try:
+            for request in requests:
+                self._ready.put(request)
+                if self._is_stopped:
+                    return
+        except BaseException as error:
+            if not self._is_stopped:
+                self._error = error
+        self._has_ended = True
+
+    @property
+    def is_over(self) -> bool:
+        """Return True if no request is left."""
+        return self._is_stopped or (self._has_ended and self._ready.empty())
+
+    def next_ready(self) -> Request | None:
+        """Return the next request; None if it is not there yet, or if there are no more."""
+        try:
+            return None if self._is_stopped else self._ready.get_nowait()
+        except Empty:
+            return None
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Read no more, because of an error or because no answer is wanted."""
+        if not self._is_stopped:
+            self._is_stopped, self._error = True, error or self._error
+            with suppress(Empty):  # the thread may wait until there is room
+                while True:
+                    self._ready.get_nowait()
+
+    def raise_error(self) -> None:
+        """Raise the error that ended the requests, if any."""
+        if self._error is not None:
+            raise self._error

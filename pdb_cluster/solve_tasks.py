@@ -4,27 +4,35 @@ import concurrent.futures
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
-from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import as_completed
 
 from pdb_cluster.connect import RightWorkers, failure, while_reachable
-from pdb_core.errors import ClusterError, PdbError
+from pdb_core.errors import ClusterError
 
 # Seconds for which the workers of the cluster are taken as known.
 _WORKERS_S = 1.0
 
-Handle = Callable[[str, Any], None]
 
+@dataclass(eq=False)
+class Task:
+    """Task that was sent.
 
-class _Task(NamedTuple):
-    """Task that was sent: its future, what to call with its result, the workers that may run it, and how to send it."""
+    argument  what distinguishes it from the tasks that were submitted with it
+    send      sends tasks with some arguments to the workers, and returns their futures
+    handle    called with the task and its result
+    future    of Dask; another one if the task is sent again
+    workers   those that may run it
+    """
 
+    argument: object
+    send: Callable[[Sequence[object]], list[Any]]
+    handle: "Callable[[Task, Any], None]"
     future: Any
-    handle: Handle
     workers: frozenset[str]
-    send: Callable[[], Any]
 
 
 class Tasks:
@@ -36,10 +44,8 @@ class Tasks:
     def __init__(self, client: Any) -> None:
         """`client` is a `distributed.Client`."""
         self._client = client
-        self._done: SimpleQueue[Any] = SimpleQueue()
-        self._pending: dict[str, _Task] = {}
-        # The first key of a task that was sent again, by its present key.
-        self._first_keys: dict[str, str] = {}
+        self._completed = as_completed(loop=client.loop, with_results=True, raise_errors=False)
+        self._pending: dict[str, Task] = {}
         self._right = RightWorkers(client, lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2))
         # The workers that get tasks. If all of them end, the set is kept until others come.
         self._workers: frozenset[str] = frozenset()
@@ -62,43 +68,46 @@ class Tasks:
         return max(1, self.n_present())
 
     def submit(
-        self, function: Callable[..., Any], arguments: Sequence[Any], handle: Handle, *, priority: int = 0,
-        **same: object,
-    ) -> list[str]:  # fmt: skip
-        """Submit one task for each of `arguments`, with the arguments `same` for all. Return the keys of the tasks.
+        self, function: Callable[..., Any], arguments: Sequence[object], handle: Callable[[Task, Any], None], *,
+        priority: int = 0, **others: object,
+    ) -> list[Task]:  # fmt: skip
+        """Submit a call `function(argument, **others)` for each of `arguments`. Calls of higher priority run first.
 
-        `work` calls `handle` with the key and the result of each. Tasks of higher priority run first.
+        `handle_results` calls `handle` with each task and its result.
         """
         self.n_present()
 
-        def send(arguments: Sequence[Any]) -> list[Any]:
-            # Not pure: a result depends on the time that the task had.
+        def send(arguments: Sequence[object]) -> list[Any]:
             with while_reachable():
+                # Not pure: a result depends on the time that the task had.
                 futures: list[Any] = self._client.map(
-                    function, arguments, pure=False, priority=priority, workers=list(self._workers) or None, **same
+                    function, arguments, pure=False, priority=priority, workers=list(self._workers) or None, **others
                 )
             return futures
 
-        futures = send(arguments)
-        for future, argument in zip(futures, arguments, strict=True):
-            self._add(future.key, _Task(future, handle, self._workers, partial(send, [argument])))
-        return [future.key for future in futures]
+        tasks = [
+            Task(argument, send, handle, future, self._workers)
+            for argument, future in zip(arguments, send(arguments), strict=True)
+        ]
+        self._await(tasks)
+        return tasks
 
-    def _add(self, key: str, task: _Task) -> None:
-        self._pending[key] = task
-        self._first_keys[task.future.key] = key
-        task.future.add_done_callback(self._done.put)
+    def _await(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            self._pending[task.future.key] = task
+            self._completed.add(task.future)
 
     def _send_again(self) -> None:
         """Send the tasks again whose workers are all gone: those in their place have other addresses."""
-        for key, task in list(self._pending.items()):
-            if not task.workers & self._workers:
-                self.cancel([key])
-                self._add(key, task._replace(future=task.send()[0], workers=self._workers))
+        lost = [task for task in self._pending.values() if not task.workers & self._workers]
+        self.cancel(lost)
+        for task in lost:
+            (task.future,), task.workers = task.send([task.argument]), self._workers
+        self._await(lost)
 
-    def cancel(self, keys: Sequence[str]) -> None:
+    def cancel(self, tasks: Iterable[Task]) -> None:
         """Cancel tasks. Those that run go on to their end; their results are not handled."""
-        futures = [self._pending.pop(key).future for key in keys if key in self._pending]
+        futures = [task.future for task in tasks if self._pending.pop(task.future.key, None)]
         if futures:
             with while_reachable():
                 self._client.cancel(futures, force=True)
@@ -106,32 +115,26 @@ class Tasks:
     def cancel_all(self) -> None:
         """Cancel all tasks, also if the scheduler is gone."""
         with contextlib.suppress(ClusterError):
-            self.cancel(list(self._pending))
+            self.cancel(list(self._pending.values()))
 
-    def work(self, timeout_s: float) -> None:
-        """Handle the results that are there, or wait at most `timeout_s` for one. With 0, do not wait.
+    def handle_results(self) -> bool:
+        """Handle the results that are there. Return whether there were some.
 
         Raises `ClusterError` if a task failed, and any `PdbError` that a task raised.
         """
         self.n_present()
-        futures = []
-        with contextlib.suppress(Empty):
-            if timeout_s > 0:
-                futures.append(self._done.get(timeout=timeout_s))
-            while True:
-                futures.append(self._done.get_nowait())
-        keys = [self._first_keys.pop(future.key, "") for future in futures]
-        # A task may have been cancelled or sent again meanwhile.
-        current = {key: task.future for key in keys if (task := self._pending.get(key)) and task.future in futures}
-        # Dask runs a task again if its result was lost with a worker; this waits for it.
-        with while_reachable():
-            try:
-                results = self._client.gather(list(current.values()))
-            except (PdbError, OSError, concurrent.futures.CancelledError):
-                raise
-            except Exception as error:
+        # Dask runs a task again if its worker or its result is lost.
+        completed = self._completed.next_batch(block=False)
+        for future, result in completed:
+            # It may have been cancelled or sent again, also by a handler just now.
+            task = self._pending.pop(future.key, None)
+            if task is None:
+                continue
+            if future.status == "error":
+                _, error, _ = result
                 raise failure("a task failed on the cluster", error) from error
-        for key, result in zip(current, results, strict=True):
-            # A handler before may have cancelled this one.
-            if key in self._pending:
-                self._pending.pop(key).handle(key, result)
+            if isinstance(result, concurrent.futures.CancelledError):
+                with while_reachable():
+                    raise result
+            task.handle(task, result)
+        return bool(completed)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Literal
 
 from pdb_core.errors import ClusterError, PdbError
-from pdb_core.jit import program_version
 from pdb_core.puzzle import Tiles
 from pdb_query import Database, open_database
 from solver.engine.search_result import SearchResult
@@ -28,13 +27,11 @@ class WorkerTables:
 
     paths     of the files, as the worker sees them
     digests   of their headers, which hold the digests of the tables
-    version   of the client, see `jit.program_version`
     """
 
     paths: tuple[str, ...]
     digests: tuple[str, ...]
     load: Literal["map", "copy", "huge"]
-    version: tuple[str, str]
 
 
 def tables_of(
@@ -48,7 +45,6 @@ def tables_of(
         ),
         digests=tuple(database.header.digest() for database in databases),
         load=load,
-        version=program_version(),
     )
 
 
@@ -69,8 +65,6 @@ def solver_for(tables: WorkerTables) -> Solver:
 
 @functools.lru_cache(maxsize=4)
 def _open(tables: WorkerTables) -> Solver:
-    if program_version() != tables.version:
-        raise ClusterError("it runs another version of tile-pdb than the client; install the same on both")
     databases = []
     for path, digest in zip(tables.paths, tables.digests, strict=True):
         database = open_database(Path(path), load=tables.load)
@@ -97,9 +91,9 @@ def search_boards(
     return results
 
 
-def search_part(
+def search_paths(
     paths: Sequence[bytes], tables: WorkerTables, board: Tiles, threshold: int, *, max_nodes: int, max_seconds: float
 ) -> SearchResult:
-    """Search subtrees of a threshold of `board`."""
+    """Search the subtrees of a threshold of `board` that some paths lead to."""
     stacks = solver_for(tables).ida_star.stacks
     return search_subtrees(stacks, board, paths, threshold, max_nodes=max_nodes, max_seconds=max_seconds)

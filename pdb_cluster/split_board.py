@@ -1,5 +1,14 @@
 """A hard board: the search tree of each threshold is split into subtrees, which tasks on the cluster search.
 
+                 root
+               /  |  \\
+              o   o   o           the client expands the upper tree breadth first, until it has enough subtrees
+             / \\  |  / \\
+    paths   a  b  c  d  e         a path, the tiles moved from the root, is all that a worker needs of a subtree
+           [a b  c][d  e]         tasks: some subtrees each, the most promising first
+              |      |
+           b' c'    found         a task at its limit returns the paths that are left, which are sent again
+
 While the last tasks of a threshold run, those of the next threshold start, so that no worker waits for the slowest
 task. Their results count only if the threshold before ends without a solution.
 """
@@ -12,8 +21,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from pdb_cluster.solve_tasks import Tasks
-from pdb_cluster.solve_worker import WorkerTables, search_part
+from pdb_cluster.solve_tasks import Task, Tasks
+from pdb_cluster.solve_worker import WorkerTables, search_paths
 from pdb_core.puzzle import Tiles
 from pdb_query import Database
 from pdb_query.lookup import Int64s
@@ -24,38 +33,26 @@ from solver.progress import Iteration, Limits
 
 # Estimated nodes of a threshold, as a multiple of those of the threshold before.
 _GROWTH = 6
-# Intended number of running tasks of one board, per thread of the cluster; time limit of a task.
-_TASKS_PER_THREAD, _PART_S = 3, 0.5
-
-
-@dataclass(frozen=True)
-class PartSizes:
-    """Sizes of tasks. The defaults suit Dask's overhead of some milliseconds per task.
-
-    board_nodes   limit of an unsplit search; a board that takes more is split
-    part_nodes    limit of a task of subtrees, which then returns the subtrees that are left
-    task_nodes    intended nodes of a task of subtrees
-    n_prefixes    most subtrees of a threshold; each costs the client 0.1 ms
-    prefix_nodes  intended nodes of a subtree
-    """
-
-    board_nodes: int = 20_000_000
-    part_nodes: int = 20_000_000
-    task_nodes: int = 2_000_000
-    n_prefixes: int = 1024
-    prefix_nodes: int = 20_000
+# Intended number of running tasks of one board, per thread of the cluster.
+_TASKS_PER_THREAD = 3
+# Limits of a task, which then returns what is left. A board that takes more nodes is split.
+MOST_NODES, _TASK_S = 20_000_000, 0.5
+# Intended nodes of a task, which suit Dask's overhead of some milliseconds per task, and of a subtree.
+_TASK_NODES, _SUBTREE_NODES = 2_000_000, 20_000
+# Subtrees of a threshold; each costs the client 0.1 ms.
+_LEAST_SUBTREES, _MOST_SUBTREES = 64, 1024
 
 
 @dataclass
 class _Threshold:
-    """Threshold under way: when it began, its nodes so far, the solution if one is found, the keys of its tasks."""
+    """Threshold under way: when it began, its nodes so far, the solution if one is found, its tasks."""
 
     bound: int
     start: float
     generated: int
     expanded: int
     tiles: tuple[int, ...] | None = None
-    keys: set[str] = field(default_factory=set)
+    tasks: set[Task] = field(default_factory=set)
 
     @property
     def iteration(self) -> Iteration:
@@ -68,11 +65,10 @@ class SplitBoard:
     def __init__(
         self,
         tasks: Tasks, databases: Sequence[Database], tables: WorkerTables, board: Tiles, paused: SearchResult,
-        limits: Limits, sizes: PartSizes,
+        limits: Limits,
     ) -> None:  # fmt: skip
         self._tasks, self._databases, self._tables = tasks, databases, tables
-        self._board, self._limits, self._sizes = board, limits, sizes
-        self._fsm = fsm_for(databases[0].size)
+        self._board, self._limits = board, limits
         self._h = paused.h
         *self._finished, begun = paused.iterations
         self._start = time.perf_counter() - paused.seconds
@@ -82,7 +78,7 @@ class SplitBoard:
         self._next: _Threshold | None = None
         self.is_over = False
         if not self.check_limits():
-            self._send_rest(self._current, paused.rest)
+            self._send_left(self._current, paused.rest)
             self._continue()
 
     @property
@@ -114,59 +110,54 @@ class SplitBoard:
 
     def _end(self) -> None:
         self.is_over = True
-        for threshold in (self._current, self._next):
-            if threshold is not None:
-                self._cancel(threshold)
+        self._tasks.cancel(self._current.tasks)
+        if self._next is not None:
+            self._tasks.cancel(self._next.tasks)
 
-    def _cancel(self, threshold: _Threshold) -> None:
-        self._tasks.cancel(list(threshold.keys))
-        threshold.keys.clear()
-
-    def _send_rest(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
+    def _send_left(self, threshold: _Threshold, paths: Sequence[bytes]) -> None:
         """Send subtrees, the largest first: as one task, or dealt to several if few tasks are under way."""
-        n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(threshold.keys)))
+        n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(threshold.tasks)))
         self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
 
     def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]]) -> None:
-        if not groups:
-            return
-        sizes = self._sizes
-        keys = self._tasks.submit(
-            search_part,
-            groups,
-            functools.partial(self._take, threshold),
-            # Before the tasks of the next threshold and of other boards, even if it is sent later.
-            priority=1 if threshold is self._current else 0,
-            tables=self._tables,
-            board=self._board,
-            threshold=threshold.bound,
-            max_nodes=sizes.part_nodes,
-            max_seconds=_PART_S,
+        threshold.tasks.update(
+            self._tasks.submit(
+                search_paths,
+                groups,
+                functools.partial(self._take, threshold),
+                # Before the tasks of the next threshold and of other boards, even if it is sent later.
+                priority=1 if threshold is self._current else 0,
+                tables=self._tables,
+                board=self._board,
+                threshold=threshold.bound,
+                max_nodes=MOST_NODES,
+                max_seconds=_TASK_S,
+            )
         )
-        threshold.keys.update(keys)
 
-    def _take(self, threshold: _Threshold, key: str, part: SearchResult) -> None:
+    def _take(self, threshold: _Threshold, task: Task, found: SearchResult) -> None:
         """Handle the result of a task."""
-        threshold.keys.discard(key)
-        threshold.generated += part.generated
-        threshold.expanded += part.expanded
-        if part.tiles is not None:
-            threshold.tiles = part.tiles
-            self._cancel(threshold)
+        threshold.tasks.remove(task)
+        threshold.generated += found.generated
+        threshold.expanded += found.expanded
+        if found.tiles is not None:
+            threshold.tiles = found.tiles
+            self._tasks.cancel(threshold.tasks)
+            threshold.tasks.clear()
         else:
-            self._send_rest(threshold, part.rest)
+            self._send_left(threshold, found.rest)
         self._continue()
 
     def _continue(self) -> None:
         """End the search, or start the next threshold, if it is time."""
-        while not self.is_over and not self.check_limits():
+        while not self.check_limits():
             current = self._current
             if current.tiles is not None:
                 self._end()
                 return
-            if self._next is None and len(current.keys) < _TASKS_PER_THREAD * self._tasks.n_threads():
+            if self._next is None and len(current.tasks) < _TASKS_PER_THREAD * self._tasks.n_threads():
                 self._next = self._start_after(current)
-            if current.keys or self._next is None:
+            if current.tasks or self._next is None:
                 return
             self._finished.append(current.iteration)
             self._current, self._next = self._next, None
@@ -174,20 +165,18 @@ class SplitBoard:
             self._current.start = time.perf_counter()
 
     def _start_after(self, last: _Threshold) -> _Threshold:
-        """Return the threshold after `last`: its upper part is searched, and its subtrees are sent, the best first."""
-        bound, sizes, n_threads = last.bound + 2, self._sizes, self._tasks.n_threads()
-        n_wanted = min(sizes.n_prefixes, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
-        first = self._databases[0]
+        """Return the threshold after `last`: its upper tree is searched, and its subtrees are sent, the best first."""
+        bound, first, n_nodes = last.bound + 2, self._databases[0], _GROWTH * last.generated
+        n_wanted = min(_MOST_SUBTREES, max(_LEAST_SUBTREES, n_nodes // _SUBTREE_NODES))
         upper = upper_tree(
-            self._board, first.goal, first.size, bound, self._fsm, lower_bounds_by(self._databases),
+            self._board, first.goal, first.size, bound, fsm_for(first.size), lower_bounds_by(self._databases),
             # Subtrees start at the first depth that has enough of them.
             lambda _depth, h: np.full(len(h), len(h) < n_wanted),
         )  # fmt: skip
         begun = _Threshold(bound, time.perf_counter(), upper.generated, upper.expanded, upper.tiles)
-        if upper.tiles is None:
-            n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)
-            n = max(1, -(-len(upper.rest) // n_tasks))
-            self._send(begun, [upper.rest[start : start + n] for start in range(0, len(upper.rest), n)])
+        n_tasks = max(8 * self._tasks.n_threads(), n_nodes // _TASK_NODES)
+        n = max(1, -(-len(upper.rest) // n_tasks))
+        self._send(begun, [upper.rest[start : start + n] for start in range(0, len(upper.rest), n)])
         return begun
 
 

@@ -1,15 +1,17 @@
-"""Instance sets: boards to query and to solve, from a named set, a file, or standard input."""
+"""Boards to query and to solve, read from a named set, a file, or standard input: the one reader of board files."""
 
 import csv
 import difflib
+import re
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, NamedTuple
 
-from pdb_core.errors import BoardError, GoalError, InstanceError
+from pdb_core.errors import BoardError, GoalError, InputError, InstanceError
 from pdb_core.messages import as_typed, shorten
 from pdb_core.puzzle import Board, BoardSize, parse_goal
 from pdb_query.board_pickle import SUFFIXES, read_board_pickle
@@ -20,12 +22,15 @@ _MAX_LINE = 10_000
 _COLUMNS = ("id", "goal", "optimal_length", "board")
 STANDARD_INPUT = "-"
 
+# Returns the number of a tile that is written as a word. Raises `BoardError`.
+TileNumber = Callable[[str], str]
+
 
 @dataclass(frozen=True)
 class Instance:
     """Board of an instance set or of a file.
 
-    id              the id in the file; without one, the number of the line or, in a file of DeepCubeA, of the board
+    id              the id in the file; without one, the number of the board in the file, from 1 on
     goal            the text in the file, a name or a board; None if the file has none
     optimal_length  the published number of moves; None if the file has none
     """
@@ -40,6 +45,13 @@ class Instance:
         return self.board.size
 
 
+class _Line(NamedTuple):
+    """Line of a file without surrounding whitespace, and its place for messages."""
+
+    where: str
+    text: str
+
+
 @lru_cache(maxsize=1)
 def instance_sets() -> dict[str, Path]:
     """Return the CSV file of each named instance set, by name."""
@@ -49,47 +61,75 @@ def instance_sets() -> dict[str, Path]:
     return {}
 
 
-def read_instances(source: str, size: BoardSize | None, *, stdin: TextIO | None = None) -> Iterator[Instance]:
+def read_instances(
+    source: str | Path,
+    size: BoardSize | None = None,
+    *,
+    tile_number: TileNumber | None = None,
+    stdin: BinaryIO | None = None,
+) -> Iterator[Instance]:
     """Yield the boards of a named set, of a file, or of standard input (`-`), one by one as they are read.
 
-    The text is CSV with a header that names at least `board` (and `id`, `goal`, `optimal_length`; others are ignored),
-    or plain lines of one board each. Empty lines and lines that start with `#` are skipped. `size` is the size of
-    boards that are written as one row, as in `Board`. A file that ends in .pkl or .pickle is a test file of DeepCubeA,
-    see `board_pickle`. `stdin` replaces standard input.
+    A file is CSV, text with a board per line or with a number per tile in rows, or a test file of DeepCubeA (.pkl).
+    docs/files.md describes the forms.
 
-    Raises `InstanceError` if there is no such set or file, or if it cannot be read, `BoardError` for a line without a
-    board, `GoalError` for an invalid goal. The messages name the file and the line.
+    Parameters
+    ----------
+    source
+        Name of a set, name of a file, or `-`. A `Path` is always a file.
+    size
+        Size of boards that are written as one row.
+    tile_number
+        Replaces each word of a board before it is read, for tiles that are not numbers.
+    stdin
+        Replaces standard input.
+
+    Raises
+    ------
+    InstanceError
+        There is no such set or file, or it cannot be read, or it holds no board.
+    BoardError, GoalError
+        A board or a goal is invalid. The message names the file and the line.
     """
     if source == STANDARD_INPUT:
-        lines = stdin or sys.stdin
-        if lines is None:  # a process started without one
-            raise InstanceError("there is no standard input; name a file or a set of boards instead of -")
-        yield from _parse(lines, "standard input", size)
+        yield from _parse(_lines(stdin or _standard_input(), "standard input"), size, tile_number)
         return
-    path = instance_sets().get(source) or Path(source)
-    if path.suffix in SUFFIXES:
-        yield from pickled_instances(path, size)
-        return
-    shown = as_typed(str(path))
+    path = source if isinstance(source, Path) else instance_sets().get(source) or Path(source)
+    is_empty = True
+    for instance in _read_file(path, str(source), size, tile_number):
+        is_empty = False
+        yield instance
+    if is_empty:
+        raise InstanceError(f"{as_typed(str(source))} holds no board; name a file or a set that does")
+
+
+def _read_file(path: Path, source: str, size: BoardSize | None, tile_number: TileNumber | None) -> Iterator[Instance]:
+    shown = as_typed(source)
     try:
-        # A strict decoder fails a buffer ahead of the line; escaped bytes are refused in their own line.
-        file = path.open(encoding="utf-8-sig", errors="surrogateescape", newline=None)
+        with path.open("rb") as file:
+            if path.suffix in SUFFIXES:
+                for number, tiles in enumerate(read_board_pickle(file, shown), start=1):
+                    yield Instance(str(number), _board(tiles, f"{shown} board {number}", size), "blank-last")
+            else:
+                yield from _parse(_lines(file, shown), size, tile_number)
     except FileNotFoundError:
         raise InstanceError(
             f"there is no file and no instance set {shorten(source)!r}; {_known_sets(source)}"
         ) from None
-    except (OSError, ValueError) as error:  # a NUL byte in the path is a ValueError
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        # A NUL byte in the path is a ValueError.
         why = error.strerror if isinstance(error, OSError) else error
-        raise InstanceError(f"cannot read {shown}: {why}; name a text file of boards") from None
-    with file:
-        yield from _parse(file, shown if path == Path(source) else source, size)
+        raise InstanceError(f"cannot read {shown}: {why}; name a file of boards") from None
 
 
-def pickled_instances(path: Path, size: BoardSize | None) -> Iterator[Instance]:
-    """Yield the boards of a file of DeepCubeA, whose goal is 1 2 ... n 0. Raises `InstanceError`, `BoardError`."""
-    for number, tiles in enumerate(read_board_pickle(path), start=1):
-        text = " ".join(map(str, tiles.tolist()))
-        yield Instance(str(number), _parse_board(text, f"{as_typed(str(path))} board {number}", size), "blank-last")
+def _standard_input() -> BinaryIO:
+    # Python's own stream has a lock, which a thread that waits for input would still hold when the process ends.
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (AttributeError, OSError, ValueError):
+        raise InstanceError("there is no standard input; name a file or a set of boards instead of -") from None
 
 
 def _known_sets(source: str) -> str:
@@ -98,47 +138,32 @@ def _known_sets(source: str) -> str:
     return f"{guess}the sets are {', '.join(instance_sets())}"
 
 
-def _parse(lines: TextIO, name: str, size: BoardSize | None) -> Iterator[Instance]:
-    columns: list[str] | None = None
-    for at, (number, line) in enumerate(_numbered_lines(lines, name)):
-        where = f"{name} line {number}"
-        if at == 0:
-            columns = _parse_header(line, where)
-            if columns is not None:
-                continue
-        if columns is None:
-            yield Instance(str(number), _parse_board(line, where, size))
-        else:
-            yield _parse_row(line, columns, number, where, size)
-
-
-def _numbered_lines(lines: TextIO, name: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are neither empty nor comments, with their numbers."""
+def _lines(file: BinaryIO, name: str) -> Iterator[_Line]:
+    """Yield the lines of a text file as soon as they are read."""
     number = 0
-    try:
-        while line := lines.readline(_MAX_LINE + 2):  # the longest line, its end, and one more to notice
-            number += 1
-            if not _is_unicode(line):
-                raise InstanceError(f"{name} line {number} is not text in UTF-8; name a text file of boards")
-            if len(line.rstrip("\r\n")) > _MAX_LINE:
-                raise InstanceError(
-                    f"{name} line {number} is longer than {_MAX_LINE} characters; is this a file of boards?"
-                )
-            text = line.lstrip("\ufeff").strip()
-            if text and not text.startswith("#"):
-                yield number, text
-    except UnicodeDecodeError:
-        # From a strict decoder, which reads ahead: only the lines so far are known to be valid.
-        raise InstanceError(
-            f"{name} is not text in UTF-8, on line {number + 1} or after it; name a text file of boards"
-        ) from None
-    except OSError as error:
-        raise InstanceError(f"cannot read {name}: {error.strerror}; name a text file of boards") from None
+    while line := file.readline(_MAX_LINE + 2):  # the longest line, its end, and one more to notice
+        number += 1
+        where = f"{name} line {number}"
+        try:
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise InstanceError(f"{where} is not text in UTF-8; name a text file of boards") from None
+        if len(line.rstrip(b"\r\n")) > _MAX_LINE:
+            raise InstanceError(f"{where} is longer than {_MAX_LINE} bytes; is this a file of boards?")
+        yield _Line(where, text.strip())
 
 
-def _is_unicode(line: str) -> bool:
-    """Return whether all bytes of a line could be decoded."""
-    return line.isascii() or not any("\ud800" <= character <= "\udfff" for character in line)
+def _parse(lines: Iterator[_Line], size: BoardSize | None, tile_number: TileNumber | None) -> Iterator[Instance]:
+    for first in lines:
+        if first.text and not first.text.startswith("#"):
+            columns = _parse_header(first)
+            if columns is not None:
+                yield from _parse_rows(lines, columns, size, tile_number)
+            else:
+                yield from _parse_boards(_Rows(first, lines, tile_number), size)
+
+
+# CSV
 
 
 def _fields(line: str) -> list[str]:
@@ -146,31 +171,41 @@ def _fields(line: str) -> list[str]:
     return [field.strip() for field in next(csv.reader([line], strict=True), [])]
 
 
-def _parse_header(line: str, where: str) -> list[str] | None:
+def _parse_header(line: _Line) -> list[str] | None:
     """Return the names of the columns, or None if `line` is not a header."""
     try:
-        columns = [field.lower() for field in _fields(line)]
+        columns = [field.lower() for field in _fields(line.text)]
     except csv.Error:
         return None
     if "board" not in columns:
         return None
     for name in _COLUMNS:
         if columns.count(name) > 1:
-            raise InstanceError(f"{where}: the header names the column {name} twice; keep one of them")
+            raise InstanceError(f"{line.where}: the header names the column {name} twice; keep one of them")
     return columns
 
 
-def _parse_row(line: str, columns: list[str], number: int, where: str, size: BoardSize | None) -> Instance:
-    try:
-        fields = _fields(line)
-    except csv.Error as error:
-        raise InstanceError(f"{where} is not a row of CSV: {error}") from None
-    if len(fields) != len(columns):
-        raise InstanceError(
-            f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
-        )
-    row = dict(zip(columns, fields, strict=True))
-    board = _parse_board(row["board"], where, size)
+def _parse_rows(
+    lines: Iterator[_Line], columns: list[str], size: BoardSize | None, tile_number: TileNumber | None
+) -> Iterator[Instance]:
+    rows = (line for line in lines if line.text and not line.text.startswith("#"))
+    for number, (where, text) in enumerate(rows, start=1):
+        try:
+            fields = _fields(text)
+        except csv.Error as error:
+            raise InstanceError(f"{where} is not a row of CSV: {error}") from None
+        if len(fields) != len(columns):
+            raise InstanceError(
+                f"{where} has {len(fields)} fields where the header has {len(columns)}; quote boards with commas"
+            )
+        row = dict(zip(columns, fields, strict=True))
+        board = row["board"]
+        if tile_number is not None:
+            board = " ".join(_words(_Line(where, board), tile_number))
+        yield _instance(row, str(number), _board(board, where, size), where)
+
+
+def _instance(row: dict[str, str], number: str, board: Board, where: str) -> Instance:
     length = row.get("optimal_length", "")
     if length and not (length.isascii() and length.isdigit() and len(length) <= 6):
         raise InstanceError(
@@ -182,11 +217,129 @@ def _parse_row(line: str, columns: list[str], number: int, where: str, size: Boa
             parse_goal(goal, board.size)
         except GoalError as error:
             raise GoalError(f"{where}: {error}") from None
-    return Instance(row.get("id") or str(number), board, goal, int(length) if length else None)
+    return Instance(row.get("id") or number, board, goal, int(length) if length else None)
 
 
-def _parse_board(text: str, where: str, size: BoardSize | None) -> Board:
+def _board(board: "str | list[int]", where: str, size: BoardSize | None) -> Board:
     try:
-        return Board(text, size)
+        return Board(board, size)
     except BoardError as error:
         raise BoardError(f"{where}: {error}") from None
+
+
+# Text with a board per line, or a row of a board per line
+
+
+def _words(line: _Line, tile_number: TileNumber | None) -> list[str]:
+    """Return the words of a line, `/` among them, without its comment. Raises `InstanceError`."""
+    words = line.text.partition("#")[0].replace("/", " / ").replace(",", " ").split()
+    if tile_number is None:
+        return words
+    try:
+        return [word if word == "/" else tile_number(word) for word in words]
+    except BoardError as error:
+        raise InstanceError(f"{line.where}: {error}") from None
+
+
+class _Rows:
+    """Lines of a text file as words, with a look at the lines ahead."""
+
+    def __init__(self, first: _Line, lines: Iterator[_Line], tile_number: TileNumber | None) -> None:
+        self._lines, self._tile_number = lines, tile_number
+        self._ahead = deque([(first.where, _words(first, tile_number))])
+
+    def peek(self, n: int = 0) -> list[str]:
+        """Return the words of the line `n` lines ahead; none at the end of the file."""
+        while len(self._ahead) <= n:
+            line = next(self._lines, None)
+            if line is None:
+                return []
+            self._ahead.append((line.where, _words(line, self._tile_number)))
+        return self._ahead[n][1]
+
+    def take(self) -> tuple[str, list[str]] | None:
+        """Return the next line, its place and its words; None at the end of the file."""
+        self.peek()
+        return self._ahead.popleft() if self._ahead else None
+
+
+def _parse_boards(rows: _Rows, size: BoardSize | None) -> Iterator[Instance]:
+    number = 0
+    while (row := rows.take()) is not None:
+        where, words = row
+        if words:
+            number += 1
+            try:
+                board = _next_board(words, rows, size)
+            except InstanceError:
+                raise
+            except InputError as error:
+                raise BoardError(f"{where}: {error}") from None
+            yield Instance(str(number), board)
+
+
+def _next_board(words: list[str], rows: _Rows, size: BoardSize | None) -> Board:
+    """Return the board that begins with a line of these words. Raises `InputError`."""
+    if len(words) == 1 or (len(words) == 2 and not _is_two_wide(words, rows)):
+        return _declared_board(words, rows, size)
+    board = [words]
+    if not _is_whole(words, size) or (len(words) == 4 and size is None and _is_row_below(rows.peek())):
+        while len(following := rows.peek()) > 1 and not (len(following) > 4 and _is_whole(following, size)):
+            board.append(following)
+            rows.take()
+    return Board("/".join(map(" ".join, board)), size)
+
+
+def _is_numbering(words: list[str]) -> bool:
+    """Return whether the words are the numbers from 0 on, each once, and enough for a board."""
+    return len(words) > 3 and set(words) == set(map(str, range(len(words))))
+
+
+def _is_whole(words: list[str], size: BoardSize | None) -> bool:
+    """Return whether a line is a whole board."""
+    if "/" in words:
+        return True
+    return _is_numbering(words) if size is None else len(words) == size.n_cells
+
+
+def _is_row_below(following: list[str]) -> bool:
+    """Return whether a line of four numbers continues a board 4 wide, whose first row has the numbers 0 to 3."""
+    return len(following) == 4 and not _is_whole(following, None)
+
+
+def _is_two_wide(words: list[str], rows: _Rows) -> bool:
+    """Return whether the lines up to an empty one have two numbers each, and each number from 0 on once.
+
+    Otherwise two numbers are the size of the board that follows.
+    """
+    seen: list[str] = []
+    n = 0
+    while len(words) == 2:
+        seen += words
+        # Stop here: otherwise the time would be quadratic in the number of boards.
+        if len(set(seen)) < len(seen):
+            return False
+        words, n = rows.peek(n), n + 1
+    return _is_numbering(seen)
+
+
+def _declared_board(words: list[str], rows: _Rows, expected: BoardSize | None) -> Board:
+    """Return the board after a line with its size: rows, or rows and columns. Raises `InputError`."""
+    if not all(re.fullmatch(r"[0-9]{1,4}", word) for word in words):
+        raise BoardError(f"{shorten(' '.join(words), 40)!r} is not a board size, such as 4, or 3 4")
+    height, width = int(words[0]), int(words[-1])
+    size = BoardSize(width, height)
+    board: list[list[str]] = []
+    n_numbers = 0
+    while n_numbers < size.n_cells and (row := rows.take()) is not None:
+        numbers = [word for word in row[1] if word != "/"]
+        n_numbers += len(numbers)
+        board += [numbers] if numbers else []
+    if n_numbers != size.n_cells:
+        raise BoardError(f"{n_numbers} numbers follow; a board of {height} rows and {width} columns has {size.n_cells}")
+    # Some courses write the width first; the rows decide.
+    if len(board) == width and all(len(row) == height for row in board):
+        size = BoardSize(height, width)
+    if expected not in (None, size):
+        raise BoardError(f"a {expected} board is expected, this one is {size}")
+    return Board(" ".join(map(" ".join, board)), size)

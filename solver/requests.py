@@ -1,5 +1,6 @@
 """The way of a board: a request goes to a source of answers, and its answer comes back once."""
 
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,15 +15,26 @@ Result = Solution | UnsolvableError | MemoryLimitError
 
 @dataclass(frozen=True)
 class Request:
-    """Board to be solved for a goal. `id` names it in messages, progress and results."""
+    """Board to be solved for a goal.
+
+    id              name of the board in messages, progress and results
+    optimal_length  published number of moves, which an answer must not contradict; None if it is not known
+    """
 
     id: str
     board: Board
     goal: Tiles
+    optimal_length: int | None = None
 
     @property
     def size(self) -> BoardSize:
         return self.board.size
+
+    @property
+    def key(self) -> bytes:
+        """Size, board and goal: equal requests have equal answers."""
+        # Boards of more than 16x16 have numbers above 255.
+        return array("H", [self.size.width, *self.board, *self.goal]).tobytes()
 
 
 @dataclass(frozen=True)
@@ -34,7 +46,11 @@ class Answer:
 
 
 class AnswerSource(Protocol):
-    """Search that answers requests: the engine in batches, a textbook search, the suboptimal search, or a cluster."""
+    """Search that answers requests: the engine in batches, a textbook search, the suboptimal search, or a cluster.
+
+    A source may take two functions when it is made, which keep a log: `known` returns the result of a request that
+    needs no search, or None; `finished` is called with each answer that was searched, in any order and in any thread.
+    """
 
     def answers(self, requests: Iterable[Request]) -> Iterator[Answer]:
         """Yield the answer of each request, in the order of the requests.

@@ -89,10 +89,10 @@ def build(
     """
     from pdb_build import build_database
     from pdb_query import open_database
-    from tilepdb.progress_bar import BuildBar
+    from tilepdb.progress import BuildLine
 
     plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, cost=cost, n_threads=n_threads)
     make_table_folder(plan.out)
-    with BuildBar(plan, progress) as show:
-        build_database(plan, progress=show, force=force)
+    with BuildLine(plan) as line:
+        build_database(plan, progress=progress or line.show_build, force=force)
     return open_database(plan.out)

@@ -1,26 +1,28 @@
-"""Datasets in files: the description, the chunks in `OUT.partial`, and the finished file."""
+"""Datasets in files: the description, the finished chunks in `OUT.partial`, and the finished file."""
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+import base64
+import io
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pdb_core import __version__
 from pdb_core.durable_files import written_safely
-from pdb_core.errors import InputError
+from pdb_core.journal import Journal
 from pdb_core.messages import shorten
-from pdb_core.puzzle import format_board, is_solvable
+from pdb_core.puzzle import format_board
 from pdb_query import Database
-from pdb_study.labels.formats import COLUMNS, MEANING, PICKLES, WRITERS, Dataset, check_format
+from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Dataset, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
-from pdb_study.labels.partial_labels import PartialLabels
-from pdb_study.labels.sources import BoardSource, GivenBoards
+from pdb_study.labels.sources import BoardSource
 from solver.solve import Solver
 
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
-# Yields the labels of the boards from an index on.
-Search = Callable[[int, Content], Generator[LabelledBoards, None, None]]
+_KIND = "checkpoint of pdb label 2"
 
 
 def write_labels(
@@ -31,55 +33,88 @@ def write_labels(
     content: Content = "moves",
     chunk: int = 1000,
     n_threads: int = 1,
-    search: Search | None = None,
     command: str | None = None,
     fresh: bool = False,
     progress: Callable[[int], None] | None = None,
 ) -> int:
-    """Write boards and their labels to the file `out`. Return the number of unsolvable boards.
+    """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
-    The suffix of `out` gives the format: .npz, .h5, .hdf5, .csv, .parquet, or .pkl and .pickle for DeepCubeA. Finished
-    chunks are in `OUT.partial` until all are finished. If the call ends early, the same call continues after the last
-    whole chunk; the file is then the same to the byte.
+    The suffix of `out` gives the format: .npz, .csv or .parquet. Finished chunks are in `OUT.partial` until all are
+    finished. If the call ends early, the same call continues after the last whole chunk; the file is then the same to
+    the byte.
 
-    content    as in `label`; a file of DeepCubeA has solutions, also with "moves"
-    chunk      number of boards in a chunk
-    n_threads  as in `label`
-    search     replaces the search by `Solver(*databases)`; it is called with the number of finished boards and the
-               content, and yields the labels of the boards that are left
-    command    text that is written into the file
-    fresh      start over instead of continuing from `OUT.partial`
-    progress   is called with the number of finished boards, at first and after each chunk
+    Parameters
+    ----------
+    content, n_threads
+        As in `label`.
+    chunk
+        Number of boards in a chunk.
+    command
+        Text that is written into the file.
+    fresh
+        Start over instead of continuing from `OUT.partial`.
+    progress
+        Called with the number of finished boards, at first and after each chunk.
 
-    Raises `InputError` if the file cannot have this content, `CheckpointMismatchError` if `OUT.partial` is of another
-    dataset, `BuildRunningError` if another process writes it, `OutputError`, `DiskFullError`, and what `label` raises.
+    Raises
+    ------
+    InputError
+        The format does not exist.
+    CheckpointMismatchError
+        `OUT.partial` is of another dataset.
+    BuildRunningError
+        Another process writes it.
+    OutputError, DiskFullError
+        A file cannot be written.
     """
     out = Path(out)
-    check_format(out, content, source.size, source.goal)
-    if out.suffix.lower() in PICKLES:
-        content = "solutions"
-        _check_solvable(source)
-    search = search or _search_here(source, databases, chunk=chunk, n_threads=n_threads)
-    with PartialLabels(out, describe(source, databases, content, command), fresh=fresh) as partial:
-        if progress is not None:
-            progress(partial.n_boards)
-        if partial.n_boards < source.n_boards:
-            with closing(search(partial.n_boards, content)) as found:
-                for labelled in found:
-                    partial.append(labelled)
-                    if progress is not None:
-                        progress(partial.n_boards)
-        dataset = Dataset(source.size, partial.n_boards, content, partial.description, partial.chunks)
+    check_format(out)
+    journal = Journal(
+        out.with_name(f"{out.name}.partial"),
+        _KIND,
+        describe(source, databases, content, command),
+        advice="give --fresh to start over, or another --out",
+        free=("command",),
+        fresh=fresh,
+    )
+
+    with journal:
+        n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
+        how: Any = {"chunk": chunk, "content": content, "n_threads": n_threads}
+        _append(journal, label(source, Solver(*databases), first=n_done, **how), n_done, progress)
+        n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in _chunks(journal))
+        description = {name: value for name, value in journal.header.items() if name != "journal"}
+        dataset = Dataset(source.size, source.n_boards, content, description, partial(_chunks, journal))
         with written_safely(out, is_text=False) as file:
             WRITERS[out.suffix.lower()](file, dataset)
-        n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in partial.chunks())
-        partial.remove()
+        journal.remove()
     return n_unsolvable
 
 
-def _search_here(source: BoardSource, databases: Sequence[Database], *, chunk: int, n_threads: int) -> Search:
-    solver = Solver(*databases)
-    return lambda first, content: label(source, solver, first=first, chunk=chunk, content=content, n_threads=n_threads)
+def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
+    for _, record in journal.records():
+        with np.load(io.BytesIO(base64.b64decode(record["chunk"])), allow_pickle=False) as arrays:
+            yield LabelledBoards(**arrays)
+
+
+def _append(
+    journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None] | None
+) -> None:
+    """Append labels to a journal, which is removed if it stays empty."""
+    try:
+        if progress is not None:
+            progress(n_done)
+        for labelled in labels:
+            content = io.BytesIO()
+            arrays: dict[str, Any] = {**labelled.arrays()}
+            np.savez(content, **arrays)
+            journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
+            n_done += len(labelled.boards)
+            if progress is not None:
+                progress(n_done)
+    finally:
+        if not journal.has_records:
+            journal.remove()
 
 
 def describe(
@@ -104,15 +139,3 @@ def describe(
         ],
         "columns": {name: MEANING[name] for name in columns},
     }
-
-
-def _check_solvable(source: BoardSource) -> None:
-    """Raise `InputError` for a board that cannot be solved: a file of DeepCubeA cannot represent it."""
-    if not isinstance(source, GivenBoards):
-        return
-    for number, board in enumerate(source.boards.tolist(), start=1):
-        if not is_solvable(board, source.goal, source.size):
-            raise InputError(
-                f"board {number} cannot be solved, and files of DeepCubeA hold solutions only; leave it out, or write "
-                ".npz or .h5"
-            )

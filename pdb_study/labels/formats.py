@@ -1,4 +1,4 @@
-"""Formats of datasets: NPZ, HDF5, CSV, Parquet, and the pickle of DeepCubeA; chosen by the ending of the file.
+"""Formats of datasets: NPZ, CSV and Parquet, chosen by the ending of the file.
 
 Each writer takes an open binary file and a `Dataset`, and reads the chunks as often as it needs to. The bytes do not
 depend on the chunks.
@@ -8,7 +8,6 @@ import csv
 import importlib.util
 import io
 import json
-import pickle
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,15 +19,12 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, square_size
+from pdb_core.puzzle import BoardSize, format_board
 from pdb_study.labels.labelling import Content, LabelledBoards
 from pdb_study.labels.sources import DIRECTIONS
-from solver.board_arrays import neighbours_by_move
 
 # Rows per row group of Parquet, and written at a time.
 _ROWS = 65_536
-# Protocol 3 has no frames, so the name of a class can be replaced; Python 3.0 and later read it.
-_PROTOCOL = 3
 # Names of the columns in files, by the names of the arrays.
 COLUMNS = {"boards": "board", "distances": "distance", "first_moves": "first_moves", "after": "after"}
 MEANING = {
@@ -61,19 +57,15 @@ class Dataset:
         return json.dumps(self.description)
 
 
-def check_format(out: Path, content: Content, size: BoardSize, goal: Tiles) -> None:
-    """Raise `InputError` if no dataset of that content can be written to `out`: before hours are spent on it."""
+def check_format(out: Path) -> None:
+    """Raise `InputError` if no dataset can be written to `out`: before hours are spent on it."""
     suffix = out.suffix.lower()
     if suffix not in WRITERS:
         raise InputError(
             f"{as_typed(str(out))} has no known suffix; give --out a file that ends in {', '.join(WRITERS)}"
         )
     if suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise InputError("pyarrow is not installed; run pip install 'tile-pdb[parquet]', or write .npz or .h5")
-    if suffix in PICKLES and content == "distances":
-        raise InputError("a file of DeepCubeA holds solutions; leave out --distances-only, or write .npz or .h5")
-    if suffix in PICKLES and (square_size(size.n_cells) != size or goal != blank_last(size)):
-        raise InputError("boards of DeepCubeA are square and their goal is blank-last; write .npz or .h5 for others")
+        raise InputError("pyarrow is not installed; run pip install 'tile-pdb[parquet]', or write .npz")
 
 
 def write_npz(file: IO[bytes], dataset: Dataset) -> None:
@@ -92,22 +84,6 @@ def write_npz(file: IO[bytes], dataset: Dataset) -> None:
                     part.write(np.ascontiguousarray(chunk.arrays()[name], dtype=dtype).tobytes())
         with member("description") as part:
             np.lib.format.write_array(part, np.array(dataset.text), allow_pickle=False)
-
-
-def write_hdf5(file: IO[bytes], dataset: Dataset) -> None:
-    """Write datasets of HDF5, with the description as an attribute of the file."""
-    import h5py
-
-    with h5py.File(file.name, "w") as archive:
-        archive.attrs["description"] = dataset.text
-        for name, (shape, dtype) in dataset.shapes.items():
-            column = COLUMNS[name]
-            target = archive.create_dataset(column, (dataset.n_boards, *shape), dtype)
-            target.attrs["meaning"] = MEANING[column]
-            start = 0
-            for chunk in dataset.chunks():
-                target[start : start + len(chunk.boards)] = chunk.arrays()[name]
-                start += len(chunk.boards)
 
 
 def write_csv(file: IO[bytes], dataset: Dataset) -> None:
@@ -172,48 +148,8 @@ def _row_groups(dataset: Dataset) -> Iterator[dict[str, npt.NDArray[Any]]]:
         yield joined()
 
 
-class _State:
-    """Stand-in of DeepCubeA's class of boards, pickled under its name."""
-
-    __slots__ = ("hash", "tiles")
-
-    def __init__(self, tiles: npt.NDArray[np.uint8]) -> None:
-        self.tiles, self.hash = tiles, None
-
-
-def write_pickle(file: IO[bytes], dataset: Dataset) -> None:
-    """Write `states` and `solutions` as in the test files of DeepCubeA. All boards are held in memory."""
-    # A tile moves against the blank: direction k of the blank is one of these moves of DeepCubeA.
-    letters = "DRLU"
-    directions = {
-        (cell, other): letters[direction]
-        for cell, near in enumerate(neighbours_by_move(dataset.size).tolist())
-        for direction, other in enumerate(near)
-    }
-    states, solutions = [], []
-    for chunk in dataset.chunks():
-        assert chunk.tiles is not None
-        for board, distance, tiles in zip(chunk.boards, chunk.distances.tolist(), chunk.tiles.tolist(), strict=True):
-            states.append(_State(board.copy()))
-            cells = np.argsort(board).tolist()
-            moves = []
-            for tile in tiles[:distance]:
-                moves.append(directions[cells[0], cells[tile]])
-                cells[0], cells[tile] = cells[tile], cells[0]
-            solutions.append(moves)
-    content = pickle.dumps({"states": states, "solutions": solutions}, protocol=_PROTOCOL)
-    own = f"c{_State.__module__}\n{_State.__qualname__}\n".encode()
-    content = content.replace(own, b"cenvironments.n_puzzle\nNPuzzleState\n", 1)
-    # NumPy 1 lacks the name of NumPy 2, which knows both.
-    file.write(content.replace(b"cnumpy._core.multiarray\n", b"cnumpy.core.multiarray\n", 1))
-
-
-PICKLES = (".pkl", ".pickle")
 WRITERS: dict[str, Callable[[IO[bytes], Dataset], None]] = {
     ".npz": write_npz,
-    ".h5": write_hdf5,
-    ".hdf5": write_hdf5,
     ".csv": write_csv,
     ".parquet": write_parquet,
-    **dict.fromkeys(PICKLES, write_pickle),
 }

@@ -170,6 +170,36 @@ class GivenBoards(BoardSource):
         return {"kind": "boards", "n_boards": self.n_boards, "name": self.name, "sha256": digest}
 
 
+@dataclass(frozen=True)
+class Shard(BoardSource):
+    """Every `n_shards`-th board of another source, beginning with the one with this number, from 1 on."""
+
+    whole: BoardSource
+    number: int
+    n_shards: int
+
+    @property
+    def size(self) -> BoardSize:  # type: ignore[override]
+        return self.whole.size
+
+    @property
+    def goal(self) -> Tiles:  # type: ignore[override]
+        return self.whole.goal
+
+    @property
+    def n_boards(self) -> int:  # type: ignore[override]
+        return len(range(self.number - 1, self.whole.n_boards, self.n_shards))
+
+    def blocks(self, first: int = 0) -> Iterator[Boards]:
+        skipped = 0
+        for block in self.whole.blocks(self.number - 1 + first * self.n_shards):
+            yield block[skipped :: self.n_shards]
+            skipped = (skipped - len(block)) % self.n_shards
+
+    def describe(self) -> dict[str, Any]:
+        return self.whole.describe() | {"shard": f"{self.number}/{self.n_shards}"}
+
+
 def lengths_text(lengths: Sequence[int]) -> str:
     """Return lengths of walks as numbers and ranges.
 

@@ -88,21 +88,6 @@ class OpenList(NamedTuple):
     filled: Int64s
 
 
-class UnitPlaces(NamedTuple):
-    """Arrays to find a board's units: for view v of the sums and cell or tile i, entry v * n_cells + i.
-
-    cells        int64  the cell of the given board that cell i of the view's board is
-    tile_labels  int64  the label of tile i within its pattern, -1 if the view leaves it out
-    sum_of_view  int64[v]
-    first_units  int64[s + 1]
-    """
-
-    cells: Int64s
-    tile_labels: Int64s
-    sum_of_view: Int64s
-    first_units: Int64s
-
-
 class UnitScratch(NamedTuple):
     """Scratch memory of the kernel: as `Scratch`, and the units of one board."""
 
@@ -110,7 +95,6 @@ class UnitScratch(NamedTuple):
     children: Int64s
     slots: Int64s
     words: Int64s
-    counts: Int64s
 
 
 def order_of(weight: float) -> Order:
@@ -146,7 +130,6 @@ class BestFirst:
         # The kernel reads these tables by address.
         self._sums = sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
         self._tables: UnitTables = unit_tables(size, sums_of(sums))
-        self._places = _unit_places(sums)
 
     def search(self, board: Board, limits: Limits, report: Report | None) -> Solution:
         """Search a solvable board. Returns what is known, not replayed; `lower_bound` may be of the wrong parity.
@@ -164,7 +147,7 @@ class BestFirst:
             other_bytes=open_list.heads.nbytes + open_list.filled.nbytes,
         )
         counters = np.zeros(N_COUNTERS, dtype=np.int64)
-        scratch = UnitScratch(*scratch_of(self._packing), *np.zeros((2, n_units), dtype=np.int64))
+        scratch = UnitScratch(*scratch_of(self._packing), np.zeros(n_units, dtype=np.int64))
         h = self._push_root(board, table, open_list, counters)
         uses_triples = TRIPLES in self._heuristic.codes
         n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if uses_triples else _SLICE_EXPANSIONS
@@ -176,7 +159,7 @@ class BestFirst:
         memory_error = None
         while memory_error is None:
             status = expand_best(
-                self._packing, self._heuristic, self._tables, self._places, table.nodes, order, open_list, counters,
+                self._packing, self._heuristic, self._tables, table.nodes, order, open_list, counters,
                 scratch, n_expansions, most_nodes,
             )  # fmt: skip
             try:
@@ -233,24 +216,6 @@ def _move_of(row: Int64s) -> int:
 def _lower_bound(h: int, order: Order, largest_key: int) -> int:
     """Return the lower bound that is proved: a key that was the least of all is at most h_factor times the optimum."""
     return h if order.g_factor == 0 else max(h, -(-largest_key // order.h_factor))
-
-
-def _unit_places(sums: Sequence[DatabaseSums]) -> UnitPlaces:
-    cells, labels, n_units = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [0]
-    sum_of_view: list[int] = []
-    for heuristic in sums:
-        views = heuristic.views
-        for s, patterns in heuristic.sums():
-            view_of = views.view_of_unit[s, patterns]
-            for view in dict.fromkeys(view_of.tolist()):
-                cells.append(views.given_cells[view])
-                in_view = [pattern for pattern, at in zip(patterns, view_of, strict=True) if at == view]
-                labels.append(views.labels_of_tiles()[s, in_view].max(axis=0))
-                sum_of_view.append(len(n_units) - 1)
-            n_units.append(len(patterns))
-    return UnitPlaces(
-        np.concatenate(cells), np.concatenate(labels), np.array(sum_of_view, dtype=np.int64), np.cumsum(n_units)
-    )
 
 
 def _open_list(n_buckets: int) -> OpenList:

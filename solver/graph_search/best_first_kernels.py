@@ -14,9 +14,10 @@ import numpy as np
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
+from pdb_query.lookup_kernels import move_state, place_unit, state_address
+from pdb_query.records import LABEL_BITS, MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.board_arrays import N_MOVES
-from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, UNIT_FIELDS
+from solver.engine.scalar_round_kernels import read_change
 from solver.graph_search.node_table_kernels import find, list_children
 from solver.heuristics.evaluate_kernels import evaluate, manhattan
 from solver.heuristics.heuristic import MANHATTAN
@@ -86,28 +87,16 @@ def pop(nodes: Any, open_list: Any, counters: Any) -> int:
 
 
 @kernel
-def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts: Any) -> None:
-    """Fill `words` (int64[u]) with cell set and packed labels of each unit of `board`; counts: int64[u], scratch."""
+def place_all_units(databases: Any, board: Any, words: Any) -> None:
+    """Fill `words` (int64[u]) with the state of each unit of `board`."""
     for unit in range(databases.n_units):
-        words[_at(unit)] = 0
-        counts[_at(unit)] = 0
-    for view in range(places.sum_of_view.shape[0]):
-        first = view * databases.n_cells
-        tiles = places.sum_of_view[_at(view)] * databases.n_cells
-        for cell in range(databases.n_cells):
-            tile = np.int64(board[_at(places.cells[_at(first + cell)])])
-            if places.tile_labels[_at(first + tile)] < 0:
-                continue
-            unit = databases.unit_of_tile[_at(tiles + tile)]
-            shift = databases.n_cells + counts[_at(unit)]
-            words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
-            counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
+        label_bits = databases.records[_at(unit * RECORD_FIELDS + LABEL_BITS)]
+        unit_map = unit * 2 * databases.n_cells
+        words[_at(unit)], _ = place_unit(board, 0, databases.unit_maps, unit_map, databases.n_cells, label_bits)
 
 
 @kernel
-def value_child(
-    databases: Any, places: Any, nodes: Any, parent: int, child: int, words: Any, edge: int, tile: Any
-) -> int:
+def value_child(databases: Any, nodes: Any, parent: int, child: int, words: Any, edge: int, tile: Any) -> int:
     """Write the distances of a child's units beside the node: those of its parent but for the units that hold `tile`.
     Returns the largest sum.
     """
@@ -118,16 +107,16 @@ def value_child(
     for s in range(databases.n_sums):
         moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
         unit = moved ^ (moved >> 63)
-        edge_row = databases.edges_of_tile[_at(s * databases.n_cells + tile)] + edge * EDGE_FIELDS
+        move = databases.moves_of_tile[_at(s * databases.n_cells + tile)] + edge * MOVE_FIELDS
         word = words[_at(unit)]
         if moved >= 0:  # else every move counts, and this is a tile of no pattern
-            word = move_unit(databases, word, unit, edge_row)
-        address = unit_address(databases, word, unit, databases.edges[_at(edge_row + LEFT_CELL)])
+            word = move_state(databases, unit * RECORD_FIELDS, move, word)
+        address = state_address(databases, unit * RECORD_FIELDS, word, databases.moves[_at(move + SOURCE)])
         before = np.int64(nodes.values[_at(source + unit)])
         nodes.values[_at(target + unit)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]
     for s in range(databases.n_sums):
         total = 0
-        for unit in range(places.first_units[_at(s)], places.first_units[_at(s + 1)]):
+        for unit in range(databases.first_units[_at(s)], databases.first_units[_at(s + 1)]):
             total += np.int64(nodes.values[_at(target + unit)])  # type: ignore[assignment]
         largest = max(largest, total)
     return largest
@@ -135,12 +124,12 @@ def value_child(
 
 @kernel
 def expand_best(
-    packing: Any, heuristic: Any, databases: Any, places: Any, nodes: Any, order: Any, open_list: Any, counters: Any,
+    packing: Any, heuristic: Any, databases: Any, nodes: Any, order: Any, open_list: Any, counters: Any,
     scratch: Any, n_expansions: int, n_generated: int,
 ) -> int:  # fmt: skip
     """Expand the best open nodes, up to `n_expansions` of them.
 
-    packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `UnitTables`, `UnitPlaces`
+    packing, heuristic, databases     `Packing`, `HeuristicTables`, `UnitTables`
     nodes, order, open_list, scratch        `Nodes`, `Order`, `OpenList`, `UnitScratch`; all but the order mutated
     counters     int64[N_COUNTERS], mutated
     n_generated  return PAUSED once the counter GENERATED has reached this
@@ -198,7 +187,7 @@ def expand_best(
                 cell = packing.edge_cells[_at(edge)]
                 tile = np.int64(board[_at(cell)])
                 if not units_placed:
-                    place_all_units(databases, places, board, scratch.words, scratch.counts)
+                    place_all_units(databases, board, scratch.words)
                     units_placed = True
                 board[_at(blank)] = tile
                 board[_at(cell)] = 0
@@ -206,7 +195,7 @@ def expand_best(
                 board[_at(cell)] = tile
                 board[_at(blank)] = 0
                 if databases.n_units != 0:
-                    h = max(h, value_child(databases, places, nodes, parent, new, scratch.words, edge, tile))
+                    h = max(h, value_child(databases, nodes, parent, new, scratch.words, edge, tile))
                 for i in range(packing.n_words):
                     nodes.rows[_at(new * nodes.row_size + i)] = scratch.children[_at(child + i)]
                 nodes.slots[_at(-1 - slot)] = new + 1

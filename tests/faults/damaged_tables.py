@@ -38,7 +38,6 @@ from pdb_cluster.solve_worker import WorkerTables, solver_for
 from pdb_cluster.split_board import lower_bounds_by
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError
-from pdb_core.jit import program_version
 from pdb_core.puzzle import Tiles, random_boards
 from pdb_core.schema import PAGE_BYTES
 from pdb_query import Database, open_database, random_board_statistics
@@ -374,7 +373,7 @@ def _opened_by_worker(trial: Trial) -> str:
     digest = trial.database.header.digest()
     solve_worker._open.cache_clear()  # every case has a file of this name
     try:
-        solver_for(WorkerTables((str(trial.damaged),), (digest,), "map", program_version()))
+        solver_for(WorkerTables((str(trial.damaged),), (digest,), "map"))
     except ClusterError:
         return ERROR
     if trial.is_changed:

@@ -11,7 +11,6 @@ import json
 import random
 import re
 import signal
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,13 +49,9 @@ def _finished_build(folder: Path) -> str:
 
 
 def _finished_labels(folder: Path) -> str:
-    head, n_boards, path = struct.Struct("<Q32s"), 0, folder / "l.npz.partial"
-    content = path.read_bytes() if path.exists() else b""
-    at = content.find(b"\n") + 1
-    while at and at + head.size < len(content):
-        at += head.size + head.unpack_from(content, at)[0]
-        n_boards += _CHUNK if at <= len(content) else 0
-    return f"l.npz continues after {n_boards} boards" if n_boards else ""
+    path = folder / "l.npz.partial"
+    n_boards = _CHUNK * (path.read_bytes().count(b"\n") - 1) if path.exists() else 0
+    return f"l.npz continues after {n_boards} boards" if n_boards > 0 else ""
 
 
 def _finished_boards(folder: Path) -> str:

@@ -1,31 +1,19 @@
 """Cluster of two worker processes for all tests of this folder."""
 
-import os
 import time
 from collections.abc import Iterator
 
 import pytest
 from distributed import Client, LocalCluster
 
-from pdb_cluster.connect import local_cluster
-from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S
+from tests.pdb_cluster.two_workers import N_WORKERS, WAIT_S, started_cluster
 
 
 @pytest.fixture(scope="package")
-def package_cluster() -> Iterator[LocalCluster]:
+def cluster() -> Iterator[LocalCluster]:
     """Two worker processes. Those that a test kills are replaced."""
-    with local_cluster(N_WORKERS) as started:
+    with started_cluster(N_WORKERS) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def cluster(package_cluster: LocalCluster) -> LocalCluster:
-    """The cluster. Commands that the module starts find its certificates in their environment."""
-    security, prefix = package_cluster.security, "DASK_DISTRIBUTED__COMM__TLS__"
-    os.environ[f"{prefix}CA_FILE"] = security.tls_ca_file
-    for name in ("cert", "key"):
-        os.environ[f"{prefix}CLIENT__{name.upper()}"] = getattr(security, f"tls_client_{name}")
-    return package_cluster
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ import pytest
 from distributed import Client
 
 from pdb_build import BuildPlan, BuildProgress, plan_build
-from pdb_cluster import build_on_cluster, build_plan, connect
-from pdb_cluster.pattern_search import Part, PatternSearch
-from pdb_core.encoding import Encoding
-from pdb_core.errors import ClusterError, DiskFullError
+from pdb_cluster import build_on_cluster, build_plan, connect, pattern_search
+from pdb_cluster.pattern_search import PatternSearch
+from pdb_core.encoding import ENCODINGS, Encoding
+from pdb_core.errors import ClusterError
 from pdb_core.jit import program_version
 from pdb_core.pattern import parse_partition
 from pdb_core.puzzle import blank_last, parse_size
@@ -48,34 +47,6 @@ def _n_held(dask_worker: Any) -> int:
     return len(dask_worker.state.tasks) + len(dask_worker.data)
 
 
-@contextmanager
-def replaced_on_workers(client: Client, name: str, replacement: Callable[..., Any]) -> Iterator[None]:
-    """Replace a method of `Place` in the processes of the workers."""
-
-    def swap(function: Callable[..., Any]) -> Callable[..., Any]:
-        from pdb_cluster.pattern_search import Place
-
-        before = getattr(Place, name)
-        setattr(Place, name, function)
-        return before  # type: ignore[no-any-return]
-
-    before = client.run(swap, replacement)
-    try:
-        yield
-    finally:
-        for address in set(before) & set(client.nthreads()):
-            client.run(swap, before[address], workers=[address])
-
-
-def hide_folder(out: Path) -> None:
-    """Remove the token by which workers recognise the folder of a build."""
-    out.with_name(f"{out.name}.partial").joinpath("token").unlink(missing_ok=True)
-
-
-def fill_the_disk(*_arguments: Any) -> None:
-    raise DiskFullError("the disk is full")
-
-
 def fail(*_arguments: Any) -> None:
     raise RuntimeError("unknown\nand more")
 
@@ -83,13 +54,13 @@ def fail(*_arguments: Any) -> None:
 SMALL = "1,2,5/3,4,6/7,8"
 
 
-@pytest.mark.parametrize(("encoding", "shared"), [("bits", True), ("bytes", False)])
+@pytest.mark.parametrize("encoding", ENCODINGS)
 def test_patterns_on_one_worker_make_the_file_of_a_local_build(
-    client: Client, tmp_path: Path, encoding: Encoding, shared: bool
+    client: Client, tmp_path: Path, encoding: Encoding
 ) -> None:
     out = tmp_path / "small.h5"
     plan = plan_of(out, SMALL, "3x3", encoding)
-    result = build_on_cluster(plan, client, progress=None if shared else lambda _: hide_folder(out))
+    result = build_on_cluster(plan, client)
     check_same_as_local(out, SMALL, "3x3", encoding)
     assert [search.pattern for search in result.searches] == list(plan.spec.partition.patterns)
     for table in json.loads(result.report.read_text())["tables"]:
@@ -108,31 +79,24 @@ def test_shared_table_is_built_once(client: Client, tmp_path: Path) -> None:
     assert [table["built_by"] == tables[0]["built_by"] for table in tables] == [True, True, True, False]
 
 
-@pytest.mark.parametrize(
-    ("encoding", "n_shards", "shared", "halo_bytes"), [("bits", 2, True, 10**8), ("bytes", 3, False, 1_000)]
-)
+@pytest.mark.parametrize(("encoding", "n_shards", "halo_bytes"), [("bits", 2, 10**8), ("bytes", 3, 1_000)])
 def test_shards_make_the_file_of_a_local_build(
-    client: Client, tmp_path: Path, encoding: Encoding, n_shards: int, shared: bool, halo_bytes: int,
+    client: Client, tmp_path: Path, encoding: Encoding, n_shards: int, halo_bytes: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setattr(build_plan, "HALO_BYTES", halo_bytes)
     out = tmp_path / "small.h5"
+    monkeypatch.setattr(pattern_search, "_PIECE_BYTES", 1_000)
     seen: list[BuildProgress] = []
-
-    def see(progress: BuildProgress) -> None:
-        seen.append(progress)
-        if not shared:
-            hide_folder(out)
-
     plan = plan_of(out, "1,2,3,4,5/6,7,8", "3x3", encoding)
-    result = build_on_cluster(plan, client, n_shards=n_shards, progress=see)
+    result = build_on_cluster(plan, client, n_shards=n_shards, progress=seen.append)
     check_same_as_local(out, "1,2,3,4,5/6,7,8", "3x3", encoding)
     deepest = {progress.pattern_index: progress.depth for progress in seen}
     assert deepest == {index: len(found.states_per_depth) - 1 for index, found in enumerate(result.searches)}
     table = json.loads(result.report.read_text())["tables"][0]
     assert len(table["built_by"]["shards"]) == n_shards
     assert len({shard["address"] for shard in table["built_by"]["shards"]}) == N_WORKERS
-    assert (table["built_by"]["rounds"] > 1) == (halo_bytes == 1_000)
+    assert (table["built_by"]["portions"] > 1) == (halo_bytes == 1_000)
     assert all(n > 0 for n in table["built_by"]["sent_bytes_per_depth"][2:])
     wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
@@ -163,16 +127,16 @@ def test_table_lost_before_it_is_fetched_is_searched_again(
 ) -> None:
     killed: list[int] = []
 
-    def fetch(search: PatternSearch, number: int, part: Part) -> Any:
+    def fetch(search: PatternSearch, n_bytes: Sequence[int]) -> Any:
         if not killed:
             killed.extend(worker_pids(client))
             for pid in killed:
                 kill(pid)
-        return real(search, number, part)
+        return real(search, n_bytes)
 
     real, out = PatternSearch._fetch, tmp_path / "small.h5"
     monkeypatch.setattr(PatternSearch, "_fetch", fetch)
-    build_on_cluster(plan_of(out, "8", "3x3"), client, progress=lambda _: hide_folder(out))
+    build_on_cluster(plan_of(out, "8", "3x3"), client)
     assert killed
     check_same_as_local(out, "8", "3x3")
 
@@ -221,17 +185,9 @@ def test_interrupted_build_leaves_nothing_behind(client: Client, tmp_path: Path,
     wait_until(lambda: is_idle(client), "the workers to hold nothing")
 
 
-@pytest.mark.parametrize(
-    ("fault", "error", "match"),
-    [
-        (fill_the_disk, DiskFullError, "the disk is full"),
-        (fail, ClusterError, r"the search of pattern .*\(RuntimeError: unknown\); the logs of"),
-    ],
-)
-def test_error_on_a_worker_ends_the_build(
-    client: Client, tmp_path: Path, fault: Callable[..., None], error: type[Exception], match: str
-) -> None:
-    with replaced_on_workers(client, "write", fault), pytest.raises(error, match=match):
+def test_error_on_a_worker_ends_the_build(client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern_search, "finish", fail)
+    with pytest.raises(ClusterError, match=r"the search of pattern .*\(RuntimeError: unknown\); the logs of"):
         build_on_cluster(plan_of(tmp_path / "never.h5", SMALL, "3x3"), client)
     assert list(tmp_path.iterdir()) == []
 
@@ -270,4 +226,4 @@ def test_command_reports_shards_and_builds_them(client: Client, tmp_path: Path) 
 def test_shards_need_a_cluster(tmp_path: Path) -> None:
     result = pdb("build", "8", "--shards", "2", cwd=tmp_path)
     assert result.returncode == 2
-    assert "give --scheduler or --local-cluster" in result.stderr
+    assert "needs a cluster; give --scheduler" in result.stderr

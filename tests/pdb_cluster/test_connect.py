@@ -1,32 +1,24 @@
-"""Clusters that are started, clients that connect to them, and what is refused."""
+"""Clients that connect to clusters, and what is refused."""
 
-import errno
 import os
 import re
-import sys
 from concurrent.futures import CancelledError
 from typing import Any, cast
 
 import dask
 import pytest
-import typer
-from distributed import Client, LocalCluster, Security
+from distributed import Client
 from distributed.comm import CommClosedError
 
 from pdb_cluster import connect
-from pdb_cluster.connect import check_scheduler, check_workers, connected, event_loop, wait_for_workers, while_reachable
+from pdb_cluster.connect import check_workers, connected, wait_for_workers, while_reachable
 from pdb_cluster.solve_boards import ClusterProgress
-from pdb_core.errors import ClusterError, InputError
+from pdb_core.errors import ClusterError
 from pdb_core.jit import program_version
+from pdb_core.puzzle import Board
 from solver import Iteration
-from tests.pdb_cluster.two_workers import worker_pids
-from tilepdb.commands.options import ClusterOptions
+from solver.requests import Request
 from tilepdb.commands.progress import ClusterDisplay
-
-
-def test_no_event_loop_is_started_by_dask(client: Client, cluster: LocalCluster) -> None:
-    """On a loaded machine `LoopRunner` of Dask waits 10 s for the thread of its loop, and then fails."""
-    assert client.loop is cluster.loop is event_loop()
 
 
 def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,51 +29,15 @@ def test_workers_of_another_version_are_refused(client: Client, monkeypatch: pyt
         return (real[0], "0" * 64) if os.getpid() != pid else real
 
     monkeypatch.setattr(connect, "program_version", other)
-    match = r"worker at tls://.* runs tile-pdb .* \(kernels 00000000\), this command .*gets no tasks; install the same"
+    match = r"worker at tcp://.* runs tile-pdb .* \(kernels 00000000\), this command .*gets no tasks; install the same"
     with pytest.raises(ClusterError, match=match):
         check_workers(client)
 
 
-@pytest.mark.parametrize(
-    ("error", "match"),
-    [
-        (CommClosedError("in <TCP>: Stream is closed"), "cannot be reached any more"),
-        (OSError("Timed out trying to connect to tcp://127.0.0.1:9"), "cannot be reached any more"),
-        (ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"), "cannot be reached any more"),
-        (OSError(errno.EHOSTUNREACH, "No route to host"), "cannot be reached any more"),
-        (CancelledError(), "dropped the tasks"),
-        (OSError(errno.EIO, "Input/output error", "a.h5"), "Input/output error: 'a.h5'"),
-        (PermissionError(errno.EACCES, "Permission denied", "a.h5.partial"), "Permission denied: 'a.h5.partial'"),
-    ],
-)
-def test_only_errors_of_the_connection_are_those_of_the_scheduler(error: BaseException, match: str) -> None:
-    expected = ClusterError if "reached" in match or "dropped" in match else type(error)
-    with pytest.raises(expected, match=match), while_reachable():
+@pytest.mark.parametrize("error", [CommClosedError("in <TCP>: Stream is closed"), CancelledError()])
+def test_lost_scheduler_is_reported(error: BaseException) -> None:
+    with pytest.raises(ClusterError, match="dropped the tasks or cannot be reached any more"), while_reachable():
         raise error
-
-
-@pytest.mark.parametrize("protocol", ["tcp", "tls"])
-def test_local_cluster_accepts_only_clients_with_its_key(
-    client: Client, monkeypatch: pytest.MonkeyPatch, protocol: str
-) -> None:
-    """Neither the scheduler nor a worker answers a process without the key."""
-    monkeypatch.setattr(connect, "_CONNECT_S", 1)
-    addresses = [client.scheduler.address, *client.nthreads()]
-    assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
-    for address in addresses:
-        check_scheduler(address, client.security)
-        other = Security.temporary() if protocol == "tls" else Security(require_encryption=False)
-        with pytest.raises(OSError, match=r"certificate does not match|[Tt]imed out|closed"):
-            check_scheduler(address.replace("tls", protocol), other)
-
-
-def test_missing_cryptography_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography", None)
-    with (
-        pytest.raises(InputError, match=r"cryptography is not installed; run pip install 'tile-pdb\[dask\]'"),
-        ClusterOptions(None, 1).connect(),
-    ):
-        pass
 
 
 @pytest.mark.parametrize(
@@ -91,18 +47,18 @@ def test_missing_cryptography_is_reported(monkeypatch: pytest.MonkeyPatch) -> No
 def test_scheduler_that_does_not_answer_is_reported(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connect, "_CONNECT_S", 1)
     match = f"no Dask scheduler at {re.escape(address)}: .* give the address that it shows"
-    with pytest.raises(ClusterError, match=match), connected(address, 1, print):
+    with pytest.raises(ClusterError, match=match), connected(address, print):
         pass
 
 
 def test_missing_certificates_are_reported() -> None:
-    with pytest.raises(ClusterError, match="names no certificates for TLS"), connected("tls://host:8786", 1, print):
+    with pytest.raises(ClusterError, match="names no certificates for TLS"), connected("tls://host:8786", print):
         pass
     names = {"distributed.comm.tls.client.cert": "/no/such/file", "distributed.comm.tls.ca-file": "/no/such/file"}
     with (
         dask.config.set(names),
         pytest.raises(ClusterError, match="No such file"),
-        connected("tls://host:8786", 1, print),
+        connected("tls://host:8786", print),
     ):
         pass
 
@@ -132,31 +88,15 @@ def test_first_worker_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said == 2 * ["waiting for workers ... (dask worker tcp://here:8786 starts some)"]
 
 
-def test_scheduler_and_local_cluster_exclude_each_other() -> None:
-    with pytest.raises(typer.BadParameter, match="cannot be combined with --scheduler"):
-        ClusterOptions("tcp://127.0.0.1:9", 2).check(None)
-
-
-def settings() -> list[object]:
-    return [dask.config.get(name) for name in connect._FRUGAL]
-
-
-def test_local_cluster_has_its_own_settings_and_ends_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    with ClusterOptions(None, 1).connect() as own:
-        pids = worker_pids(own)
-        assert list(own.run(settings).values()) == [list(connect._FRUGAL.values())]
-    assert settings() != list(connect._FRUGAL.values())
-    assert "1 thread on a cluster of this command's own; dashboard http" in capsys.readouterr().err
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
-
-
-def test_progress_is_logged_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    display = ClusterDisplay(["a", "b"])
+def test_progress_is_logged_every_few_seconds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 0.0
+    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: seconds)
+    display, board = ClusterDisplay(), Request("b", Board("1 2 3 0"), (1, 2, 3, 0))
     for seconds in (0.5, 2.0, 6.0, 7.0, 12.0):
         at = Iteration(50, 1_000_000, 400_000, seconds)
-        display.show_batch(ClusterProgress(1, 2, int(seconds * 3e6), seconds, 4, ((1, at),)))
+        display.show_progress(ClusterProgress(1, 2, int(seconds * 3e6), seconds, 4, ((board, at),)))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 6 s",
         "pdb: 1 of 2 boards, 4 threads, 3.0 million/s; board b: threshold 50, 1,000,000 nodes, 12 s",
@@ -164,11 +104,10 @@ def test_progress_is_logged_every_few_seconds(capsys: pytest.CaptureFixture[str]
 
 
 def test_lost_workers_are_awaited_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
-    display = ClusterDisplay(["a"])
+    display = ClusterDisplay()
     for seconds, n_threads in enumerate((2, 0, 0, 0, 0, 0, 0, 0, 1, 1)):
-        display.show_batch(ClusterProgress(0, 1, 0, seconds, n_threads, ()))
+        display.show_progress(ClusterProgress(0, 1, 0, seconds, n_threads, ()))
     assert capsys.readouterr().err.splitlines() == [
         "pdb: all workers are gone; waiting for workers ...",
         "pdb: 1 thread again, continuing",
-        "pdb: 0 of 1 boards, 1 thread, 0.0 million/s",
     ]

@@ -4,10 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from pdb_build.search import search_pattern
-from pdb_cluster.exchange_kernels import pack_rows, unpack_rows
+from pdb_cluster.sent_rows import sent_rows
 from pdb_cluster.shard import LostError, Shard, divide
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.pattern import Pattern
@@ -31,19 +30,19 @@ def spec_of(
     return TableSpec(size, parse_goal(goal_text, size), Pattern(tiles), encoding, cost)
 
 
-def check_search(spec: TableSpec, n_shards: int, n_rounds: int, n_threads: int = 1) -> None:
+def check_search(spec: TableSpec, n_shards: int, n_portions: int, n_threads: int = 1) -> None:
     """Search with all shards one after another. Compare the table and the counts with those of a local search."""
     shards = [Shard(spec, divide(spec, n_shards), number, n_threads) for number in range(n_shards)]
     for shard in shards:
-        shard.set_rounds(n_rounds)
+        shard.set_portions(n_portions)
     levels = [[shard.start() for shard in shards]]
     while sum(done[0] for done in levels[-1]):
         level = len(levels)
         levels.append([
             target.advance(
-                level, of_round, [shard.pack(level, number, of_round) for shard in shards if shard is not target]
+                level, portion, [shard.rows_for(number, level, portion) for shard in shards if shard is not target]
             )
-            for of_round in range(n_rounds)
+            for portion in range(n_portions)
             for number, target in enumerate(shards)
         ])  # fmt: skip
     states, entries, _sent = np.array([np.sum(level, axis=0) for level in levels]).T.tolist()
@@ -55,16 +54,22 @@ def check_search(spec: TableSpec, n_shards: int, n_rounds: int, n_threads: int =
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("n_shards", "n_rounds"), [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("n_shards", "n_portions"), [(1, 1), (2, 1), (3, 2)])
 @pytest.mark.parametrize(("size_text", "goal_text", "tiles", "encoding", "cost"), SMALL)
 def test_shards_give_the_table_of_a_local_search(
-    size_text: str, goal_text: str, tiles: tuple[int, ...], encoding: Encoding, cost: Cost, n_shards: int, n_rounds: int
+    size_text: str,
+    goal_text: str,
+    tiles: tuple[int, ...],
+    encoding: Encoding,
+    cost: Cost,
+    n_shards: int,
+    n_portions: int,
 ) -> None:
-    check_search(spec_of(size_text, tiles, encoding, goal_text, cost), n_shards, n_rounds)
+    check_search(spec_of(size_text, tiles, encoding, goal_text, cost), n_shards, n_portions)
 
 
 @pytest.mark.parametrize(
-    ("size_text", "tiles", "encoding", "n_shards", "n_rounds"),
+    ("size_text", "tiles", "encoding", "n_shards", "n_portions"),
     [
         ("4x4", (1, 2, 3, 4, 5, 6), "bytes", 3, 2),
         ("5x5", (1, 2, 6, 7), "bytes", 5, 3),
@@ -72,9 +77,9 @@ def test_shards_give_the_table_of_a_local_search(
     ],
 )
 def test_shards_of_larger_patterns_give_the_table_of_a_local_search(
-    size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_rounds: int
+    size_text: str, tiles: tuple[int, ...], encoding: Encoding, n_shards: int, n_portions: int
 ) -> None:
-    check_search(spec_of(size_text, tiles, encoding), n_shards, n_rounds, n_threads=2)
+    check_search(spec_of(size_text, tiles, encoding), n_shards, n_portions, n_threads=2)
 
 
 @pytest.mark.tiny
@@ -93,55 +98,38 @@ def test_blocks_are_divided_evenly(n_shards: int) -> None:
 
 
 @pytest.mark.tiny
-def test_unpacked_rows_are_those_packed() -> None:
-    @given(
-        st.sampled_from([np.uint8, np.uint16]),
-        st.integers(1, 40),
-        st.lists(st.sampled_from([0.0, 0.001, 0.1, 1.0]), min_size=1, max_size=5),
-        st.integers(0, 2**32 - 1),
-    )
-    def check(dtype: type[np.uint8] | type[np.uint16], n_integers: int, densities: list[float], seed: int) -> None:
-        generator = np.random.default_rng(seed)
-        n = len(densities)
-        bits = generator.random((n, n_integers * 64)) < np.array(densities)[:, None]
-        rows = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        n_active = bits.sum(axis=1).astype(np.int32)
-        chosen = generator.permutation(n)[: n // 2 + 1].astype(np.int64)
-        marks = np.empty(n * (n_integers + 70), dtype=np.uint64)
-        words = np.empty(rows.nbytes + 1, dtype=dtype)
-        n_written = np.zeros(2, dtype=np.int64)
-        for part in (chosen[:1], chosen[1:]):
-            pack_rows(part, n_active, rows, rows.view(dtype), marks, words, n_written)
-        assert n_written[1] == np.count_nonzero(rows[chosen].view(dtype))
-
-        unpacked = np.full((n + 3, n_integers), 7, dtype=np.uint64)
-        n_unpacked = np.zeros(n + 3, dtype=np.int32)
-        unpack_rows(
-            n_active[chosen], marks[: n_written[0]], words[: n_written[1]], 2, n_unpacked, unpacked,
-            unpacked.view(dtype),
-        )  # fmt: skip
-        assert list(n_unpacked[2 : 2 + len(chosen)]) == list(n_active[chosen])
-        for i, row in enumerate(chosen):
-            assert n_active[row] == 0 or (unpacked[2 + i] == rows[row]).all()
-
-    check()
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+@pytest.mark.parametrize("n_integers", [1, 40])
+def test_rows_arrive_as_they_were_sent(dtype: type[np.uint8 | np.uint16], n_integers: int) -> None:
+    generator = np.random.default_rng(1)
+    bits = generator.random((200, n_integers * 64)) < generator.choice([0.0, 0.001, 0.1, 1.0], (200, 1))
+    rows = np.packbits(bits, axis=1, bitorder="little").view(dtype)
+    n_active = bits.sum(axis=1, dtype=np.int32)
+    chosen = np.arange(3, 200, 2)
+    sent = sent_rows(0, chosen, n_active, rows)
+    assert (sent.n_active == n_active[chosen]).all()
+    assert len(sent.words) == np.count_nonzero(rows[chosen]) + 1
+    received = np.full((len(chosen) + 2, rows.shape[1]), 7, dtype=dtype)
+    sent.write_to(received, 2)
+    for row, arrived in zip(chosen, received[2:], strict=True):
+        assert (arrived == (rows[row] if n_active[row] else 7)).all()
 
 
 @pytest.mark.tiny
-def test_shard_refuses_another_level_or_a_second_round() -> None:
+def test_shard_refuses_another_level_or_a_second_advance() -> None:
     spec = spec_of("3x3", (1, 2, 4))
     shards = [Shard(spec, divide(spec, 2), number) for number in range(2)]
     for shard in shards:
-        shard.set_rounds(1)
+        shard.set_portions(1)
         shard.start()
-    packs = [shards[1].pack(1, 0, 0)]
+    received = [shards[1].rows_for(0, 1, 0)]
     with pytest.raises(LostError, match="shard 0 is at level 0, not at 2"):
-        shards[0].pack(3, 1, 0)
+        shards[0].rows_for(1, 3, 0)
     with pytest.raises(LostError, match="is at level 0"):
-        shards[0].advance(2, 0, packs)
-    shards[0].advance(1, 0, packs)
+        shards[0].advance(2, 0, received)
+    shards[0].advance(1, 0, received)
     with pytest.raises(LostError, match="is at level 1"):
-        shards[0].advance(1, 0, packs)  # a second time: its rows are of level 1 already
+        shards[0].advance(1, 0, received)  # a second time: its rows are of level 1 already
     with pytest.raises(LostError, match="is at level 1, not at 4"):
         shards[0].finish(4, True)
     with pytest.raises(LostError, match="has not finished"):

@@ -1,7 +1,6 @@
 """Solves on a Dask cluster of processes: answers, killed workers, Ctrl-C, missing tables, the command."""
 
 import json
-import os
 import platform
 import re
 import signal
@@ -11,35 +10,38 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from distributed import Client
 from typer.testing import CliRunner
 
-from pdb_cluster.solve_boards import ClusterBatch, ClusterProgress, Request
-from pdb_cluster.split_board import PartSizes
+from pdb_cluster import solve_boards, split_board
+from pdb_cluster.solve_boards import ClusterAnswers, ClusterProgress
 from pdb_core.errors import ClusterError
-from pdb_core.puzzle import Tiles, blank_last, format_board
+from pdb_core.puzzle import Board, Tiles, blank_last, format_board
 from pdb_query import Database
 from solver import Limits, Solution, Solver
+from solver.requests import Request
 from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
 from tests.pdb_cluster.two_workers import N_WORKERS, kill, wait_until, worker_pids
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
 from tests.tables import table_file
 from tilepdb.commands.main import app
 
-# Boards of some 100,000 nodes are split, their thresholds into tasks of some 20,000.
-SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000, prefix_nodes=500)
+
+@pytest.fixture
+def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards of some 40,000 nodes are split, their thresholds into tasks of some 20,000."""
+    monkeypatch.setattr(solve_boards, "MOST_NODES", 40_000)
+    for name, value in {"MOST_NODES": 40_000, "_TASK_NODES": 20_000, "_SUBTREE_NODES": 500}.items():
+        monkeypatch.setattr(split_board, name, value)
 
 
 def solved(client: Client, boards: list[Tiles], database: Database, **options: Any) -> list[Solution]:
-    answers = ClusterBatch(client, **options).solutions(
-        [Request(board, database.goal, (database,)) for board in boards]
-    )
+    requests = [Request(str(n), Board(board, database.size), database.goal) for n, board in enumerate(boards)]
     solutions = []
-    for answer in answers:
-        assert isinstance(answer, Solution)
-        solutions.append(answer)
+    for answer in ClusterAnswers(client, lambda _size, _goal: (database,), **options).answers(requests):
+        assert isinstance(answer.result, Solution)
+        solutions.append(answer.result)
     return solutions
 
 
@@ -59,17 +61,19 @@ def boards_15(n: int, seed: int = 14) -> list[Tiles]:
     return solvable_boards(S4, blank_last(S4), n, seed)
 
 
+@pytest.mark.usefixtures("small_tasks")
 def test_answers_and_node_counts_are_those_of_one_machine(client: Client) -> None:
     boards = boards_15(16)
     told: list[ClusterProgress] = []
     with database_for("663", "4x4", encoding="bits") as database:
-        found = solved(client, boards, database, sizes=SMALL, report=told.append)
+        found = solved(client, boards, database, report=told.append)
         assert_same(found, alone(boards, database))
     assert any(progress.iterations for progress in told)
-    assert told[-1].n_done == len(boards)
+    assert told[-1].n_taken == len(boards)
     assert told[-1].n_threads == N_WORKERS
 
 
+@pytest.mark.usefixtures("small_tasks")
 def test_worker_killed_during_a_split_board_changes_no_answer(client: Client) -> None:
     killed: list[int] = []
 
@@ -85,7 +89,7 @@ def test_worker_killed_during_a_split_board_changes_no_answer(client: Client) ->
         # All thresholds but those too long for a test.
         limit = Limits(nodes=3_000_000)
         there = solver.solve(hard_board(), limits=limit)
-        here = solved(client, [hard_board()], database, limits=limit, report=report, sizes=SMALL)[0]
+        here = solved(client, [hard_board()], database, limits=limit, report=report)[0]
     assert killed
     assert here.length is None is there.length
     assert here.generated >= 3_000_000
@@ -107,7 +111,7 @@ def test_command_output_is_that_of_a_local_run(cluster: Any, small_table: str) -
     here, there = pdb(*command), pdb(*command, "--scheduler", cluster.scheduler_address)
     assert (here.returncode, there.returncode) == (3, 3), there.stderr
     assert without_seconds(there.stdout) == without_seconds(here.stdout)
-    assert "2 threads on tls://" in there.stderr
+    assert "2 threads on tcp://" in there.stderr
     assert "odd permutation" in there.stderr
 
 
@@ -155,7 +159,7 @@ def test_ctrl_c_releases_the_cluster(cluster: Any, client: Client) -> None:
     process = start("solve", "--db", table, format_board(hard_board()), "--scheduler", cluster.scheduler_address)
 
     def is_searching() -> bool:
-        return any("search_part" in str(key) for keys in client.processing().values() for key in keys)
+        return any("search_paths" in str(key) for keys in client.processing().values() for key in keys)
 
     wait_until(is_searching, "the split board")
     began = time.monotonic()
@@ -165,26 +169,6 @@ def test_ctrl_c_releases_the_cluster(cluster: Any, client: Client) -> None:
     wait_until(lambda: not any(client.processing().values()), "the cluster to be free", 5)
     assert client.submit(sum, [1, 2, 3]).result(timeout=10) == 6
     assert time.monotonic() - began < 15
-
-
-def test_ctrl_c_stops_a_local_cluster() -> None:
-    table = str(table_file("663", "4x4", encoding="bits"))
-    command = [*PROGRAM, "solve", "--db", table, format_board(hard_board()), "--local-cluster", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    assert process.stderr is not None
-    while "; dashboard http" not in process.stderr.readline():
-        pass
-    workers = psutil.Process(process.pid).children(recursive=True)
-    assert workers
-    # As a terminal does: to all processes.
-    os.killpg(process.pid, signal.SIGINT)
-    try:
-        _, told = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == -signal.SIGINT, told
-    assert told.splitlines() == ["pdb: interrupted"]
-    assert not psutil.wait_procs(workers, timeout=10)[1]
 
 
 def test_closed_output_ends_the_command_quietly(cluster: Any, small_table: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Dask clusters for the tests, and functions that watch and kill their workers."""
 
+import logging
 import os
 import signal
 import time
@@ -15,14 +16,15 @@ WAIT_S = 60
 
 
 @contextmanager
-def one_worker(*, memory_limit: int = 0) -> Iterator[LocalCluster]:
-    """Start a cluster of one worker in a thread of this process, which is faster."""
+def started_cluster(n_workers: int, *, processes: bool = True, memory_limit: int = 0) -> Iterator[LocalCluster]:
+    """Start a cluster of worker processes of one thread each; or in this process, which is faster."""
     with LocalCluster(
-        n_workers=1,
+        n_workers=n_workers,
         threads_per_worker=1,
-        processes=False,
+        processes=processes,
+        silence_logs=logging.CRITICAL,
         memory_limit=memory_limit,
-        dashboard_address="127.0.0.1:0",
+        dashboard_address="127.0.0.1:0",  # a free port
         loop=event_loop(),
     ) as started:
         yield started

@@ -22,7 +22,7 @@ from numba.extending import overload
 
 from pdb_core import jit
 from tests import ROOT
-from tests.pdb_cluster.two_workers import one_worker
+from tests.pdb_cluster.two_workers import started_cluster
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "tilepdb")
 
@@ -103,5 +103,8 @@ def test_parts_of_a_worker() -> None:
         assert dask_worker.monitor.get_process_memory() > 1_000_000
         assert dask_worker.state.nthreads == 1
 
-    with one_worker(memory_limit=10**9) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+    with (
+        started_cluster(1, processes=False, memory_limit=10**9) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         client.run(parts)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.tiny
 
 
 def read_text(text: str) -> list[Instance]:
-    return list(read_instances("-", None, stdin=io.StringIO(text)))
+    return list(read_instances("-", None, stdin=io.BytesIO(text.encode())))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_boards_of_korf100_are_korfs() -> None:
 
 def test_columns_may_have_any_order_and_number() -> None:
     found = read_text('note,board,ID\nx,"1,2,3,0",a\n,1 2 0 3,\n')
-    assert [(instance.id, instance.board) for instance in found] == [("a", (1, 2, 3, 0)), ("3", (1, 2, 0, 3))]
+    assert [(instance.id, instance.board) for instance in found] == [("a", (1, 2, 3, 0)), ("2", (1, 2, 0, 3))]
     assert [instance.id for instance in read_text('"id","board"\n"a","1 2 3 0"\n')] == ["a"]
 
 
@@ -68,7 +68,7 @@ def test_longest_line_is_read_with_any_line_end(tmp_path: Path) -> None:
 
 def test_files_may_have_a_byte_order_mark_comments_and_other_line_ends(tmp_path: Path) -> None:
     found = read_text("\ufeff# a comment\r\n\r\n1 2 3/4 5 6/7 0 8\r\n1,2,3,4,5,6,7,8,0\r\n")
-    assert [(instance.id, instance.board[-1], instance.goal) for instance in found] == [("3", 8, None), ("4", 0, None)]
+    assert [(instance.id, instance.board[-1], instance.goal) for instance in found] == [("1", 8, None), ("2", 0, None)]
     path = tmp_path / "boards.csv"
     path.write_bytes(b"\xef\xbb\xbf# a comment\r\n\r\nid,board\r\na,1 2 3 0\r\n# another\r\n\xc3\xa4,1 2 0 3\r\n")
     assert [(instance.id, instance.board) for instance in read_instances(str(path), None)] == [
@@ -80,12 +80,12 @@ def test_files_may_have_a_byte_order_mark_comments_and_other_line_ends(tmp_path:
 def test_standard_input_is_read_as_it_comes() -> None:
     taken = []
 
-    class Slow(io.StringIO):
-        def readline(self, size: int | None = -1, /) -> str:
+    class Slow(io.BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
             taken.append(1)
-            return super().readline(-1 if size is None else size)
+            return super().readline(size)
 
-    source: Iterator[Instance] = read_instances("-", None, stdin=Slow("1 2 3 0\n" * 5))
+    source: Iterator[Instance] = read_instances("-", stdin=Slow(b"1 2 3 4 5 6 7 8 0\n" * 5))
     next(source)
     assert len(taken) == 1
 
@@ -107,7 +107,7 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ("board,goal\n1 2 3 0,1 2 0 0\n", GoalError, "line 2: goal .* twice"),
         ("board,goal,board\n1 2 3 0,,1 2 3 0\n", InstanceError, "line 1: the header names the column board twice"),
         ("1 " * 6000, InstanceError, "longer than 10000"),
-        ("id,goal\na,b\n", BoardError, "line 1"),
+        ("id,goal\na,b\n", BoardError, "line 1: 'id goal' is not a board size"),
     ],
 )
 def test_bad_text_is_refused_with_the_line(text: str, error: type[PdbError], match: str) -> None:
@@ -135,17 +135,90 @@ def test_folder_and_binary_file_are_refused(tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_text_are_refused_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "boards.txt"
-    path.write_bytes(b"1 2 3 0\n" * 3000 + b"\xff\n")
+    path.write_bytes(b"1 2 3 4 5 6 7 8 0\n" * 3000 + b"\xff\n")
     instances = read_instances(str(path), None)
     assert [next(instances).id for _ in range(3000)] == [str(number) for number in range(1, 3001)]
     with pytest.raises(InstanceError, match="line 3001 is not text"):
         next(instances)
 
 
-def test_missing_or_binary_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    stdin = io.TextIOWrapper(io.BytesIO(b"1 2 3 0\n\xff\n"), encoding="utf-8")
-    with pytest.raises(InstanceError, match="standard input is not text in UTF-8"):
-        list(read_instances("-", None, stdin=stdin))
-    monkeypatch.setattr("sys.stdin", None)
-    with pytest.raises(InstanceError, match="there is no standard input"):
-        list(read_instances("-", None))
+def test_missing_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stdin in (None, io.StringIO("1 2 3 0")):
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(InstanceError, match="there is no standard input"):
+            list(read_instances("-"))
+
+
+def boards_in(text: str, size: BoardSize | None = None) -> list[tuple[tuple[int, ...], BoardSize]]:
+    return [(at.board, at.size) for at in read_instances("-", size, stdin=io.BytesIO(text.encode()))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3\n1 2 3\n4 0 5\n7 8 6\n",
+        "1 2 3\n4 0 5\n7 8 6\n",
+        "\n\n 3 \n\n1\t2\t3\n\n4 0 5\n\n7 8 6\n\n\n",
+        "\ufeff3\r\n1 2 3\r\n4 0 5\r\n7 8 6\r\n",
+        "# a board\n1,2,3 # first row\n4,0,5\n7,8,6\n",
+        "3\n1 2 3 4 0 5 7 8 6",
+        "1 2 3 4 0 5 7 8 6",
+        "3 3\n1 2 3 / 4 0 5 / 7 8 6\n",
+    ],
+)
+def test_board_is_read_in_every_form(text: str) -> None:
+    assert boards_in(text) == [((1, 2, 3, 4, 0, 5, 7, 8, 6), BoardSize(3, 3))]
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [
+        ("1 2\n3 0\n\n0 1\n2 3\n", ["2x2", "2x2"]),
+        ("1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n", ["2x2", "3x2", "2x2"]),
+        ("1 2\n3 4\n5 0", ["2x3"]),
+        ("2 3\n1 2 3\n4 5 0", ["3x2"]),
+        ("2 3\n1 2\n3 4\n5 0", ["2x3"]),
+        ("2 3\n1 2 3 4 5 0", ["3x2"]),
+        ("2\n1 2\n3 0\n3\n1 2 3\n4 0 5\n7 8 6\n2 2\n0 1\n2 3", ["2x2", "3x3", "2x2"]),
+        ("1 2 3\n4 5 0\n2\n1 2\n3 0", ["3x2", "2x2"]),
+        # A line with each number from 0 on once is a board, or the first row of a board of 4 columns.
+        ("1 2 3 0\n0 1 2 3\n\n1 2 3 4 5 6 7 8 0\n0 1 2 3 4 5 6 7 8", ["2x2", "2x2", "3x3", "3x3"]),
+        ("0 1 2 3\n4 5 6 7\n\n4 5 6 7\n0 1 2 3\n", ["4x2", "4x2"]),
+    ],
+)
+def test_size_is_declared_or_that_of_the_rows(text: str, sizes: list[str]) -> None:
+    assert [str(size) for _, size in boards_in(text)] == sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("3\n1 2 3\n4 0 5\n7 8", "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
+        ("3\n1 2 3\n4 0 5\n7 8 6 9", "10 numbers follow"),
+        ("33\n1 2 3", "line 1: board size 33x33 is not supported"),
+        ("x\n1 2 3", "'x' is not a board size"),
+        ("1 2 3\n4 0\n7 8 6", "line 1: .*different lengths"),
+        ("\n1 2 3\n4 a 5\n7 8 6", "line 2: .*'a' is not a number"),
+        ("3\n1 1 3\n4 0 5\n7 8 6", "missing 2"),
+        ("3", "0 numbers follow"),
+        ("0", "not supported"),
+    ],
+)
+def test_bad_board_is_refused_with_its_line(text: str, match: str) -> None:
+    with pytest.raises(BoardError, match=match):
+        boards_in(text)
+
+
+def test_size_of_one_row_and_of_declared_boards() -> None:
+    assert boards_in("1 2 3 4 5 0\n0 1 2 3 4 5\n", BoardSize(3, 2))[1] == ((0, 1, 2, 3, 4, 5), BoardSize(3, 2))
+    assert boards_in("0 1 2 3\n4 5 6 7\n", BoardSize(4, 2))[0][1] == BoardSize(4, 2)
+    with pytest.raises(BoardError, match="a 4x4 board is expected"):
+        boards_in("3\n1 2 3\n4 0 5\n7 8 6\n", BoardSize(4, 4))
+
+
+def test_files_without_boards_or_without_end_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.dat").write_text("\n# nothing\n", encoding="utf-8")
+    (tmp_path / "endless.dat").symlink_to("/dev/zero")
+    for name, match in (("empty.dat", "holds no board"), ("endless.dat", "line 1 is longer than 10000 bytes")):
+        with pytest.raises(InstanceError, match=match):
+            list(read_instances(tmp_path / name))

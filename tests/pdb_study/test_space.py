@@ -67,9 +67,7 @@ def test_results_do_not_depend_on_the_size_of_slabs(
     expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
     for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):
         monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
-    monkeypatch.setattr("pdb_study.layer_search._SLICE_ROWS", 50)
     assert search_completely(size, goal, n_threads=3, max_antipodes=10**6) == expected
-    assert layers(size, goal, n_threads=3).counts == expected[0]
 
 
 @given(goal=st.permutations(range(9)))

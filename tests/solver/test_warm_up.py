@@ -9,7 +9,6 @@ import pytest
 
 from pdb_cluster.solve_worker import WorkerTables, search_boards
 from pdb_core.errors import ClusterError, TableFileDamagedError
-from pdb_core.jit import program_version
 from pdb_core.puzzle import blank_last
 from pdb_query import Database, open_database
 from solver import Limits, Solver
@@ -51,6 +50,6 @@ def test_worker_of_a_cluster_rejects_the_table(damaged: Path, monkeypatch: pytes
     monkeypatch.setattr(Database, "verify", lambda _: None)
     with open_database(damaged) as database:
         digest = database.header.digest()
-    tables = WorkerTables((str(damaged),), (digest,), load="map", version=program_version())
+    tables = WorkerTables((str(damaged),), (digest,), load="map")
     with pytest.raises(ClusterError, match=r"damaged\.h5 is damaged"):
         search_boards([blank_last(S4)], tables, limits=Limits(), seconds=1.0)

@@ -1,25 +1,23 @@
-"""Answers of the solving commands: records, text, and files of solutions position by position (docs/files.md)."""
+"""Answers of the solving commands as records and as text."""
 
 import json
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pdb_core.durable_files import written_safely
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
-from tilepdb.commands.board_files import TileNames
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Format, Record, count, message, plural, print_line, write_records
+from tilepdb.commands.positions import positions_written
 from tilepdb.commands.solvers import APPROXIMATE
+from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import Tiles
-    from pdb_query import Instance
     from solver import Solution
-
-    Answer = Solution | UnsolvableError | MemoryLimitError
+    from solver.requests import Answer, Request
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
@@ -28,16 +26,8 @@ _COLUMNS = (
 _NODE_COUNTS = ("generated", "expanded", "reopened", "peak_open")
 
 
-class Outcome(NamedTuple):
-    """Board, its goal, and its solution or the error that took its place."""
-
-    instance: "Instance"
-    goal: "Tiles"
-    answer: "Answer"
-
-
-class Answers:
-    """Records of boards, and totals over all of them.
+class AnswerWriter:
+    """Writer of the answers of boards, and totals over all of them.
 
     `worst` is the error that decides the exit code: one board without a solution does not stop the others.
     """
@@ -61,29 +51,29 @@ class Answers:
         self._n_boards = self._n_solved = self._generated = 0
         self.worst: PdbError | None = None
 
-    def record(self, outcome: Outcome) -> dict[str, Any]:
+    def record(self, answer: "Answer") -> dict[str, Any]:
         """Return the record of one board. Messages about the board go to stderr."""
-        instance, goal, answer = outcome
+        request, result = answer.request, answer.result
         self._n_boards += 1
-        record: dict[str, Any] = {"id": instance.id, "size": str(instance.size)}
-        record |= {"board": list(instance.board), "goal": list(goal)}
-        if isinstance(answer, MemoryLimitError):
-            message(f"pdb: board {instance.id}: {answer}")
-            self._remember(LimitReachedError(f"board {instance.id} was given up at the memory limit"))
-        if isinstance(answer, UnsolvableError):
-            self._report_unsolvable(instance, goal)
-        solution = getattr(answer, "solution", None) if isinstance(answer, PdbError) else answer
+        record: dict[str, Any] = {"id": request.id, "size": str(request.size)}
+        record |= {"board": list(request.board), "goal": list(request.goal)}
+        if isinstance(result, MemoryLimitError):
+            message(f"pdb: board {request.id}: {result}")
+            self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
+        if isinstance(result, UnsolvableError):
+            self._report_unsolvable(request)
+        solution = getattr(result, "solution", None) if isinstance(result, PdbError) else result
         if solution is None:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
-            return record | {"solvable": isinstance(answer, MemoryLimitError)} | nothing | self._search
-        if solution.length is None and not isinstance(answer, MemoryLimitError):
+            return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._search
+        if solution.length is None and not isinstance(result, MemoryLimitError):
             self._remember(
-                LimitReachedError(f"board {instance.id} was given up at a limit; raise --time-limit or --max-nodes")
+                LimitReachedError(f"board {request.id} was given up at a limit; raise --time-limit or --max-nodes")
             )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
-        if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
-            error = WrongAnswerError(_contradiction(instance, solution, instance.optimal_length))
+        if request.optimal_length is not None and solution.contradicts(request.optimal_length):
+            error = WrongAnswerError(contradiction(request.id, solution, request.optimal_length))
             message(f"pdb: {error}")
             self._remember(error)
         if self._counts_all:
@@ -93,12 +83,12 @@ class Answers:
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
 
-    def _report_unsolvable(self, instance: "Instance", goal: "Tiles") -> None:
+    def _report_unsolvable(self, request: "Request") -> None:
         from pdb_core.messages import shorten
         from pdb_core.puzzle import why_unsolvable
 
-        shown = shorten(" ".join(map(_word_of(self._names), instance.board)))
-        message(f"pdb: board {shown} cannot be solved: {why_unsolvable(instance.board, goal, instance.size)}")
+        shown = shorten(" ".join(map(_word_of(self._names), request.board)))
+        message(f"pdb: board {shown} cannot be solved: {why_unsolvable(request.board, request.goal, request.size)}")
         self._remember(UnsolvableError("not all boards can be solved"))
 
     def _remember(self, error: PdbError) -> None:
@@ -107,8 +97,9 @@ class Answers:
         if self.worst is None or order.index(type(error)) < order.index(type(self.worst)):
             self.worst = error
 
-    def write(self, records: Iterable[Record], options: AnswerOptions) -> None:
+    def write(self, answers: "Iterable[Answer]", options: AnswerOptions) -> None:
         """Write records to stdout. With --out, write the solutions to its file, and records only if not as text."""
+        records: Iterable[Record] = map(self.record, answers)
         if options.out is None:
             self._write(records, options.output, _text)
             return
@@ -156,13 +147,14 @@ def _fields(solution: "Solution") -> dict[str, Any]:
     }
 
 
-def _contradiction(instance: "Instance", solution: "Solution", optimal: int) -> str:
+def contradiction(board_id: str, solution: "Solution", optimal: int) -> str:
+    """Return the message about a solution that contradicts the known optimal length."""
     found = f"no solution has less than {solution.lower_bound} moves"
     if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
         kind = "optimal solution" if solution.is_optimal else "solution found"
         found = f"the {kind} has {solution.length} moves"
     return (
-        f"board {instance.id}: {found}, the instance file says {optimal}; if that is the optimal length, please report "
+        f"board {board_id}: {found}, the instance file says {optimal}; if that is the optimal length, please report "
         "this board"
     )
 
@@ -208,40 +200,3 @@ def solution_list(output: Format, names: TileNames | None) -> Callable[[str], Ca
         return write
 
     return writer_of
-
-
-def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[int], str] = str) -> Iterator[Record]:
-    """Yield the records, and write the solution of each to `file`; `word` returns the name of a tile."""
-    for number, record in enumerate(records):
-        if number:
-            file.write("\n")
-        if not record["solvable"]:
-            file.write("NO SOLUTION\n")
-        elif record["length"] is None:
-            file.write("NO ANSWER\n")
-        else:
-            file.write(f"{record['length']}\n")
-            for step, position in enumerate(_positions(record, word)):
-                file.write(f"\n{position}" if step else position)
-        yield record
-
-
-def _positions(record: Record, word: Callable[[int], str]) -> Iterator[str]:
-    """Yield the board after each move as rows of tiles; the first and the last board included."""
-    width = int(record["size"].partition("x")[0])
-    board = list(record["board"])
-    cells = {tile: cell for cell, tile in enumerate(board)}
-
-    def row_text(row: int) -> str:
-        return " ".join(map(word, board[row * width : (row + 1) * width])) + "\n"
-
-    rows = [row_text(row) for row in range(len(board) // width)]
-    yield "".join(rows)
-    for tile in record["moves"]:
-        blank, cell = cells[0], cells[tile]
-        board[blank], board[cell] = tile, 0
-        cells[tile], cells[0] = blank, cell
-        # Boards can be large: only the rows of the move change.
-        for row in {blank // width, cell // width}:
-            rows[row] = row_text(row)
-        yield "".join(rows)

@@ -127,8 +127,8 @@ def build(
             param_hint="--out",
         )
     cluster.check(run.threads)
-    if cluster.shards is not None and not cluster.is_given:
-        raise typer.BadParameter("needs a cluster; give --scheduler or --local-cluster, too", param_hint="--shards")
+    if cluster.shards is not None and cluster.scheduler is None:
+        raise typer.BadParameter("needs a cluster; give --scheduler, too", param_hint="--shards")
     prepare()
     plans = [_plan(partition, file, run.threads) for partition in partitions]
     if run.dry_run:
@@ -152,13 +152,13 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
         check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
         build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
-        if cluster.is_given:
+        if cluster.scheduler is not None:
             from pdb_cluster import build_on_cluster
 
             client = stack.enter_context(cluster.connect())
             build_plan = partial(build_on_cluster, client=client, n_shards=cluster.shards)
         for plan in plans:
-            if cluster.is_given:
+            if cluster.scheduler is not None:
                 _check_cluster_plan(plan, client, cluster.shards, says_how=run.dry_run)
             else:
                 check_plan(plan)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
     from pdb_core.puzzle import BoardSize, Tiles
     from pdb_query import Database, Instance
+    from solver.requests import Request
 
 
 class OpenDatabases:
@@ -51,6 +52,12 @@ class OpenDatabases:
         if self._given and self._given[0].size == instance.size:
             return self._given[0].goal
         return blank_last(instance.size)
+
+    def request(self, instance: "Instance", goal: str | None) -> "Request":
+        """Return the request to solve `instance`. Raises `GoalError`."""
+        from solver.requests import Request
+
+        return Request(instance.id, instance.board, self.goal_of(instance, goal), instance.optimal_length)
 
     def size(self) -> "BoardSize | None":
         """Return the board size of the tables of --db, if given."""

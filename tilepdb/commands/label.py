@@ -5,8 +5,6 @@ import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,16 +12,14 @@ import typer
 
 from pdb_core.errors import BoardError, GoalError, InputError, InstanceError, UnsolvableError
 from pdb_core.messages import as_typed, shorten
-from tilepdb.commands.board_files import boards_of_files
-from tilepdb.commands.board_input import read_boards, size_hint, split_arguments
+from tilepdb.commands.board_input import parse_shard, read_boards, size_hint, split_arguments
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
     SeedOption,
-    SolveClusterOptions,
+    ShardOption,
     TableOptions,
     ThreadsOption,
-    check_solve_cluster,
     parse_optional_size,
 )
 from tilepdb.commands.output import message, plural, prepare
@@ -32,7 +28,6 @@ from tilepdb.commands.progress import LabelDisplay
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
-    from pdb_query import Instance
     from pdb_study.labels import BoardSource
 
 _SMALL_CELLS = 16
@@ -61,6 +56,7 @@ class LabelBoardOptions(BoardOptions):
         ),
     ] = None
     seed: SeedOption = 1
+    shard: ShardOption = None
 
 
 @dataclass(frozen=True)
@@ -71,7 +67,7 @@ class DatasetOptions:
         Path,
         typer.Option(
             metavar="FILE",
-            help="File to write. Its suffix sets the format: .npz, .h5, .csv, .parquet, or .pkl (DeepCubeA).",
+            help="File to write. Its suffix sets the format: .npz, .csv or .parquet.",
         ),
     ]
     distances_only: Annotated[
@@ -107,7 +103,6 @@ def label(
     dataset: DatasetOptions,
     tables: TableOptions,
     limits: LabelLimitOptions,
-    cluster: SolveClusterOptions,
 ) -> None:
     """Write a dataset of boards and their exact distances.
 
@@ -115,27 +110,21 @@ def label(
     command line, from files (also of DeepCubeA) or from sets. All boards have one size and one goal. The same command
     continues after Ctrl-C or a crash. docs/how-to/datasets.md describes the columns.
     """
-    check_solve_cluster(cluster, limits.threads)
     prepare()
     from pdb_core.resources import available_cores
-    from pdb_study.labels import write_labels
+    from pdb_study.labels import Shard, write_labels
     from pdb_study.labels.formats import check_format
 
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:
         opened = stack.enter_context(tables.open())
         source = _source(boards, tables, opened)
+        if boards.shard is not None:
+            source = Shard(source, *parse_shard(boards.shard))
         # Before standard tables are built.
-        check_format(dataset.out, content, source.size, source.goal)
+        check_format(dataset.out)
         databases = opened.databases_for(source.size, source.goal)
         chunk = dataset.chunk or (_SMALL_CHUNK if source.size.n_cells <= _SMALL_CELLS else _LARGE_CHUNK)
-        search = None
-        if cluster.is_given:
-            from pdb_cluster.label_boards import label_on_cluster
-
-            client = stack.enter_context(cluster.connect())
-            how: Any = {"chunk": chunk, "load": tables.load, "worker_folder": cluster.worker_db}
-            search = partial(label_on_cluster, client, source, databases, **how)
         display = stack.enter_context(LabelDisplay(dataset.out.name, source.n_boards))
         n_unsolvable = write_labels(
             dataset.out,
@@ -144,7 +133,6 @@ def label(
             content=content,
             chunk=chunk,
             n_threads=limits.threads or available_cores(),
-            search=search,
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,
@@ -205,29 +193,26 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
     from pdb_core.puzzle import check_table_size
     from pdb_study.labels import GivenBoards
 
-    files, texts = split_arguments(options.boards)
     hint = size_hint(tables.db, options.size)
-    instances = chain(boards_of_files(files, hint), read_boards(texts, options.instances, hint))
     rows: list[Any] = []
     size: BoardSize | None = None
     goal: Tiles | None = None
-    for instance in instances:
+    for instance in read_boards(options.boards, options.instances, hint):
         of_board = databases.goal_of(instance, options.goal)
         if size is None:
             size, goal = instance.size, of_board
             check_table_size(size)
-        _check_same(instance, size, of_board == goal)
+        if instance.size != size:
+            raise BoardError(
+                f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
+            )
+        if of_board != goal:
+            raise GoalError(
+                f"board {instance.id} has another goal than the boards before it; label each goal separately"
+            )
         rows.append(np.array(instance.board, dtype=np.uint8))
     if size is None or goal is None:
         raise InstanceError("there are no boards in the files or the set; name others")
-    name = " ".join([*(path.name for path in files), *([options.instances] if options.instances else [])])
+    files = [path.name for path in split_arguments(options.boards)[0]]
+    name = " ".join([*files, *([options.instances] if options.instances else [])])
     return GivenBoards(size, goal, np.array(rows), shorten(name, _MOST_CHARACTERS) or "command line")
-
-
-def _check_same(instance: "Instance", size: "BoardSize", same_goal: bool) -> None:
-    if instance.size != size:
-        raise BoardError(
-            f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
-        )
-    if not same_goal:
-        raise GoalError(f"board {instance.id} has another goal than the boards before it; label each goal separately")

@@ -62,11 +62,18 @@ EncodingOption = Annotated[
         "stronger and the file is smaller. bytes: one byte per placement of the pattern's tiles."
     ),
 ]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N",
+        help="Take only the share of machine I of N machines: every N-th board, beginning with the I-th.",
+    ),
+]
 InstancesOption = Annotated[
     str | None,
     typer.Option(
         metavar="SET|FILE|-",
-        help="Boards of a named set, of a file, or of standard input (-). A file has a board in each line, or is CSV.",
+        help="Boards of a named set, of a file, or of standard input (-).",
         autocompletion=completion.instance_sets,
     ),
 ]
@@ -132,13 +139,7 @@ class SolveBoardOptions(BoardOptions):
             "is the blank."
         ),
     ] = "numbers"
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Solve only the share of machine I of N machines: every N-th board, beginning with the I-th.",
-        ),
-    ] = None
+    shard: ShardOption = None
 
 
 @dataclass(frozen=True)
@@ -272,42 +273,27 @@ class ClusterOptions:
             metavar="ADDRESS", help="Address of the scheduler of a Dask cluster to work on, such as tcp://host:8786."
         ),
     ] = None
-    local_cluster: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1024,
-            metavar="N",
-            help="Start a Dask cluster of N processes on this machine for this command, and work on it.",
-        ),
-    ] = None
-
-    @property
-    def is_given(self) -> bool:
-        """Return True if the command works on a cluster."""
-        return self.scheduler is not None or self.local_cluster is not None
 
     def check(self, threads: int | None) -> None:
-        """Raise a usage error if both are given, `InputError` if `distributed` is missing or threads are given, too."""
-        if self.scheduler is not None and self.local_cluster is not None:
-            raise typer.BadParameter(
-                "cannot be combined with --scheduler; give one of them", param_hint="--local-cluster"
-            )
-        if self.is_given and importlib.util.find_spec("distributed") is None:
+        """Raise `InputError` if a cluster is given, and `distributed` is missing or threads are given, too."""
+        if self.scheduler is None:
+            return
+        if importlib.util.find_spec("distributed") is None:
             raise InputError("distributed is not installed; run pip install 'tile-pdb[dask]'")
-        if self.is_given and threads is not None:
-            how = "give N of --local-cluster" if self.scheduler is None else "set it by dask worker --nthreads"
-            raise InputError(f"--threads is for this machine, not for the workers of a cluster; {how}")
+        if threads is not None:
+            raise InputError(
+                "--threads is for this machine, not for the workers of a cluster; set it by dask worker --nthreads"
+            )
 
     @contextlib.contextmanager
     def connect(self) -> "Iterator[Client]":
         """Connect to the cluster, and report its size and dashboard on stderr. Raises as `connected`."""
         from pdb_cluster.connect import connected
 
-        with connected(self.scheduler, self.local_cluster or 1, lambda text: message(f"pdb: {text}")) as client:
+        assert self.scheduler is not None
+        with connected(self.scheduler, lambda text: message(f"pdb: {text}")) as client:
             n_threads = sum(client.nthreads().values())
-            where = self.scheduler if self.local_cluster is None else "a cluster of this command's own"
-            message(f"pdb: {plural(n_threads, 'thread')} on {where}; dashboard {client.dashboard_link}")
+            message(f"pdb: {plural(n_threads, 'thread')} on {self.scheduler}; dashboard {client.dashboard_link}")
             yield client
 
 
@@ -324,14 +310,13 @@ class SolveClusterOptions(ClusterOptions):
         ),
     ] = None
 
-
-def check_solve_cluster(cluster: SolveClusterOptions, threads: int | None) -> None:
-    """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
-    cluster.check(threads)
-    if cluster.worker_db is not None and cluster.scheduler is None:
-        raise typer.BadParameter(
-            "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
-        )
+    def check(self, threads: int | None) -> None:
+        """Raise a usage error if --worker-db has no cluster, and what other clusters raise."""
+        super().check(threads)
+        if self.worker_db is not None and self.scheduler is None:
+            raise typer.BadParameter(
+                "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
+            )
 
 
 def parse_optional_size(text: str | None) -> "BoardSize | None":

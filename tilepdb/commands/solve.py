@@ -14,7 +14,6 @@ from tilepdb.commands.options import (
     SolveBoardOptions,
     SolveClusterOptions,
     TableOptions,
-    check_solve_cluster,
 )
 from tilepdb.commands.process import command
 from tilepdb.commands.solvers import APPROXIMATE, Method, frontier_bytes, parse_method
@@ -43,11 +42,10 @@ def solve(
 
 def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
     """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
-    check_solve_cluster(cluster, limits.threads)
-    if not cluster.is_given:
+    cluster.check(limits.threads)
+    if cluster.scheduler is None:
         return
-    option = "--local-cluster" if cluster.scheduler is None else "--scheduler"
-    here = f"leave out {option} to solve on this machine, with all its cores"
+    here = "leave out --scheduler to solve on this machine, with all its cores"
     if ida_star.all_solutions:
         raise InputError(f"a cluster finds one optimal solution, and --all counts all of them; {here}")
     if ida_star.frontier_memory is not None:

@@ -1,7 +1,8 @@
 """Search method that options choose, and its solver for each board size and goal."""
 
+import functools
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from tilepdb.commands.options import AlgorithmOptions, IdaStarOptions, parse_byt
 
 if TYPE_CHECKING:
     from pdb_core.puzzle import BoardSize, Tiles
+    from pdb_query import Database
 
 APPROXIMATE = "approximate"
 DATABASES = "db"
@@ -103,47 +105,51 @@ def _check_options(options: AlgorithmOptions, db: list[Path] | None, ida_star: I
             raise InputError(f"{option} cannot be given here: {why}")
 
 
-class Solvers:
-    """Solvers of a method, one for each board size and goal, made when first needed. Thread-safe."""
+def solvers(method: Method, databases: OpenDatabases, *, n_at_a_time: int) -> "Callable[[BoardSize, Tiles], Any]":
+    """Return a function that returns the solver for a size and a goal, made when it is first needed. Thread-safe.
 
-    def __init__(self, databases: OpenDatabases, method: Method, *, n_at_a_time: int) -> None:
-        """`n_at_a_time` boards share the memory limits."""
-        self.method = method
-        self.databases, self._n_at_a_time = databases, n_at_a_time
-        self._lock = threading.Lock()
-        self._made: dict[Hashable, Any] = {}
+    It is a `Solver`, a `HeuristicSolver` or a `GraphSolver`. `n_at_a_time` boards share the memory limits. The function
+    raises `TableMismatchError`, `InputError`.
+    """
+    from pdb_core.resources import available_memory
+    from solver import Solver
 
-    def solver(self, size: "BoardSize", goal: "Tiles") -> Any:
-        """Return the `Solver`, `HeuristicSolver` or `GraphSolver`. Raises `TableMismatchError`, `InputError`."""
-        with self._lock:
-            if (size, goal) not in self._made:
-                self._made[size, goal] = self._make(size, goal)
-            return self._made[size, goal]
+    frontier = None if method.frontier_bytes is None else method.frontier_bytes // n_at_a_time
+    limit = method.memory_limit_bytes
+    if limit is None and n_at_a_time > 1 and method.search != IDA_STAR:
+        available = available_memory()
+        limit = None if available is None else available * 3 // 4
+    lock = threading.Lock()
 
-    def _make(self, size: "BoardSize", goal: "Tiles") -> Any:
-        from pdb_core.resources import available_memory
-        from solver import GraphSolver, HeuristicSolver, Solver
+    @functools.cache
+    def of_tables(*tables: "Database") -> Solver:
+        """Return the solver for tables, which serve several goals."""
+        return Solver(*tables, plain=method.plain, frontier_bytes=frontier)
 
-        method, n = self.method, self._n_at_a_time
-        databases = self.databases.databases_for(size, goal) if method.uses_databases else ()
+    @functools.cache
+    def make(size: "BoardSize", goal: "Tiles") -> Any:
+        tables = databases.databases_for(size, goal) if method.uses_databases else ()
+        # Each kind of solver loads kernels that the others do not need.
         if method.search != IDA_STAR:
-            limit = method.memory_limit_bytes
-            if limit is None and n > 1:
-                available = available_memory()
-                limit = None if available is None else available * 3 // 4
+            from solver import GraphSolver
+
             return GraphSolver(
                 size,
                 goal,
                 search=method.search,
                 heuristics=method.heuristics,
-                databases=databases,
+                databases=tables,
                 weight=method.weight,
-                memory_limit_bytes=None if limit is None else limit // n,
+                memory_limit_bytes=None if limit is None else limit // n_at_a_time,
             )
-        frontier = None if method.frontier_bytes is None else method.frontier_bytes // n
         if method.heuristics:
+            from solver import HeuristicSolver
+
             return HeuristicSolver(size, goal, method.heuristics, plain=method.plain, frontier_bytes=frontier)
-        # Tables serve several goals.
-        if databases not in self._made:
-            self._made[databases] = Solver(*databases, plain=method.plain, frontier_bytes=frontier)
-        return self._made[databases]
+        return of_tables(*tables)
+
+    def solver_for(size: "BoardSize", goal: "Tiles") -> Any:
+        with lock:
+            return make(size, goal)
+
+    return solver_for

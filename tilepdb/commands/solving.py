@@ -1,19 +1,15 @@
-"""The loop of the solving commands: boards in, answers out, in the order of the boards."""
+"""The way of a board in the solving commands: reader, requests, a source of answers, the writer; and the log."""
 
-from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from functools import partial
-from itertools import groupby, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pdb_core.errors import MemoryLimitError, UnsolvableError
 from solver.algorithms import IDA_STAR, WEIGHTED_A_STAR
-from tilepdb.commands.answers import Answers, Outcome, solution_list
-from tilepdb.commands.board_input import as_they_come, boards_to_solve, in_chunks
+from tilepdb.commands.answers import AnswerWriter, solution_list
+from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     IdaStarOptions,
@@ -23,193 +19,17 @@ from tilepdb.commands.options import (
     SolveClusterOptions,
     TableOptions,
 )
-from tilepdb.commands.output import Format, prepare
-from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
-from tilepdb.commands.solve_log import SolveLog
-from tilepdb.commands.solvers import APPROXIMATE, Method, Solvers
+from tilepdb.commands.output import Format, message, plural, prepare
+from tilepdb.commands.progress import ClusterDisplay, ProgressLine, SearchDisplay
+from tilepdb.commands.solvers import APPROXIMATE, Method, solvers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pdb_cluster.solve_boards import Request
-    from pdb_core.puzzle import Tiles
-    from pdb_query import Instance
-    from solver import Checkpoint, Iteration, Limits, Solution, WorkerPool
+    from solver import Checkpoint, Limits, Solution, WorkerPool
+    from solver.answer_log import AnswerLog
     from solver.progress import Report
-    from tilepdb.commands.answers import Answer
+    from solver.requests import Answer, AnswerSource, Request
 
-
-class _Job(NamedTuple):
-    """Board, its goal, and whether it is searched."""
-
-    instance: "Instance"
-    goal: "Tiles"
-    is_searched: bool
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Boards with goals to solve by one method, with the log if there is one.
-
-    `listed` returns the function that gets all optimal solutions of the board with an id.
-    """
-
-    solvers: Solvers
-    goal_of: "Callable[[Instance], Tiles]"
-    limits: "Limits"
-    log: SolveLog | None = None
-    finds_all: bool = False
-    listed: "Callable[[str], Callable[[tuple[int, ...]], None]] | None" = None
-
-    @property
-    def is_batched(self) -> bool:
-        """Return True if many boards are searched by one call of the solver: IDA* with tables and without limits."""
-        method, limits = self.solvers.method, self.limits
-        is_limited = limits.seconds is not None or limits.nodes is not None
-        return method.search == IDA_STAR and method.uses_databases and not (self.finds_all or is_limited)
-
-
-def solve_boards(batch: Batch, instances: "Iterable[Instance]", n_threads: int) -> Iterator[Outcome]:
-    """Yield the outcome of each board in order, found by threads of this process.
-
-    With a log, boards that have an answer there and boards that come again are not searched. Raises what the solvers
-    raise.
-    """
-    from solver.engine.worker_pool import stream_in_parallel
-    from solver.solve import MOST_BOARDS
-
-    log = batch.log
-
-    def jobs() -> "Iterator[_Job]":
-        for instance in instances:
-            goal = batch.goal_of(instance)
-            yield _Job(instance, goal, log is None or log.begin(instance.board, goal))
-
-    chunks = in_chunks(jobs(), MOST_BOARDS if batch.is_batched else 1, n_threads=n_threads)
-    with SearchDisplay() as display:
-        for (instance, goal, _), found in stream_in_parallel(
-            chunks, partial(_solve_chunk, batch, display), n_threads=n_threads
-        ):
-            display.clear()
-            answer = found
-            if answer is None and log is not None:
-                answer = log.answer(instance.board, goal, instance.size)
-            assert answer is not None  # the first of equal boards comes first
-            yield Outcome(instance, goal, answer)
-
-
-def _solve_chunk(
-    batch: Batch, display: SearchDisplay, jobs: list[_Job], report: "Report", pool: "WorkerPool | None"
-) -> "Generator[tuple[_Job, Answer | None], None, None]":
-    """Yield jobs and their answers, None if the board is not searched."""
-    for (_, goal, is_searched), group in groupby(jobs, key=lambda job: (job.instance.size, job.goal, job.is_searched)):
-        same = list(group)
-        answers = _search(batch, display, [job.instance for job in same], goal, report, pool)
-        for answer, job in zip(answers if is_searched else repeat(None), same, strict=False):
-            if answer is not None and batch.log is not None:
-                batch.log.add(job.instance.board, goal, answer)
-            yield job, answer
-
-
-def _search(
-    batch: Batch,
-    display: SearchDisplay,
-    instances: "list[Instance]",
-    goal: "Tiles",
-    report: "Report",
-    pool: "WorkerPool | None",
-) -> "Iterator[Answer]":
-    """Yield the answers of boards of one size and goal."""
-    from solver import Checkpoint
-
-    checkpoints: dict[int, Checkpoint] = {}
-
-    def checkpoint_of(index: int) -> "Checkpoint":
-        log, board = batch.log, instances[index].board
-        checkpoints[index] = Checkpoint() if log is None else log.checkpoint(board, goal)
-        return checkpoints[index]
-
-    def show(index: int, iteration: "Iteration") -> None:
-        report(iteration)
-        display.show_search(instances[index], iteration, checkpoints.get(index) or Checkpoint())
-
-    if batch.is_batched:
-        solver = batch.solvers.solver(instances[0].size, goal)
-        boards = [instance.board for instance in instances]
-        for answers in solver.solve_batch(boards, goal, report=show, pool=pool, checkpoints=checkpoint_of):
-            yield from answers
-        return
-    for index, instance in enumerate(instances):
-        answer: Answer
-        try:
-            answer = _search_one(batch, instance, goal, partial(show, index), pool, checkpoint_of(index))
-        except (UnsolvableError, MemoryLimitError) as error:
-            answer = error
-        yield answer
-
-
-def _search_one(
-    batch: Batch,
-    instance: "Instance",
-    goal: "Tiles",
-    report: "Report",
-    pool: "WorkerPool | None",
-    checkpoint: "Checkpoint",
-) -> Any:
-    from solver import find_suboptimal_solution
-
-    board, size, limits, method = instance.board, instance.size, batch.limits, batch.solvers.method
-    search = method.search
-    if search == APPROXIMATE:
-        databases = batch.solvers.databases.databases_for(size, goal) if method.uses_databases else ()
-        return find_suboptimal_solution(board, goal, size, time_limit=limits.seconds, databases=databases)
-    solver = batch.solvers.solver(size, goal)
-    if search != IDA_STAR:
-        return solver.solve(board, limits=limits, report=report)
-    solve = solver.solve
-    if batch.finds_all:
-        solve = partial(solver.solve_all, listed=None if batch.listed is None else batch.listed(instance.id))
-    return solve(board, goal, limits=limits, report=report, pool=pool, checkpoint=checkpoint)
-
-
-def cluster_outcomes(
-    batch: Batch, client: Any, instances: "Iterable[Instance | None]", load: str, worker_folder: "Path | None"
-) -> Generator[Outcome, None, None]:
-    """Yield the outcome of each board in order, found on a cluster. Boards in the log are not searched.
-
-    None among `instances` means that the next one is not known yet.
-    """
-    from pdb_cluster.solve_boards import ClusterBatch, Request
-
-    log = batch.log
-    taken: deque[tuple[Instance, Tiles]] = deque()
-    ids: list[str] = []
-
-    def requests() -> "Iterator[Request | Solution | None]":
-        for instance in instances:
-            if instance is None:
-                yield None
-                continue
-            goal = batch.goal_of(instance)
-            known: Any = None if log is None else log.answer(instance.board, goal, instance.size)
-            databases = batch.solvers.databases
-            request = known or Request(instance.board, goal, databases.databases_for(instance.size, goal))
-            taken.append((instance, goal))
-            ids.append(instance.id)
-            yield request
-
-    with ClusterDisplay(ids) as display:
-        cluster_batch = ClusterBatch(
-            client,
-            limits=batch.limits,
-            load=load,  # type: ignore[arg-type]
-            worker_folder=worker_folder,
-            report=display.show_batch,
-            finished=None if log is None else lambda solution: log.add(solution.board, solution.goal, solution),
-        )
-        for answer in cluster_batch.solutions(requests()):
-            display.clear()
-            yield Outcome(*taken.popleft(), answer)
+    ListSolutions = Callable[[str], Callable[[tuple[int, ...]], None]]
 
 
 def answer_boards(
@@ -228,7 +48,7 @@ def answer_boards(
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
-    answers = Answers(
+    writer = AnswerWriter(
         method.search,
         method.heuristic,
         names=boards.names,
@@ -237,29 +57,109 @@ def answer_boards(
     )
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
+    search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
     with ExitStack() as stack:
         databases = stack.enter_context(tables.open())
-        log = None
+        hooks: dict[str, Any] = {}
         if output.log is not None:
-            log = stack.enter_context(SolveLog(output.log, _logged_method(method, databases, ida_star)))
-        batch = Batch(
-            Solvers(databases, method, n_at_a_time=n_threads),
-            lambda instance: databases.goal_of(instance, boards.goal),
-            Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
-            log,
-            ida_star.all_solutions,
-            solution_list(output.output, boards.names) if ida_star.list_solutions else None,
-        )
-        outcomes = solve_boards(batch, boards.instances, n_threads)
-        if cluster is not None and cluster.is_given:
-            client = stack.enter_context(cluster.connect())
-            instances = as_they_come(boards.instances) if boards.is_stdin else boards.instances
-            # Closed before the client, which takes back the tasks.
-            outcomes = stack.enter_context(
-                closing(cluster_outcomes(batch, client, instances, tables.load, cluster.worker_db))
+            log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases, ida_star)))
+            hooks = {"known": log.known, "finished": log.add}
+        display: ProgressLine
+        if cluster is not None and cluster.scheduler is not None:
+            from pdb_cluster.solve_boards import ClusterAnswers
+
+            display = ClusterDisplay()
+            source: AnswerSource = ClusterAnswers(
+                stack.enter_context(cluster.connect()),
+                databases.databases_for,
+                limits=search_limits,
+                load=tables.load,
+                worker_folder=cluster.worker_db,
+                report=display.show_progress,
+                **hooks,
             )
-        answers.write(map(answers.record, outcomes), output)
-    answers.finish()
+        else:
+            display = SearchDisplay()
+            if output.log is not None:
+                hooks["checkpoint_of"] = log.checkpoint
+            lists = solution_list(output.output, boards.names) if ida_star.list_solutions else None
+            hooks |= {"n_threads": n_threads, "watch": display.show_search}
+            source = search_source(
+                method, databases, search_limits, finds_all=ida_star.all_solutions, listed=lists, **hooks
+            )
+        stack.enter_context(display)
+        requests = (databases.request(instance, boards.goal) for instance in boards.instances)
+        # Closed before the client, which takes back the tasks.
+        answers = stack.enter_context(closing(_answers(source, requests, display)))
+        writer.write(answers, output)
+    writer.finish()
+
+
+def _answers(
+    source: "AnswerSource", requests: "Iterator[Request]", display: ProgressLine
+) -> "Generator[Answer, None, None]":
+    for answer in source.answers(requests):
+        display.clear()
+        yield answer
+
+
+def search_source(
+    method: Method,
+    databases: OpenDatabases,
+    limits: "Limits",
+    *,
+    n_threads: int = 1,
+    finds_all: bool = False,
+    listed: "ListSolutions | None" = None,
+    **hooks: Any,
+) -> "AnswerSource":
+    """Return the source of answers that searches by a method in threads of this process.
+
+    `listed` returns the function that gets all optimal solutions of the board with an id. `hooks` are those of the
+    sources.
+    """
+    from solver.sources import BatchAnswers, SingleAnswers
+
+    is_limited = limits.seconds is not None or limits.nodes is not None
+    is_ida_star = method.search == IDA_STAR
+    solver_for = solvers(method, databases, n_at_a_time=n_threads)
+    if is_ida_star and method.uses_databases and not (finds_all or is_limited):
+        return BatchAnswers(solver_for, n_threads=n_threads, **hooks)
+
+    def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
+        if method.search == APPROXIMATE:
+            from solver import find_suboptimal_solution  # loads kernels that no other search needs
+
+            used = databases.databases_for(request.size, request.goal) if method.uses_databases else ()
+            return find_suboptimal_solution(
+                request.board, request.goal, request.size, time_limit=limits.seconds, databases=used
+            )
+        solver = solver_for(request.size, request.goal)
+        solution: Solution
+        if not is_ida_star:
+            solution = solver.solve(request.board, limits=limits, report=report)
+            return solution
+        how = {"limits": limits, "report": report, "pool": pool, "checkpoint": checkpoint}
+        if finds_all:
+            how["listed"] = None if listed is None else listed(request.id)
+        solve = solver.solve_all if finds_all else solver.solve
+        solution = solve(request.board, request.goal, **how)
+        return solution
+
+    return SingleAnswers(search, n_threads=n_threads, **hooks)
+
+
+@contextmanager
+def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
+    """Open the log of a command, and report what it has."""
+    from solver.answer_log import AnswerLog
+
+    with AnswerLog(path, method) as log:
+        counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
+        if any(counts.values()):
+            found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
+            message(f"pdb: {found} in {path}")
+        yield log
 
 
 def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:

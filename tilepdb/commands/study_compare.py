@@ -11,7 +11,7 @@ from pdb_core.errors import InstanceError, WrongAnswerError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
-from tilepdb.commands.answers import Answers
+from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_boards, size_hint
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
@@ -27,19 +27,19 @@ from tilepdb.commands.options import (
     TableOptions,
     WeightOption,
 )
-from tilepdb.commands.output import Format, Record, count, message, plural, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.output import Format, Record, count, message, plural, prepare, print_line, write_records
+from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
-from tilepdb.commands.solvers import DATABASES, Method, Solvers, parse_method
-from tilepdb.commands.solving import Batch, solve_boards
+from tilepdb.commands.solvers import DATABASES, Method, parse_method, solvers
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_query import Instance
     from pdb_study.compare import Comparison
-    from tilepdb.commands.answers import Answer
+    from solver import Limits, Solution
+    from solver.progress import Report
 
 _COLUMNS = (
     "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
@@ -124,26 +124,61 @@ def compare(
     methods = _methods(compared, tables.db)
     prepare()
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
+    from solver import Limits
 
     instances = _boards(sample, tables.db)
     if not instances:
         raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
     rows: list[ComparisonRow] = []
     if output is Format.text:
-        print(_HEADER, flush=True)
-    with tables.open() as databases:
+        print_line(_HEADER)
+    with tables.open() as databases, ProgressLine() as line:
 
         def record(method: Method) -> Record:
-            answers = _answers(method, instances, databases, sample.goal, limits)
-            search = method.search + (" (plain)" if method.plain else "")
-            rows.append(comparison_row(method.heuristic, search, answers))
-            return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
+            what = f"{method.heuristic or 'no heuristic'}, {method.search}"
+            row = comparison_row(
+                method.heuristic,
+                _MethodSolver(method, databases, sample.goal, limits.threads),
+                instances,
+                search=method.search + (" (plain)" if method.plain else ""),
+                limits=Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
+                n_threads=limits.threads,
+                progress=lambda n: line.show(
+                    f"{what}: {count(n)} of {count(len(instances))} boards", n / len(instances)
+                ),
+            )
+            rows.append(row)
+            line.clear()
+            return {name.removeprefix("n_"): value for name, value in asdict(row).items()}
 
         write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
     comparison = Comparison(tuple(rows))
-    _report_gaps(comparison)
-    if plot is not None:
-        _draw(comparison, plot)
+    _report_gaps(comparison, is_drawn=plot is not None)
+    if n_drawn := len(comparison.whole_rows):
+        write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
+
+
+class _MethodSolver:
+    """Solver of boards of all sizes and goals by one method."""
+
+    def __init__(self, method: Method, databases: OpenDatabases, goal: str | None, n_threads: int) -> None:
+        """`goal` is that of boards without their own."""
+        self._databases, self._goal = databases, goal
+        self._solver_for = solvers(method, databases, n_at_a_time=n_threads)
+        self._takes_goal = method.search == IDA_STAR
+
+    def solve(
+        self, instance: "Instance", /, *, limits: "Limits | None" = None, report: "Report | None" = None
+    ) -> "Solution":
+        """Return the solution. Raises what the solver raises, and `WrongAnswerError` for another length than known."""
+        goal = self._databases.goal_of(instance, self._goal)
+        goals = (goal,) if self._takes_goal else ()
+        solution: Solution = self._solver_for(instance.size, goal).solve(
+            instance.board, *goals, limits=limits, report=report
+        )
+        if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
+            raise WrongAnswerError(contradiction(instance.id, solution, instance.optimal_length))
+        return solution
 
 
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
@@ -162,34 +197,6 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
             uses_db = heuristic is not None and DATABASES in heuristic
             methods.append(parse_method(of_method, db if uses_db else None, IdaStarOptions()))
     return methods
-
-
-def _answers(
-    method: Method, instances: "list[Instance]", databases: OpenDatabases, goal: str | None, limits: LimitOptions
-) -> "list[Answer]":
-    """Return the answers of all boards, solved by a method. Raises `WrongAnswerError`."""
-    from solver import Limits
-
-    n_threads = limits.threads or 1
-    batch = Batch(
-        Solvers(databases, method, n_at_a_time=n_threads),
-        lambda instance: databases.goal_of(instance, goal),
-        Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
-    )
-    answers = Answers(method.search, method.heuristic)
-    found: list[Answer] = []
-    with ProgressLine() as line:
-        for outcome in solve_boards(batch, instances, n_threads):
-            answers.record(outcome)
-            found.append(outcome.answer)
-            name = method.heuristic or "no heuristic"
-            line.show(
-                f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards",
-                len(found) / len(instances),
-            )
-    if isinstance(answers.worst, WrongAnswerError):
-        raise answers.worst
-    return found
 
 
 def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
@@ -219,21 +226,12 @@ def _text(row: Record) -> Iterator[str]:
     )
 
 
-def _report_gaps(comparison: "Comparison") -> None:
-    """Report on stderr which boards the means leave out."""
+def _report_gaps(comparison: "Comparison", *, is_drawn: bool) -> None:
+    """Report on stderr which boards the means leave out, and which rows a plot does."""
     first = comparison.rows[0]
     if first.n_unsolvable:
         message(f"pdb: {plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
     if not all(row.is_whole for row in comparison.rows):
         message("pdb: boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
-
-
-def _draw(comparison: "Comparison", path: "Path") -> None:
-    from pdb_study.plots import draw_comparison
-
-    n_drawn = len(comparison.whole_rows)
-    if n_drawn < len(comparison.rows):
+    if is_drawn and len(comparison.whole_rows) < len(comparison.rows):
         message("pdb: not drawn: rows that did not solve all boards")
-    if n_drawn:
-        with drawn(path, width=9, height=1.5 + 0.4 * n_drawn) as axes:
-            draw_comparison(comparison, axes)

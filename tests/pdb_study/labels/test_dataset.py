@@ -4,7 +4,6 @@ import csv
 import errno
 import json
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -13,12 +12,10 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
 
-from pdb_core.durable_files import lock_file
 from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, InputError, OutputError
 from pdb_core.puzzle import Board, blank_last, format_board, parse_goal
 from pdb_query import Database, read_instances
@@ -28,18 +25,17 @@ from pdb_study.labels import (
     LabelledBoards,
     RandomBoards,
     RandomWalks,
+    Shard,
     formats as formats_module,
     label,
     write_labels,
 )
-from pdb_study.labels.labelling import joined
-from solver import Solver, replay
+from solver import Solver
 from tests import ROOT
-from tests.pdb_study.labels.deepcubea import NPuzzleState, deepcubea
 from tests.solving import S3, S4, database_for
 
 N, CHUNK = 50, 12
-SUFFIXES = (".npz", ".h5", ".csv", ".parquet", ".pkl")
+SUFFIXES = (".npz", ".csv", ".parquet")
 SOURCE = RandomBoards(S3, blank_last(S3), N, seed=4)
 
 
@@ -51,7 +47,8 @@ def database() -> Generator[Database, None, None]:
 
 @pytest.fixture(scope="module")
 def expected(database: Database) -> LabelledBoards:
-    return joined(list(label(SOURCE, Solver(database))))
+    (whole,) = label(SOURCE, Solver(database))
+    return whole
 
 
 def write(out: Path, database: Database, source: BoardSource = SOURCE, **options: Any) -> Path:
@@ -88,14 +85,6 @@ def test_npz_loads_in_one_line(tmp_path: Path, database: Database, expected: Lab
     arrays.close()
 
 
-@pytest.mark.parametrize("suffix", [".h5", ".hdf5"])
-def test_hdf5_loads_in_one_line(suffix: str, tmp_path: Path, database: Database, expected: LabelledBoards) -> None:
-    with h5py.File(write(tmp_path / f"a{suffix}", database)) as file:
-        check_columns({name: file[name][:] for name in file}, expected)
-        check_description(file.attrs["description"], database)
-        assert file["after"].attrs["meaning"].startswith("distance after")
-
-
 def test_csv_loads_in_one_line(tmp_path: Path, database: Database, expected: LabelledBoards) -> None:
     path = write(tmp_path / "a.csv", database)
     with path.open(encoding="utf-8") as file:
@@ -126,37 +115,6 @@ def test_parquet_loads_in_one_line(
     file.close()
 
 
-def test_pickle_is_read_where_the_class_of_deepcubea_exists(
-    tmp_path: Path, database: Database, expected: LabelledBoards
-) -> None:
-    path = write(tmp_path / "a.pkl", database)
-    with deepcubea():
-        data = pickle.loads(path.read_bytes())
-    assert list(data) == ["states", "solutions"]
-    for row, (state, moves) in enumerate(zip(data["states"], data["solutions"], strict=True)):
-        assert isinstance(state, NPuzzleState)
-        assert state.tiles.dtype == np.uint8
-        assert state.tiles.tolist() == expected.boards[row].tolist()
-        assert len(moves) == expected.distances[row]
-        board = tuple(state.tiles.tolist())
-        assert replay(board, naive_tiles(board, moves), blank_last(S3), S3)
-    boards = [instance.board for instance in read_instances(str(path), None)]
-    assert boards == list(map(tuple, expected.boards.tolist()))
-    # NumPy 1 has no module of that name.
-    assert b"numpy._core" not in path.read_bytes()
-
-
-def naive_tiles(board: tuple[int, ...], moves: list[str]) -> list[int]:
-    """Return the tiles of moves of DeepCubeA, each the direction that a tile moves in."""
-    cells, tiles = list(board), []
-    for move in moves:
-        blank = cells.index(0)
-        cell = blank + {"U": 3, "D": -3, "L": 1, "R": -1}[move]
-        tiles.append(cells[cell])
-        cells[blank], cells[cell] = cells[cell], 0
-    return tiles
-
-
 def test_distances_only_have_two_columns(tmp_path: Path, database: Database, expected: LabelledBoards) -> None:
     arrays = np.load(write(tmp_path / "a.npz", database, content="distances"))
     assert arrays.files == ["board", "distance", "description"]
@@ -167,8 +125,6 @@ def test_distances_only_have_two_columns(tmp_path: Path, database: Database, exp
         "distance",
     ]
     assert list(pd.read_parquet(write(tmp_path / "a.parquet", database, content="distances"))) == ["board", "distance"]
-    with h5py.File(write(tmp_path / "a.h5", database, content="distances")) as file:
-        assert list(file) == ["board", "distance"]
 
 
 class StoppedError(Exception):
@@ -205,60 +161,9 @@ def test_run_that_was_stopped_gives_the_same_bytes(suffix: str, tmp_path: Path, 
     assert not partial.exists()
 
 
-def stopped_after_three_chunks(tmp_path: Path, database: Database) -> tuple[Path, Path, bytes, int, int]:
-    """Return OUT, OUT.partial, its content, where the chunks begin, and the bytes of a chunk."""
-    out, partial = tmp_path / "b.npz", tmp_path / "b.npz.partial"
-    with pytest.raises(StoppedError):
-        write(out, database, command="pdb label", progress=stop_after(3 * CHUNK))
-    content = partial.read_bytes()
-    begin = content.index(b"\n") + 1
-    return out, partial, content, begin, (len(content) - begin) // 3
-
-
-def test_damaged_end_is_labelled_again(tmp_path: Path, database: Database) -> None:
-    whole = write(tmp_path / "a.npz", database, command="pdb label").read_bytes()
-    out, partial, content, begin, size = stopped_after_three_chunks(tmp_path, database)
-    for n_bytes in (0, 1, begin - 1, begin, begin + 3, begin + size + 41, len(content) - 1):
-        partial.write_bytes(content[:n_bytes])
-        done: list[int] = []
-        write(out, database, command="pdb label", progress=done.append)
-        assert out.read_bytes() == whole
-        assert done[0] <= 2 * CHUNK
-    for at in (0, 7, 20, 100, size - 1):  # length, digest, content
-        partial.write_bytes(flipped(content, begin + 2 * size + at))
-        done = []
-        write(out, database, progress=done.append)
-        assert done[0] == 2 * CHUNK
-        assert out.read_bytes() == whole
-
-
-def flipped(content: bytes, offset: int) -> bytes:
-    """Return `content` with a flipped bit."""
-    changed = bytearray(content)
-    changed[offset] ^= 1
-    return bytes(changed)
-
-
-def test_damage_before_the_end_is_refused(tmp_path: Path, database: Database) -> None:
-    out, partial, content, begin, size = stopped_after_three_chunks(tmp_path, database)
-    for n_whole in (0, 1):
-        for at in (0, 3, 7, 20, 100, size - 1):  # length, digest, content
-            offset = begin + n_whole * size
-            changed = flipped(content, offset + at)
-            partial.write_bytes(changed)
-            with pytest.raises(
-                OutputError, match=rf"b\.npz\.partial is damaged at byte {offset}, .*; remove .* --fresh"
-            ):
-                write(out, database)
-            assert partial.read_bytes() == changed
-    done: list[int] = []
-    write(out, database, fresh=True, progress=done.append)
-    assert done[0] == 0
-
-
 def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = write(tmp_path / "a.h5", database, command="pdb label").read_bytes()
-    out = tmp_path / "b.h5"
+    whole = write(tmp_path / "a.csv", database, command="pdb label").read_bytes()
+    out = tmp_path / "b.csv"
     sync, left = os.fsync, [3]
 
     def full(descriptor: int) -> None:
@@ -271,10 +176,10 @@ def test_run_on_a_full_disk_is_continued(tmp_path: Path, database: Database, mon
     for n_calls in (3, 3):
         left[0] = n_calls
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(DiskFullError, match=r"the disk is full, .*b.h5 was not written"):
+        with pytest.raises(DiskFullError, match=r"the disk is full, .*b.csv.* not written"):
             write(out, database, command="pdb label")
         monkeypatch.undo()
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.h5", "b.h5.partial"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.csv.partial"]
     write(out, database)
     assert out.read_bytes() == whole
 
@@ -302,12 +207,11 @@ def test_killed_run_is_continued(tmp_path: Path, database: Database) -> None:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     end = time.monotonic() + 60
-    # A name is twice in each chunk: before its array and in the directory at the end.
     while time.monotonic() < end and (
-        not partial.exists() or partial.read_bytes().count(b"distances.npy") < 2 * n_boards // CHUNK
+        not partial.exists() or partial.read_bytes().count(b'"chunk"') < n_boards // CHUNK
     ):
         time.sleep(0.02)
-    with pytest.raises(BuildRunningError, match="being made by another command"):
+    with pytest.raises(BuildRunningError, match="in use by another command"):
         write(out, database)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -343,56 +247,36 @@ def test_other_command_is_refused_with_the_reason(tmp_path: Path, database: Data
     assert done[0] == 0
 
 
-def test_files_that_are_no_datasets_are_kept(tmp_path: Path, database: Database) -> None:
-    out, partial = tmp_path / "a.npz", tmp_path / "a.npz.partial"
-    for content in (
-        b"notes\n",
-        b"{}\n",
-        b"[1]\n",
-        b"notes",
-        b'{"partial": "tile-pdb labels 1"}\n',
-        b"[" * 9999 + b"\n",
-    ):
-        partial.write_bytes(content)
-        with pytest.raises(OutputError, match="is no dataset of pdb label"):
-            write(out, database)
-        assert partial.read_bytes() == content
-    partial.unlink()
-    partial.mkdir()
-    with pytest.raises(OutputError, match="is in the way"):
-        write(out, database)
-    partial.rmdir()
-    with pytest.raises(OutputError, match="cannot write"):
-        write(tmp_path / "none" / "a.npz", database)
-    out.write_bytes(b"before")
-    descriptor = lock_file(partial)
-    with pytest.raises(BuildRunningError):
-        write(out, database)
-    assert descriptor is not None
-    os.close(descriptor)
-    assert out.read_bytes() == b"before"
-    assert np.load(write(out, database))["distance"].shape == (N,)
+def test_checkpoint_of_another_kind_is_kept(tmp_path: Path, database: Database) -> None:
+    partial = tmp_path / "a.npz.partial"
+    partial.write_bytes(b"notes")
+    with pytest.raises(OutputError, match="is not a checkpoint of pdb label"):
+        write(tmp_path / "a.npz", database)
+    assert partial.read_bytes() == b"notes"
+    assert np.load(write(tmp_path / "a.npz", database, fresh=True))["distance"].shape == (N,)
+
+
+@pytest.mark.parametrize("source", [SOURCE, RandomBoards(S3, blank_last(S3), 3000, seed=4)])
+def test_shards_are_every_nth_board(source: RandomBoards) -> None:
+    boards = np.concatenate(list(source.blocks()))
+    for number in (1, 2, 3):
+        shard = Shard(source, number, 3)
+        for first in (0, 1, 400):
+            assert np.array_equal(np.concatenate([*shard.blocks(first), boards[:0]]), boards[number - 1 :: 3][first:])
+        assert shard.n_boards == len(boards[number - 1 :: 3])
+        assert shard.describe()["shard"] == f"{number}/3"
 
 
 def test_impossible_files_are_refused_before_the_search(
     tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(_first: int, _content: Any) -> Generator[LabelledBoards, None, None]:
-        raise AssertionError("searched")
-
-    def refuse(name: str, match: str, source: BoardSource = SOURCE, **options: Any) -> None:
-        with pytest.raises(InputError, match=match):
-            write(tmp_path / name, database, source, search=never, **options)
-        assert not list(tmp_path.iterdir())
-
-    refuse("a.txt", "no known suffix; give --out a file that ends in .npz, .h5")
-    refuse("labels", "no known suffix")
-    refuse("a.pkl", "holds solutions", content="distances")
-    refuse("a.pkl", "goal is blank-last", RandomBoards(S3, parse_goal("blank-first", S3), 3, 1))
-    unsolvable = np.array([[1, 2, 3, 4, 5, 6, 7, 8, 0], [1, 2, 3, 4, 5, 6, 8, 7, 0]], dtype=np.uint8)
-    refuse("a.pkl", "board 2 cannot be solved", GivenBoards(S3, blank_last(S3), unsolvable))
+    for name in ("a.txt", "labels", "a.h5", "a.pkl"):
+        with pytest.raises(InputError, match=r"no known suffix; give --out a file that ends in .npz, .csv, .parquet"):
+            write(tmp_path / name, database)
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    refuse("a.parquet", r"pip install 'tile-pdb\[parquet\]'")
+    with pytest.raises(InputError, match=r"pip install 'tile-pdb\[parquet\]'"):
+        write(tmp_path / "a.parquet", database)
+    assert not list(tmp_path.iterdir())
 
 
 def test_unsolvable_boards_are_counted(tmp_path: Path, database: Database) -> None:

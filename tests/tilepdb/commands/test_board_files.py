@@ -1,4 +1,4 @@
-"""Text files of boards, and files of solutions position by position."""
+"""Files of boards as arguments, and files of solutions position by position."""
 
 import json
 import os
@@ -9,93 +9,10 @@ from threading import Thread
 import pytest
 
 from pdb_core.durable_files import written_safely
-from pdb_core.errors import BoardError, InstanceError, OutputError
-from pdb_core.puzzle import BoardSize
+from pdb_core.errors import BoardError, OutputError
 from tests.command_line import pdb
-from tilepdb.commands.answers import positions_written
-from tilepdb.commands.board_files import boards_of_files
 from tilepdb.commands.board_input import split_arguments
-
-
-def boards_in(folder: Path, text: str, size: BoardSize | None = None) -> list[tuple[tuple[int, ...], BoardSize]]:
-    path = folder / "in.dat"
-    path.write_text(text, encoding="utf-8")
-    return [(instance.board, instance.size) for instance in boards_of_files([path], size)]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    "text",
-    [
-        "3\n1 2 3\n4 0 5\n7 8 6\n",
-        "1 2 3\n4 0 5\n7 8 6\n",
-        "\n\n 3 \n\n1\t2\t3\n\n4 0 5\n\n7 8 6\n\n\n",
-        "\ufeff3\r\n1 2 3\r\n4 0 5\r\n7 8 6\r\n",
-        "# a board\n1,2,3 # first row\n4,0,5\n7,8,6\n",
-        "3\n1 2 3 4 0 5 7 8 6",
-        "1 2 3 4 0 5 7 8 6",
-        "3 3\n1 2 3 / 4 0 5 / 7 8 6\n",
-    ],
-)
-def test_board_is_read_in_every_form(text: str, tmp_path: Path) -> None:
-    assert boards_in(tmp_path, text) == [((1, 2, 3, 4, 0, 5, 7, 8, 6), BoardSize(3, 3))]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("text", "sizes"),
-    [
-        ("1 2\n3 0\n\n0 1\n2 3\n", ["2x2", "2x2"]),
-        ("1 2/3 0\n1 2 3/4 5 0\n0 1/2 3\n", ["2x2", "3x2", "2x2"]),
-        ("1 2\n3 4\n5 0", ["2x3"]),
-        ("2 3\n1 2 3\n4 5 0", ["3x2"]),
-        ("2 3\n1 2\n3 4\n5 0", ["2x3"]),
-        ("2 3\n1 2 3 4 5 0", ["3x2"]),
-        ("2\n1 2\n3 0\n3\n1 2 3\n4 0 5\n7 8 6\n2 2\n0 1\n2 3", ["2x2", "3x3", "2x2"]),
-        ("1 2 3\n4 5 0\n2\n1 2\n3 0", ["3x2", "2x2"]),
-    ],
-)
-def test_size_is_declared_or_that_of_the_rows(text: str, sizes: list[str], tmp_path: Path) -> None:
-    assert [str(size) for _, size in boards_in(tmp_path, text)] == sizes
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("3\n1 2 3\n4 0 5\n7 8", "line 1: 8 numbers follow; a board of 3 rows and 3 columns has 9"),
-        ("3\n1 2 3\n4 0 5\n7 8 6 9", "10 numbers follow"),
-        ("33\n1 2 3", "line 1: board size 33x33 is not supported"),
-        ("x\n1 2 3", "'x' is not a board size"),
-        ("1 2 3\n4 0\n7 8 6", "line 1: .*different lengths"),
-        ("\n1 2 3\n4 a 5\n7 8 6", "line 2: .*'a' is not a number"),
-        ("3\n1 1 3\n4 0 5\n7 8 6", "missing 2"),
-        ("3", "0 numbers follow"),
-        ("0", "not supported"),
-    ],
-)
-def test_bad_board_is_refused_with_its_line(text: str, match: str, tmp_path: Path) -> None:
-    with pytest.raises(BoardError, match=match):
-        boards_in(tmp_path, text)
-
-
-@pytest.mark.tiny
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "bytes.dat").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "empty.dat").write_text("\n# nothing\n", encoding="utf-8")
-    (tmp_path / "endless.dat").symlink_to("/dev/zero")
-    for name, match in (
-        ("none.dat", "no file"),
-        ("bytes.dat", "UTF-8"),
-        ("empty.dat", "no board"),
-        (".", "cannot read"),
-        ("\0.dat", "cannot read"),
-        ("endless.dat", "more than 20 MB"),
-    ):
-        with pytest.raises(InstanceError, match=match):
-            list(boards_of_files([tmp_path / name], None))
-    with pytest.raises(BoardError, match="a 4x4 board is expected"):
-        boards_in(tmp_path, "3\n1 2 3\n4 0 5\n7 8 6\n", BoardSize(4, 4))
+from tilepdb.commands.positions import positions_written
 
 
 @pytest.mark.tiny

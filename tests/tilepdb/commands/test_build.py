@@ -68,7 +68,7 @@ def test_build_that_does_not_fit_is_refused(tmp_path: Path) -> None:
         (["build", "auto"], "give --size"),
         (["build", "663", "--size", "3x3"], "one of a 4x4 board"),
         (["build", "auto", "--size", "9x9"], "go to boards of 6x6"),
-        (["build", "8", "--threads", "2", "--local-cluster", "2"], "--threads is for this machine"),
+        (["build", "8", "--threads", "2", "--scheduler", "tcp://127.0.0.1:9"], "--threads is for this machine"),
         (["build", "663", "--goal", "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15"], "blank in the corner"),
         (["build", "8", "--out", "no/where/8.h5"], "cannot write no/where/8.h5: No such file or directory"),
     ],
@@ -106,7 +106,7 @@ def test_full_disk_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
 
 def test_command_replaces_files_of_others_only_by_force(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("My thesis", encoding="utf-8")
-    for extra in ((), ("--dry-run",), ("--local-cluster", "1")):
+    for extra in ((), ("--dry-run",)):
         refused(pdb("build", "8", "--out", "a.txt", *extra, cwd=tmp_path), 2, r"a\.txt is no table file .* --force")
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "My thesis"
     assert pdb("build", "8", "--out", "a.txt", "--force", cwd=tmp_path).returncode == 0

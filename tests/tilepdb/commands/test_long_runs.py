@@ -15,30 +15,31 @@ import pytest
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import Board, Tiles, blank_last, format_board
-from pdb_query import Instance
 from solver import Checkpoint, Iteration, Solver, Subtrees, checkpoint as checkpoint_module
+from solver.answer_log import AnswerLog
+from solver.requests import Answer, Request
 from tests.command_line import pdb, refused
 from tests.solving import S4, database_for, solvable_boards
 from tests.tables import table_file
 from tilepdb.commands.progress import SearchDisplay
-from tilepdb.commands.solve_log import SolveLog
 
 METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
 FINISHED = tuple(Iteration(40 + 2 * i, 10 * 8**i, 5 * 8**i, 0.5 * i) for i in range(10))
 BOARD, GOAL = solvable_boards(S4, blank_last(S4), 1, 1)[0], blank_last(S4)
+REQUEST = Request("a", Board(BOARD, S4), GOAL)
 # The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
 # signal comes in time.
 DIVIDED_EARLY = """
 import signal, time, solver.checkpoint, solver.engine.subtree_list
-from tilepdb.commands import solve_log
+from solver import answer_log
 solver.checkpoint.DIVIDE_ABOVE = 20_000
 solver.engine.subtree_list._NODES_PER_UPPER = 5000
-solve_log._WRITE_S = 0.0
-write_subtrees = solve_log._LoggedCheckpoint._write_subtrees
+answer_log._WRITE_S = 0.0
+write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
     time.sleep(0.005)
     write_subtrees(self)
-solve_log._LoggedCheckpoint._write_subtrees = write_slowly
+answer_log._LoggedCheckpoint._write_subtrees = write_slowly
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from tilepdb.commands.main import run
 run()
@@ -131,9 +132,9 @@ def test_closed_terminal_saves_a_checkpoint(table: str, tmp_path: Path) -> None:
 def write_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
     """A log with a checkpoint: finished thresholds, and two lines about subtrees."""
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
-    monkeypatch.setattr("tilepdb.commands.solve_log._WRITE_S", 0.0)
-    with SolveLog(path, METHOD) as log:
-        checkpoint = log.checkpoint(BOARD, GOAL)
+    monkeypatch.setattr("solver.answer_log._WRITE_S", 0.0)
+    with AnswerLog(path, METHOD) as log:
+        checkpoint = log.checkpoint(REQUEST)
         checkpoint.finish_subtrees(38, "old", Subtrees({1}, 1, 1, 1.0))
         checkpoint.finish_threshold(FINISHED)
         checkpoint.finish_subtrees(60, "abc", Subtrees({0, 1, 2, 7}, 100, 50, 1.5))
@@ -142,8 +143,8 @@ def write_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
 
 
 def read_checkpoint(path: Path) -> tuple[tuple[Iteration, ...], Subtrees]:
-    with SolveLog(path, METHOD) as log:
-        checkpoint = log.checkpoint(BOARD, GOAL)
+    with AnswerLog(path, METHOD) as log:
+        checkpoint = log.checkpoint(REQUEST)
         assert checkpoint.subtrees(60, "another") == checkpoint.subtrees(62, "abc") == Subtrees()
         return checkpoint.finished, checkpoint.subtrees(60, "abc")
 
@@ -151,22 +152,18 @@ def read_checkpoint(path: Path) -> tuple[tuple[Iteration, ...], Subtrees]:
 def test_log_returns_its_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     whole = write_checkpoint(path, monkeypatch)
-    assert b'"0-2,7"' in whole
+    assert b"[0,1,2,7]" in whole
     assert read_checkpoint(path) == (FINISHED, Subtrees({0, 1, 2, 3, 7}, 110, 55, 2.5))
     assert path.read_bytes() == whole
     path.write_bytes(whole[:-1])
     assert read_checkpoint(path) == (FINISHED, Subtrees({0, 1, 2, 7}, 100, 50, 1.5))
 
 
-def test_damaged_checkpoints_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_subtrees_that_come_twice_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     lines = write_checkpoint(path, monkeypatch).splitlines(keepends=True)
-    for damage in (b'"0-2,7"', b'"0-2,8"'), (b'"generated":100', b'"generated":101'), (b'"check":"', b'"check":"0'):
-        path.write_bytes(b"".join([*lines[:3], lines[3].replace(*damage), lines[4]]))
-        with pytest.raises(InputError, match=r"line 4 of the log .* is damaged; remove the line"):
-            read_checkpoint(path)
     path.write_bytes(b"".join([*lines, lines[4]]))
-    with pytest.raises(InputError, match=r"line 6 of the log .* is damaged"):
+    with pytest.raises(InputError, match=r"the log .* is damaged: subtrees that are in an earlier line"):
         read_checkpoint(path)
     # Without one of its lines, less is known.
     path.write_bytes(b"".join([*lines[:3], lines[4]]))
@@ -178,26 +175,27 @@ def test_solved_board_needs_no_checkpoint(tmp_path: Path, monkeypatch: pytest.Mo
     write_checkpoint(path, monkeypatch)
     with database_for("555", "4x4", encoding="bits") as database:
         solution = Solver(database).solve(BOARD)
-    with SolveLog(path, METHOD) as log:
-        log.add(BOARD, GOAL, solution)
+    with AnswerLog(path, METHOD) as log:
+        log.add(Answer(REQUEST, solution))
         assert not log._checkpoints
-    with SolveLog(path, METHOD) as log:
+    with AnswerLog(path, METHOD) as log:
         assert not log._checkpoints
-        assert log.answer(BOARD, GOAL, S4) == solution
-    with pytest.raises(InputError, match="is of another search"):
-        SolveLog(path, METHOD | {"tables": ["cd" * 32]})
+        assert log.known(REQUEST) == solution
+    with pytest.raises(InputError, match="is of another command"):
+        AnswerLog(path, METHOD | {"tables": ["cd" * 32]})
 
 
 def test_progress_has_estimates_of_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
+    now = 0.0
+    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
     checkpoint, display = Checkpoint(), SearchDisplay()
     checkpoint.finish_threshold(FINISHED)
-    instance = Instance("a", Board(BOARD, S4))
     for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
-        checkpoint.share = share
-        display.show_search(instance, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
+        checkpoint.share, now = share, seconds
+        display.show_search(REQUEST, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [
         "pdb: board a: threshold 60",

@@ -1,0 +1,47 @@
+"""Rows of a frontier on their way from one shard to another, without empty rows and without words that are 0."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pdb_cluster.exchange_kernels import compress_rows, decompress_rows
+
+
+@dataclass(frozen=True, eq=False)
+class SentRows:
+    """Rows that shard `source` sends to another.
+
+    n_active      int32[m]           bits in each row
+    masks, words  of the nonempty rows, see `exchange_kernels`
+    """
+
+    source: int
+    n_active: npt.NDArray[np.int32]
+    masks: npt.NDArray[np.uint64]
+    words: npt.NDArray[Any]
+
+    def __sizeof__(self) -> int:
+        """Return the bytes with those of the arrays, for Dask's limits and dashboard."""
+        return object.__sizeof__(self) + self.n_bytes
+
+    @property
+    def n_bytes(self) -> int:
+        return self.n_active.nbytes + self.masks.nbytes + self.words.nbytes
+
+    def write_to(self, frontier_words: npt.NDArray[Any], first_row: int) -> None:
+        """Write the nonempty rows into a frontier, from `first_row` on."""
+        decompress_rows(self.masks, self.words, first_row + np.flatnonzero(self.n_active), frontier_words)
+
+
+def sent_rows(
+    source: int, rows: npt.NDArray[np.int64], n_active: npt.NDArray[np.int32], frontier_words: npt.NDArray[Any]
+) -> SentRows:
+    """Return rows of the frontier of shard `source`, whose bits are counted in `n_active`."""
+    nonempty, n_words = rows[n_active[rows] > 0], frontier_words.shape[1]
+    masks = np.empty((len(nonempty), -(-n_words // 64)), dtype=np.uint64)
+    words = np.empty(int(np.minimum(n_active[nonempty], n_words).sum()) + 1, dtype=frontier_words.dtype)
+    n_kept = compress_rows(nonempty, frontier_words, masks, words)
+    # With one more, which `decompress_rows` reads.
+    return SentRows(source, n_active[rows], masks, words[: n_kept + 1])

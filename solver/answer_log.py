@@ -1,0 +1,188 @@
+"""Log of solved boards and checkpoints, from which a run continues after a crash or Ctrl-C.
+
+The log is a journal whose records are solved boards and parts of the checkpoints of boards. docs/how-to/long-runs.md
+describes the file.
+"""
+
+import threading
+import time
+from array import array
+from collections.abc import Callable
+from dataclasses import asdict, astuple
+from pathlib import Path
+from typing import Any, Self
+
+from pdb_core.errors import InputError, MemoryLimitError, UnsolvableError, WrongAnswerError
+from pdb_core.journal import Journal, Place, Values
+from solver.checkpoint import Checkpoint, Subtrees
+from solver.progress import Iteration
+from solver.requests import Answer, Request, Result
+from solver.solution import Solution, check_solution
+
+_KIND = "log of pdb solve 3"
+# Lines reach the system at once, the disk within this time while boards are solved: that takes some milliseconds.
+_SYNC_S = 1.0
+# Seconds between two records about the subtrees of one board, so that the log of a long run stays small.
+_WRITE_S = 5.0
+
+
+class AnswerLog:
+    """Answers and checkpoints in a log file. Thread-safe; a context manager.
+
+    A source of answers takes its methods: `known`, `add` as `finished`, and `checkpoint`.
+    """
+
+    def __init__(self, path: Path, method: Values) -> None:
+        """Open or create the log. `method` holds the settings that all its answers share.
+
+        Raises what `Journal` raises, and `InputError` if a record is damaged.
+        """
+        self._lock = threading.Lock()
+        # Place of each solved board: all answers may not fit into memory.
+        self._solved: dict[bytes, Place] = {}
+        # Results of this run that the log does not keep: of unsolvable boards, and of those that were given up.
+        self._unlogged: dict[bytes, Result] = {}
+        self._checkpoints: dict[bytes, _LoggedCheckpoint] = {}
+        self._journal = Journal(path, _KIND, method, advice="name another with --log", sync_s=_SYNC_S)
+        try:
+            for place, values in self._journal.records():
+                self._read(place, values)
+        except (ValueError, TypeError, KeyError, OverflowError) as error:
+            self._journal.__exit__()
+            raise error if isinstance(error, InputError) else self._damaged(error) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._journal:
+            for checkpoint in list(self._checkpoints.values()):
+                checkpoint.flush()
+
+    @property
+    def n_solved(self) -> int:
+        """Number of solved boards."""
+        return len(self._solved)
+
+    @property
+    def n_unfinished(self) -> int:
+        """Number of boards with a checkpoint and without an answer."""
+        return len(self._checkpoints)
+
+    def known(self, request: Request) -> Result | None:
+        """Return the solution in the log, replayed, or the result of this run; None if both are missing.
+
+        Raises `InputError` if the solution is wrong.
+        """
+        with self._lock:
+            place = self._solved.get(request.key)
+            if place is None:
+                return self._unlogged.get(request.key)
+        try:
+            solution = _solution(self._journal.read(place))
+            check_solution(request.board, solution.tiles or (), request.goal, request.size)
+        except WrongAnswerError as error:
+            raise self._damaged(error) from None
+        return solution
+
+    def add(self, answer: Answer) -> None:
+        """Append the answer of a solved board. For a board that was given up, the log keeps only the checkpoint.
+
+        Raises `DiskFullError`, `OutputError`.
+        """
+        request, result = answer.request, answer.result
+        with self._lock:
+            if isinstance(result, UnsolvableError | MemoryLimitError) or result.length is None:
+                self._unlogged[request.key] = result
+            else:
+                self._checkpoints.pop(request.key, None)
+                self._solved[request.key] = self._journal.append({"width": request.size.width} | asdict(result))
+
+    def checkpoint(self, request: Request) -> Checkpoint:
+        """Return the checkpoint of a board. Its methods raise `DiskFullError`, `OutputError`."""
+        return self._checkpoint({"width": request.size.width, "board": request.board, "goal": request.goal})
+
+    def _checkpoint(self, names: Values) -> "_LoggedCheckpoint":
+        """Return the checkpoint of a board with this width and goal."""
+        with self._lock:
+            return self._checkpoints.setdefault(
+                _key(names), _LoggedCheckpoint(lambda values: self._journal.append(names | values))
+            )
+
+    def _read(self, place: Place, values: Values) -> None:
+        """Take a record of the file. Raises `ValueError`, `TypeError`, `KeyError`, `OverflowError`."""
+        key = _key(values)
+        if "tiles" in values:
+            _solution(values)
+            self._solved[key] = place
+            self._checkpoints.pop(key, None)
+        elif key not in self._solved:
+            self._checkpoint({name: values[name] for name in ("width", "board", "goal")}).read(values)
+
+    def _damaged(self, error: Exception) -> InputError:
+        return InputError(f"the log {self._journal.path} is damaged: {error}; name another with --log")
+
+
+def _key(values: Values) -> bytes:
+    """Return the key of the request that a record is about. Raises `TypeError`, `KeyError`, `OverflowError`."""
+    return array("H", [values["width"], *values["board"], *values["goal"]]).tobytes()
+
+
+def _solution(values: Values) -> Solution:
+    """Return the solution of a record. Raises `TypeError`, `KeyError`."""
+    fields = {name: value for name, value in values.items() if name != "width"}
+    lists: dict[str, Any] = {name: tuple(values[name]) for name in ("board", "goal", "tiles")}
+    iterations = tuple(Iteration(**iteration) for iteration in values["iterations"])
+    return Solution(**(fields | lists | {"iterations": iterations}))
+
+
+class _LoggedCheckpoint(Checkpoint):
+    """Checkpoint that appends finished thresholds and subtrees to a log. Thread-safe."""
+
+    def __init__(self, write: Callable[[Values], object]) -> None:
+        super().__init__()
+        self._write = write
+        self._unwritten: tuple[int, str, Subtrees] | None = None
+        self._written_at = time.monotonic()
+
+    def read(self, values: Values) -> None:
+        """Add a record of the log. Raises `ValueError`, `TypeError`, `KeyError` if it is damaged."""
+        if "thresholds" in values:
+            super().finish_threshold(tuple(Iteration(*threshold) for threshold in values["thresholds"]))
+            return
+        threshold, division = values["threshold"], values["division"]
+        more = Subtrees(set(values["subtrees"]), values["generated"], values["expanded"], values["seconds"])
+        if self.subtrees(threshold, division).numbers & more.numbers:
+            raise ValueError("subtrees that are in an earlier line")
+        super().finish_subtrees(threshold, division, more)
+
+    def finish_subtrees(self, threshold: int, division: str, more: Subtrees) -> None:
+        super().finish_subtrees(threshold, division, more)
+        with self._lock:
+            if self._unwritten is None:
+                self._unwritten = threshold, division, Subtrees()
+            self._unwritten[2].add(more)
+            if time.monotonic() - self._written_at >= _WRITE_S:
+                self._write_subtrees()
+
+    def finish_threshold(self, finished: tuple[Iteration, ...]) -> None:
+        super().finish_threshold(finished)
+        with self._lock:
+            self._unwritten = None
+            if self.is_long:
+                self._write({"thresholds": [astuple(iteration) for iteration in finished]})
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
+        with self._lock:
+            self._write_subtrees()
+
+    def _write_subtrees(self) -> None:
+        if self._unwritten is None:
+            return
+        threshold, division, subtrees = self._unwritten
+        self._unwritten = None
+        self._written_at = time.monotonic()
+        values = {"threshold": threshold, "division": division, "subtrees": sorted(subtrees.numbers)}
+        values |= {"generated": subtrees.generated, "expanded": subtrees.expanded, "seconds": subtrees.seconds}
+        self._write(values)

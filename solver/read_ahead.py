@@ -1,0 +1,85 @@
+"""Items of a slow source, such as standard input, read ahead in a thread."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+
+_MOST_AHEAD = 4096
+# Chunks per thread that the waiting items are divided into.
+_CHUNKS_A_THREAD = 4
+
+
+@dataclass(frozen=True)
+class _End:
+    """End of the items, and the error that they ended with."""
+
+    error: BaseException | None = None
+
+    def raise_error(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+
+def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
+    """Yield items that are read ahead, and None when the next item is not there yet.
+
+    Raises the errors of `items`, after the items before.
+    """
+    with _read_ahead(items) as ready:
+        item: Any = None
+        while not isinstance(item, _End):
+            yield item
+            item = None if ready.empty() else ready.get()
+        item.raise_error()
+
+
+def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
+    """Yield lists of 1 to `n_most` items that are read ahead, without waiting for more than the first.
+
+    Lists are shorter when few items are left, so that each of `n_threads` gets some. Raises the errors of `items`,
+    after the items before.
+    """
+    with _read_ahead(items) as ready:
+        end: _End | None = None
+        while end is None:
+            chunk: list[Any] = [ready.get()]
+            share = n_most if n_threads == 1 else ready.qsize() // (_CHUNKS_A_THREAD * n_threads)
+            while len(chunk) < min(n_most, share) and not ready.empty() and not isinstance(chunk[-1], _End):
+                chunk.append(ready.get())
+            end = chunk.pop() if isinstance(chunk[-1], _End) else None
+            if chunk:
+                yield chunk
+        end.raise_error()
+
+
+@contextmanager
+def _read_ahead(items: Iterable[Any]) -> "Iterator[Queue[Any]]":
+    """Read items in a thread. The last item of the queue is an `_End`."""
+    ready: Queue[Any] = Queue(_MOST_AHEAD)
+    is_over = Event()
+
+    def read() -> None:
+        end = _End()
+        try:
+            for item in items:
+                ready.put(item)
+                if is_over.is_set():
+                    return
+        except BaseException as error:
+            end = _End(error)
+        ready.put(end)
+
+    # A daemon: a thread that waits for input ends only with the process.
+    Thread(target=read, name="read ahead", daemon=True).start()
+    try:
+        yield ready
+    finally:
+        is_over.set()
+        with suppress(Empty):
+            while True:
+                ready.get_nowait()

@@ -1,0 +1,124 @@
+"""Journals: records come back, a damaged end is removed, other damage and other files are refused."""
+
+import errno
+import os
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pdb_core.errors import BuildRunningError, CheckpointMismatchError, DiskFullError, OutputError
+from pdb_core.journal import Journal
+
+HEADER: dict[str, Any] = {"search": "ida-star", "boards": {"seed": 4}, "command": "pdb"}
+RECORDS: list[dict[str, Any]] = [{"n": n, "text": '\u00e4,"check":' * n} for n in range(6)]
+
+
+def opened(path: Path, header: dict[str, Any] = HEADER, **options: Any) -> Journal:
+    return Journal(path, "log of tests 1", header, advice="name another with --log", free=("command",), **options)
+
+
+def write(path: Path, records: list[dict[str, Any]]) -> bytes:
+    with opened(path) as journal:
+        for record in records:
+            assert journal.read(journal.append(record)) == record
+    return path.read_bytes()
+
+
+def found(path: Path, **options: Any) -> list[dict[str, Any]]:
+    with opened(path, **options) as journal:
+        return [values for _, values in journal.records()]
+
+
+def flipped(content: bytes, offset: int) -> bytes:
+    """Return `content` with a flipped bit."""
+    return content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :]
+
+
+def test_journal_cut_off_anywhere_has_the_records_before_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    whole = write(path, RECORDS)
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        n_left = max(0, whole[:length].count(b"\n") - 1)
+        assert found(path) == RECORDS[:n_left]
+        assert write(path, RECORDS[n_left:]) == whole
+
+
+def test_damaged_end_is_removed_and_damage_before_records_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    whole = write(path, RECORDS)
+    starts = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
+    for offset in range(starts[-2], len(whole)):
+        path.write_bytes(flipped(whole, offset) + b"\0" * 20)
+        assert found(path) == RECORDS[:-1]
+    for offset in range(starts[1], starts[2]):
+        damaged = flipped(whole, offset)
+        path.write_bytes(damaged)
+        with pytest.raises(OutputError, match=r"log is damaged in line 3, and there are records after it; remove the"):
+            opened(path)
+        assert path.read_bytes() == damaged
+    path.write_bytes(whole[: starts[1]] + whole[starts[2] :])
+    assert found(path) == [RECORDS[0], *RECORDS[2:]]
+    assert found(path, fresh=True) == []
+
+
+def test_journal_of_another_command_is_refused(tmp_path: Path) -> None:
+    write(tmp_path / "log", RECORDS)
+    for change, match in (
+        ({"search": "a-star"}, "search ida-star, not a-star"),
+        ({"boards": {"seed": 5}}, "boards seed 4, not 5"),
+        ({"more": None, "most": 1}, "most none, not 1"),
+    ):
+        with pytest.raises(CheckpointMismatchError, match=f"is of another command: {match}; give the same options"):
+            opened(tmp_path / "log", HEADER | change)
+    with opened(tmp_path / "log", HEADER | {"command": "tilepdb"}) as journal:
+        assert journal.header["command"] == "pdb"
+
+
+@pytest.mark.parametrize(
+    "content", [b"8 6 7 2 5 4 3 0 1", b"id,goal\n1,2\n", b'{"a": 1}', b'{"a": 1}\n', b"[1]\n", b"[" * 9999 + b"\n"]
+)
+def test_other_files_are_refused_and_left_as_they_are(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "log").write_bytes(content)
+    with pytest.raises(OutputError, match="is not a log of tests 1; name another with --log"):
+        opened(tmp_path / "log")
+    assert (tmp_path / "log").read_bytes() == content
+
+
+def test_places_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot write"):
+        opened(tmp_path / "missing" / "log")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (Path("/dev/null"), tmp_path / "pipe", tmp_path):
+        with pytest.raises(OutputError, match="is not a log"):
+            opened(path)
+    with opened(tmp_path / "log"), pytest.raises(BuildRunningError, match="in use by another command"):
+        opened(tmp_path / "log")
+
+
+def test_full_disk_and_changed_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with opened(tmp_path / "log") as journal:
+        place = journal.append(RECORDS[1])
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(DiskFullError, match=r"the disk is full, .*log was not written; make room or name"):
+                journal.append(RECORDS[2])
+        os.truncate(tmp_path / "log", place[0] + 3)
+        with pytest.raises(OutputError, match="was changed while it is in use"):
+            journal.read(place)
+
+
+def test_journal_is_read_line_by_line(tmp_path: Path) -> None:
+    header, line = write(tmp_path / "log", [{"text": "x" * 1000}]).splitlines(keepends=True)
+    (tmp_path / "log").write_bytes(header + 1000 * line)
+    tracemalloc.start()
+    try:
+        with opened(tmp_path / "log"):
+            assert tracemalloc.get_traced_memory()[1] < 200 * len(line)
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,89 @@
+"""The log of solved boards, by itself and in the command."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pdb_core.errors import InputError
+from pdb_core.journal import Journal
+from pdb_core.puzzle import Board, BoardSize, blank_last
+from solver import Limits, Solver
+from solver.answer_log import AnswerLog
+from solver.requests import Answer, Request
+from tests.command_line import BOARD, UNSOLVABLE, pdb, refused
+from tests.solving import S3, database_for, solvable_boards
+
+METHOD: dict[str, Any] = {"search": "ida-star", "tables": ["ab" * 32]}
+REQUESTS = [
+    Request(str(n), Board(tiles, S3), blank_last(S3))
+    for n, tiles in enumerate(solvable_boards(S3, blank_last(S3), 4, 1))
+]
+
+
+@pytest.fixture(scope="module")
+def answers() -> list[Answer]:
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        solver = Solver(database)
+        return [Answer(request, solver.solve(request.board)) for request in REQUESTS]
+
+
+def write(path: Path, answers: list[Answer]) -> bytes:
+    with AnswerLog(path, METHOD) as log:
+        for answer in answers:
+            log.add(answer)
+    return path.read_bytes()
+
+
+def test_log_gives_back_what_it_was_given(tmp_path: Path, answers: list[Answer]) -> None:
+    write(tmp_path / "log", answers[:-1])
+    with AnswerLog(tmp_path / "log", METHOD) as log:
+        assert log.n_solved == 3
+        log.add(answers[-1])
+        assert [log.known(answer.request) for answer in answers] == [answer.result for answer in answers]
+        for other in (blank_last(S3), (1, 2, 3, 4, 5, 0)):
+            size = S3 if len(other) == 9 else BoardSize(3, 2)
+            assert log.known(Request("a", Board(other, size), blank_last(size))) is None
+
+
+def test_board_that_is_too_large_is_refused_with_a_log_too(tmp_path: Path) -> None:
+    """Its numbers do not fit in bytes."""
+    board = " ".join(map(str, [*range(1, 288), 0, 288]))
+    refused(pdb("search", board, "--log", str(tmp_path / "log")), 2, "boards of 6x6, this board is 17x17")
+
+
+def test_boards_that_were_given_up_are_not_logged(tmp_path: Path) -> None:
+    request = Request("a", Board((8, 6, 7, 2, 5, 4, 3, 0, 1)), blank_last(S3))
+    with database_for("1,2,5/3,4,6/7,8", "3x3") as database:
+        given_up = Solver(database).solve(request.board, limits=Limits(nodes=1))
+    assert given_up.length is None
+    assert len(write(tmp_path / "log", [Answer(request, given_up)]).splitlines()) == 1
+
+
+def test_records_that_are_no_answers_and_wrong_solutions_are_refused(tmp_path: Path, answers: list[Answer]) -> None:
+    path = tmp_path / "log"
+    write(path, answers[:1])
+    with Journal(path, "log of pdb solve 3", METHOD, advice="") as journal:
+        ((_, fields),) = journal.records()
+        journal.append(fields | {"tiles": fields["tiles"][1:]})
+    with AnswerLog(path, METHOD) as log, pytest.raises(InputError, match=r"the log .* is damaged: move 1 of the solu"):
+        log.known(answers[0].request)
+    with Journal(path, "log of pdb solve 3", METHOD, advice="") as journal:
+        journal.append({"board": [], "goal": []})
+    with pytest.raises(InputError, match=r"the log .* is damaged"):
+        AnswerLog(path, METHOD)
+
+
+def test_command_takes_finished_boards_from_its_log(small_table: str, tmp_path: Path) -> None:
+    log = str(tmp_path / "log")
+    command = ["solve", "--db", small_table, BOARD, BOARD, UNSOLVABLE, "--log", log, "--format", "ndjson"]
+    first, second = pdb(*command, "--threads", "2"), pdb(*command)
+    one, same, _ = (json.loads(line) for line in first.stdout.splitlines())
+    assert one | {"id": "2"} == same  # searched once: seconds too
+    assert (first.returncode, second.returncode) == (3, 3), first.stderr
+    assert second.stdout == first.stdout
+    assert "1 finished board in" in second.stderr
+    refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", log), 2, "plain false, not true")
+    (tmp_path / "old").write_text('{"log": "tile-pdb solve log", "version": 2}\n', encoding="utf-8")
+    refused(pdb("solve", BOARD, "--log", str(tmp_path / "old")), 2, "old is not a log of pdb solve 3; name another")
