@@ -80,7 +80,7 @@ class Solution:
 
     def player(self, database: HasPartition | None = None) -> "Player":
         """Return a player for a notebook, with a colour for each pattern of a `Database` if one is given."""
-        return Player(player_html(self.board, self.tiles or (), pattern_colours(self.board, database), repr(self)))
+        return Player(player_html(self.board, self.tiles or (), pattern_colours(len(self.board), database), repr(self)))
 
     def _repr_html_(self) -> str:
         return self.player().html

@@ -63,7 +63,8 @@ def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> N
 
 def test_compilation_is_announced() -> None:
     told: list[str] = []
-    listener: Any = jit._CompilationListener(lambda: told.append("now"))
+    listener: Any = jit._CompilationListener()
+    listener.announce = lambda: told.append("now")
     with event.install_listener("numba:compile", listener):
         numba.njit(lambda a: a * np.int64(3))(1)
     assert told == ["now"]
