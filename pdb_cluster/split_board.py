@@ -9,21 +9,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from pdb_cluster.solve_tasks import Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_part
 from pdb_core.puzzle import Tiles
 from pdb_query import Database
-from pdb_query.lookup import Int64s
 from solver.engine.search_result import SearchResult
-from solver.engine.subtrees import LowerBounds, upper_tree
-from solver.move_pruning.move_pruning import fsm_for
 from solver.progress import Iteration, Limits
 
-# Estimated nodes of a threshold, as a multiple of those of the threshold before.
-_GROWTH = 6
 # Intended number of running tasks of one board, per thread of the cluster; time limit of a task.
 _TASKS_PER_THREAD, _PART_S = 3, 0.5
 
@@ -34,16 +26,12 @@ class PartSizes:
 
     board_nodes   limit of an unsplit search; a board that takes more is split
     part_nodes    limit of a task of subtrees, which then returns the subtrees that are left
-    task_nodes    intended nodes of a task of subtrees
-    n_prefixes    most subtrees of a threshold; each costs the client 0.1 ms
-    prefix_nodes  intended nodes of a subtree
+    task_nodes    limit of the first task of a threshold
     """
 
     board_nodes: int = 20_000_000
     part_nodes: int = 20_000_000
     task_nodes: int = 2_000_000
-    n_prefixes: int = 1024
-    prefix_nodes: int = 20_000
 
 
 @dataclass
@@ -72,7 +60,6 @@ class SplitBoard:
     ) -> None:  # fmt: skip
         self._tasks, self._databases, self._tables = tasks, databases, tables
         self._board, self._limits, self._sizes = board, limits, sizes
-        self._fsm = fsm_for(databases[0].size)
         self._h = paused.h
         *self._finished, begun = paused.iterations
         self._start = time.perf_counter() - paused.seconds
@@ -127,10 +114,9 @@ class SplitBoard:
         n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(threshold.keys)))
         self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
 
-    def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]]) -> None:
+    def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]], max_nodes: int | None = None) -> None:
         if not groups:
             return
-        sizes = self._sizes
         keys = self._tasks.submit(
             search_part,
             groups,
@@ -140,7 +126,7 @@ class SplitBoard:
             tables=self._tables,
             board=self._board,
             threshold=threshold.bound,
-            max_nodes=sizes.part_nodes,
+            max_nodes=max_nodes or self._sizes.part_nodes,
             max_seconds=_PART_S,
         )
         threshold.keys.update(keys)
@@ -174,32 +160,9 @@ class SplitBoard:
             self._current.start = time.perf_counter()
 
     def _start_after(self, last: _Threshold) -> _Threshold:
-        """Return the threshold after `last`: its upper part is searched, and its subtrees are sent, the best first."""
-        bound, sizes, n_threads = last.bound + 2, self._sizes, self._tasks.n_threads()
-        n_wanted = min(sizes.n_prefixes, max(64, _GROWTH * last.generated // sizes.prefix_nodes))
-        first = self._databases[0]
-        upper = upper_tree(
-            self._board, first.goal, first.size, bound, self._fsm, lower_bounds_by(self._databases),
-            # Subtrees start at the first depth that has enough of them.
-            lambda _depth, h: np.full(len(h), len(h) < n_wanted),
-        )  # fmt: skip
-        begun = _Threshold(bound, time.perf_counter(), upper.generated, upper.expanded, upper.tiles)
-        if upper.tiles is None:
-            n_tasks = max(8 * n_threads, _GROWTH * last.generated // sizes.task_nodes)
-            n = max(1, -(-len(upper.rest) // n_tasks))
-            self._send(begun, [upper.rest[start : start + n] for start in range(0, len(upper.rest), n)])
+        """Return the threshold after `last`. A task searches it from the root on, up to a limit, and returns the
+        subtrees that are left.
+        """
+        begun = _Threshold(last.bound + 2, time.perf_counter(), 0, 0)
+        self._send(begun, [(b"",)], self._sizes.task_nodes)
         return begun
-
-
-def lower_bounds_by(databases: Sequence[Database]) -> LowerBounds:
-    """Return bounds for `upper_tree`: h is the largest sum of all databases; equals are ordered by all sums."""
-
-    def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
-        h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)
-        for database in databases if len(boards) else ():
-            batch = database.probe_batch(boards, databases[0].goal)
-            np.maximum(h, batch.maximum, out=h)
-            sums += batch.sums.sum(axis=1)
-        return h, sums
-
-    return lower_bounds

@@ -20,7 +20,7 @@ from solver import Iteration, Limits, Solution, Solver
 from tests.solving import S3, database_for, node_counts, solvable_boards
 
 # Every board is split, into parts of a few nodes.
-TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30, prefix_nodes=2, n_prefixes=50)
+TINY = PartSizes(board_nodes=1, part_nodes=40, task_nodes=30)
 
 
 class InlineFuture:
@@ -86,7 +86,6 @@ def requests(boards: Sequence[Tiles], database: Database) -> list[Request]:
         ("bits", PartSizes()),
         ("bytes", TINY),
         ("bits", replace(TINY, part_nodes=1)),
-        ("bits", replace(TINY, n_prefixes=1)),
     ],
 )
 def test_answers_and_node_counts_are_those_of_one_machine(sizes: PartSizes, encoding: Encoding) -> None:

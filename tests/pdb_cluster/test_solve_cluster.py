@@ -29,7 +29,7 @@ from tests.tables import table_file
 from tilepdb.commands.main import app
 
 # Boards of some 100,000 nodes are split, their thresholds into tasks of some 20,000.
-SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000, prefix_nodes=500)
+SMALL = PartSizes(board_nodes=100_000, part_nodes=40_000, task_nodes=20_000)
 
 
 def solved(client: Client, boards: list[Tiles], database: Database, **options: Any) -> list[Solution]:
