@@ -1,5 +1,6 @@
 """Limits of a search, and the progress that it reports."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,10 +49,11 @@ Report = Callable[[Iteration], None]
 
 
 class Clock:
-    """Clock of a search that runs in slices: it reports progress between them, and checks the time limit."""
+    """Clock of a search that runs in slices: it reports progress between them, and checks the limits."""
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
         self._start, self._limit_s, self._report = time.perf_counter(), limits.seconds, report
+        self.most_nodes = sys.maxsize if limits.nodes is None else limits.nodes
 
     @property
     def seconds(self) -> float:
@@ -59,7 +61,7 @@ class Clock:
         return time.perf_counter() - self._start
 
     def is_over(self, threshold: int, generated: int, expanded: int) -> bool:
-        """Report progress. Returns True if the time limit is reached."""
+        """Report progress. Returns True if a limit is reached."""
         if self._report is not None:
-            self._report(Iteration(threshold, int(generated), int(expanded), self.seconds))
-        return self._limit_s is not None and self.seconds >= self._limit_s
+            self._report(Iteration(threshold, generated, expanded, self.seconds))
+        return generated >= self.most_nodes or (self._limit_s is not None and self.seconds >= self._limit_s)

@@ -9,7 +9,7 @@ from pdb_core.puzzle import BoardSize, Tiles, blank_last, random_boards
 from solver.board_arrays import N_MOVES
 from solver.graph_search import node_table
 from solver.graph_search.node_table import NodeTable, pack, packing_of
-from solver.graph_search.node_table_kernels import KEY_MASK, find, first_slot, move_packed, unpack
+from solver.graph_search.node_table_kernels import KEY_MASK, N_NODES, find, first_slot, move_packed, unpack
 from tests.naive.boards_and_tables import naive_moves
 
 SIZES = [BoardSize(width, height) for width in range(2, 7) for height in range(2, 7)]
@@ -57,8 +57,8 @@ def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
 
     for node, board in enumerate(boards):
         if node + N_MOVES > table.capacity:
-            table.make_room(node, hear)
-        table.add(pack(packing, board), node)
+            table.make_room(hear)
+        table.add(board)
         table.nodes.values[3 * node] = node % 251
     assert heard > 0
     assert table.n_bytes == table.nodes.rows.nbytes + table.nodes.values.nbytes + table.nodes.slots.nbytes
@@ -102,9 +102,9 @@ def test_a_slot_that_is_free_is_found_after_few_steps() -> None:
 def grow_to_the_end(table: NodeTable) -> None:
     """Grow as a search does that fills every row; with no node to enter anew, that takes no time."""
     while True:
-        n_nodes = table.capacity - N_MOVES + 1
+        table.counters[N_NODES] = table.capacity - N_MOVES + 1
         table.nodes.slots[:] = 0
-        table.make_room(n_nodes, lambda: None)
+        table.make_room(lambda: None)
         assert table.n_bytes <= table.limit_bytes
 
 
