@@ -22,7 +22,7 @@ from solver.move_pruning.move_pruning import (
     fsm_for,
     pruning_fsm,
 )
-from solver.move_pruning.move_pruning_kernels import GRID, mark_duplicates
+from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from solver.solution import replay
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
@@ -63,13 +63,10 @@ def test_sequences_with_equal_hashes_are_compared() -> None:
     """With all hashes equal, each sequence is compared with all others."""
     words = ["".join(letters) for n in (0, 2, 4, 6) for letters in itertools.product(LETTERS, repeat=n)]
     words = [word for word in words if not any(undo in word for undo in ("UD", "DU", "LR", "RL"))]
-    codes = np.array([code_of(word) for word in words])
-    is_duplicate = np.zeros(len(words), dtype=bool)
-    lengths = np.array([len(word) for word in words])
-    grids, boxes = np.tile(np.arange(GRID * GRID), (2, 1)), np.empty((len(words), 4), dtype=np.int64)
-    mark_duplicates(np.zeros(len(words), dtype=np.int64), codes, lengths, 6, False, grids, boxes, is_duplicate)
-    assert (grids == np.arange(GRID * GRID)).all()
-    assert (codes[is_duplicate] == find_duplicates(6)[6]).all()
+    entries = np.array([1 << 2 * len(word) | code_of(word) for word in words])
+    assert (np.diff(entries) > 0).all()
+    mark_duplicates(entries, 6, False)
+    assert (~entries[entries < 0] - (1 << 12) == find_duplicates(6)[6]).all()
 
 
 @cache
