@@ -23,7 +23,7 @@ from pdb_core.puzzle import blank_last, random_boards
 from solver.board_arrays import cell_distances
 from solver.large_boards.fitted_values import FITTED_SIZE, MOVE_UNITS, embedding, symmetry_images
 from solver.large_boards.line_by_line import Pieces, in_pieces
-from solver.large_boards.suboptimal import fitted_space, shorten_each_window
+from solver.large_boards.suboptimal import find, fitted_aim, shorten_each_window
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -42,15 +42,15 @@ _LEAST_MOVES = 5
 def solutions(n_boards: int, seed: int) -> Iterator[Boards]:
     """Yield the boards of a good solution of each random board."""
     goal = blank_last(FITTED_SIZE)
-    space = fitted_space(embedding(FITTED_SIZE, range(6), range(6)))
+    aim = fitted_aim(embedding(FITTED_SIZE, range(6), range(6)))
     for board in random_boards(FITTED_SIZE, goal, n_boards, seed):
         pieces = in_pieces(tuple(board.tolist()), goal)
-        path = space.find(pieces, _WIDTH, 500, math.inf)
+        path = find(pieces, aim, _WIDTH, 500, math.inf)
         if path is None:
             continue
         for length, width in _WINDOWS:
             for first in (0, length // 2):
-                path = shorten_each_window(space, pieces, path, first, length, width, math.inf)
+                path = shorten_each_window(aim, pieces, path, first, length, width, math.inf)
         yield np.array([cells.cells for cells in _boards_of(pieces, path)], dtype=np.int64)
 
 

@@ -18,7 +18,7 @@ from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BoardSize
 from solver.large_boards.fitted_values_kernels import FittedValues, unfold
 from solver.large_boards.line_by_line import Pieces, geometry
-from solver.large_boards.line_by_line_kernels import Int32s
+from solver.large_boards.line_by_line_kernels import Geometry, Int32s
 
 FITTED_SIZE = BoardSize(6, 6)
 # Units of a move. The fitted values are in these units too.
@@ -64,14 +64,14 @@ def fits(size: BoardSize) -> bool:
 class Embedding:
     """Rectangle of the board's cells, embedded in the upper left corner of a 6x6 board.
 
-    cells       int32[k]      the cells of the rectangle on the board
-    images      int32[k]      their cells on the 6x6 board
-    neighbours  int32[36, 4]  as in `Geometry`, inside the rectangle only
+    cells     int32[k]  the cells of the rectangle on the board
+    images    int32[k]  their cells on the 6x6 board
+    geometry  6x6, with neighbours inside the rectangle only
     """
 
     cells: Int32s
     images: Int32s
-    neighbours: Int32s
+    geometry: Geometry
 
     def embed(self, pieces: Pieces) -> Pieces:
         """Return the rectangle of the board `pieces` as a 6x6 board. The pieces in the rectangle must belong there."""
@@ -95,8 +95,9 @@ def embedding(size: BoardSize, rows: range, columns: range) -> Embedding:
     """Return the embedding of a rectangle of at most 6x6 cells."""
     cells = [size.cell(row, column) for row in rows for column in columns]
     images = [FITTED_SIZE.cell(row - rows.start, column - columns.start) for row in rows for column in columns]
-    neighbours = geometry(FITTED_SIZE).neighbours
+    whole = geometry(FITTED_SIZE)
     # The last entry is that of the neighbour -1.
     is_inside = np.append(np.isin(np.arange(FITTED_SIZE.n_cells), images), False)
-    inner = np.where(is_inside[neighbours] & is_inside[:-1, np.newaxis], neighbours, -1).astype(np.int32)
+    is_inner = is_inside[whole.neighbours] & is_inside[:-1, np.newaxis]
+    inner = whole._replace(neighbours=np.where(is_inner, whole.neighbours, -1).astype(np.int32))
     return Embedding(np.array(cells, dtype=np.int32), np.array(images, dtype=np.int32), inner)

@@ -21,8 +21,20 @@ CORNER_WIDTH, CORNER_DEPTH = 2, 4
 CORNER_CELLS = CORNER_WIDTH * CORNER_DEPTH
 
 
+class Geometry(NamedTuple):
+    """Cells of a board size.
+
+    rows, columns  int32[n]     of each cell
+    neighbours     int32[n, 4]  the cells above, left, right and below each cell, else -1
+    """
+
+    rows: Int32s
+    columns: Int32s
+    neighbours: Int32s
+
+
 class Work(NamedTuple):
-    """Board that is being solved, and scratch arrays.
+    """Board that is being solved.
 
     cells       int32[n]        the piece on each cell
     places      int32[n]        the cell of each piece
@@ -31,8 +43,7 @@ class Work(NamedTuple):
     locked      uint8[n]        1 for a cell whose piece may not move
     path        int32[m]        the cells that the blank moved to
     counts      int32[1]        the number of moves; moves after the first m are counted, not stored
-    distances, queue, parents   int32[n], int32[n], int32[n]
-    corner_parents, corner_queue  int32[CORNER_CELLS ** 3]
+    parents     int32[n]        the previous cell of each cell of the last walk, see `walk_distance`
     """
 
     cells: Int32s
@@ -42,11 +53,7 @@ class Work(NamedTuple):
     locked: Bytes
     path: Int32s
     counts: Int32s
-    distances: Int32s
-    queue: Int32s
     parents: Int32s
-    corner_parents: Int32s
-    corner_queue: Int32s
 
 
 @kernel
@@ -77,21 +84,21 @@ def walk_distance(work: Work, start: int, to: int) -> int:
     """
     if start == to:
         return 0
-    work.distances[:] = UNSEEN
-    work.distances[start] = 0
-    work.queue[0] = start
+    distances = np.full(len(work.cells), UNSEEN, dtype=np.int32)
+    queue = np.empty(len(work.cells), dtype=np.int32)
+    distances[start], queue[0] = 0, start
     head, tail = 0, 1
     while head < tail:
-        cell = work.queue[head]
+        cell = queue[head]
         head += 1
         for i in range(4):
             near = work.neighbours[cell, i]
-            if near >= 0 and work.locked[near] == 0 and work.distances[near] == UNSEEN:
-                work.distances[near] = work.distances[cell] + 1
+            if near >= 0 and work.locked[near] == 0 and distances[near] == UNSEEN:
+                distances[near] = distances[cell] + 1
                 work.parents[near] = cell
                 if near == to:
-                    return int(work.distances[near])
-                work.queue[tail] = near
+                    return int(distances[near])
+                queue[tail] = near
                 tail += 1
     return -1
 
@@ -163,17 +170,17 @@ def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: 
     goal_one, goal_two = corner_number(corner, n_corner, first), corner_number(corner, n_corner, second)
     size = CORNER_CELLS
     here = (one * size + two) * size + blank
-    work.corner_parents[:] = UNSEEN
+    parents, queue = np.full(size**3, UNSEEN, dtype=np.int32), np.empty(size**3, dtype=np.int32)
     # Backwards from all boards with both pieces placed, so that parents are the solution.
     head = tail = 0
     for cell in range(n_corner):
         if cell not in (goal_one, goal_two):
             state = (goal_one * size + goal_two) * size + cell
-            work.corner_parents[state] = state
-            work.corner_queue[tail] = state
+            parents[state] = state
+            queue[tail] = state
             tail += 1
-    while head < tail and work.corner_parents[here] == UNSEEN:
-        state = work.corner_queue[head]
+    while head < tail and parents[here] == UNSEEN:
+        state = queue[head]
         head += 1
         blank, two, one = state % size, state // size % size, state // size // size
         for i in range(4):
@@ -183,14 +190,14 @@ def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: 
                 continue
             next_one, next_two = blank if one == cell else one, blank if two == cell else two
             after = (next_one * size + next_two) * size + cell
-            if work.corner_parents[after] == UNSEEN:
-                work.corner_parents[after] = state
-                work.corner_queue[tail] = after
+            if parents[after] == UNSEEN:
+                parents[after] = state
+                queue[tail] = after
                 tail += 1
-    if work.corner_parents[here] == UNSEEN:
+    if parents[here] == UNSEEN:
         return False
-    while work.corner_parents[here] != here:
-        here = work.corner_parents[here]
+    while parents[here] != here:
+        here = parents[here]
         move_blank(work, corner[here % size])
     return True
 
@@ -248,30 +255,28 @@ def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
 
 
 @kernel
-def distance(rows: Int32s, columns: Int32s, one: int, two: int) -> int:
+def distance(geometry: Geometry, one: int, two: int) -> int:
     """Return the Manhattan distance of two cells."""
+    rows, columns = geometry.rows, geometry.columns
     return int(abs(rows[one] - rows[two]) + abs(columns[one] - columns[two]))
 
 
 @kernel
-def find_path(
-    cells: Int32s, blank_cell: int, rows: Int32s, columns: Int32s, neighbours: Int32s, path: Int32s, moves: Int32s,
-    estimates: Int32s,
-) -> int:  # fmt: skip
+def find_path(cells: Int32s, blank_cell: int, geometry: Geometry, path: Int32s) -> int:
     """Find an optimal path to the goal by IDA* with Manhattan distance (Korf 1985).
 
     Returns its length, or NOT_FOUND if it has more moves than `path` has entries but one.
 
-    cells       int32[n]      mutated: the goal if it was found, else as before
-    neighbours  int32[n, 4]   as in `Work`; pieces on cells that it does not name stay there
-    path        int32[m]      mutated: the cells that the blank goes to
-    moves, estimates          scratch, int32[m]
+    cells     int32[n]  mutated: the goal if it was found, else as before
+    geometry  pieces on cells that no other one has as its neighbour stay there
+    path      int32[m]  mutated: the cells that the blank goes to
     """
+    moves, estimates = np.empty(len(path), dtype=np.int32), np.empty(len(path), dtype=np.int32)
     blank = cells[blank_cell]
     h = 0
     for cell in range(len(cells)):
         if cell != blank_cell:
-            h += distance(rows, columns, cell, cells[cell])
+            h += distance(geometry, cell, cells[cell])
     # A move changes the estimate by one, so all paths have the parity of the first estimate.
     for threshold in range(h, len(path), 2):
         depth = 0
@@ -292,11 +297,11 @@ def find_path(
                 continue
             if depth > 0 and move == 3 - moves[depth - 1]:
                 continue
-            near = neighbours[here, move]
+            near = geometry.neighbours[here, move]
             if near < 0:
                 continue
             place = cells[near]
-            estimate = estimates[depth] + distance(rows, columns, place, here) - distance(rows, columns, place, near)
+            estimate = estimates[depth] + distance(geometry, place, here) - distance(geometry, place, near)
             if depth + 1 + estimate > threshold:
                 continue
             cells[here], cells[near] = cells[near], blank
