@@ -14,14 +14,13 @@ effects and boxes of those with equal hashes.
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize
-from solver.board_arrays import Int64s
-from solver.cache_file import cache_path, load_cached, save_cached
+from solver.board_arrays import N_MOVES, Int64s
+from solver.cache_file import cached_array
 from solver.move_pruning.move_pruning_kernels import (
     GRID,
     NO_CHILD,
@@ -87,15 +86,12 @@ def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False)
     if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
         raise ValueError(f"max_length is {max_length}; give a number of moves from {UNDO_LENGTH} to {MAX_LENGTH}")
     kind = "shorter" if keeps_equals else "earlier"
-    sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
-    path = cache_path("machines", f"{kind}-{max_length}", sources)
-    content = load_cached(path)
-    if content is not None and len(content) % 16 == 0:
-        successors = np.frombuffer(content, dtype=np.int32).reshape(-1, 4)
-    else:
-        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals)))
-        save_cached(path, successors.tobytes())
-    successors.flags.writeable = False  # then the compiler gives loaded and computed FSMs the same type
+    successors = cached_array(
+        f"machines/{kind}-{max_length}",
+        __file__,
+        np.int32,
+        lambda: _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))),
+    ).reshape(-1, N_MOVES)
     return PruningFsm(max_length, successors)
 
 
