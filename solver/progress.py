@@ -10,9 +10,19 @@ from pdb_core.errors import InputError
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a search: seconds and generated nodes; None for no limit. The search ends at the first one reached.
+    """Limits of a search, which ends at the first one that is reached.
 
-    Raises `InputError` if one is negative or NaN.
+    Parameters
+    ----------
+    seconds
+        Time of the search; None for no limit.
+    nodes
+        Generated nodes; None for no limit.
+
+    Raises
+    ------
+    InputError
+        If a limit is negative or NaN.
     """
 
     seconds: float | None = None
@@ -33,9 +43,14 @@ WARM_UP_LIMITS = Limits(nodes=1_000)
 class Iteration:
     """Threshold of IDA*, finished or under way, or the progress of another search.
 
-    threshold            number of moves; for other searches the current key or depth
-    generated, expanded  nodes of this threshold; for other searches all nodes so far
-    seconds              of this threshold; for other searches since the search began
+    Attributes
+    ----------
+    threshold
+        Number of moves; for other searches the current key or depth.
+    generated, expanded
+        Nodes of this threshold; for other searches all nodes so far.
+    seconds
+        Time of this threshold; for other searches the time since the search began.
     """
 
     threshold: int

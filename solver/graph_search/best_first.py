@@ -7,7 +7,6 @@ to be reopened; greedy search guarantees nothing and reopens none.
 """
 
 from collections.abc import Sequence
-from decimal import ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -24,7 +23,6 @@ from solver.graph_search.best_first_kernels import (
     MAX_H,
     OpenList,
     Order,
-    UnitPlaces,
     expand_best,
     push,
 )
@@ -58,7 +56,7 @@ def order_of(weight: float) -> Order:
             f"weight {weight} is out of range; give a suboptimality bound from 1, which is A*, to {_MOST_WEIGHT}"
         )
     # Rounded down, so that the bound holds for the given weight too.
-    ratio = Fraction(Decimal(repr(float(weight))).quantize(Decimal("0.01"), ROUND_FLOOR))
+    ratio = Fraction(int(weight * 100 + 1e-6), 100)
     return _order(ratio.denominator, ratio.numerator)
 
 
@@ -79,7 +77,6 @@ class Evaluation:
         # The kernel reads these tables by address.
         self._sums = [DatabaseSums(database.lookup_tables, database.views(goal)) for database in databases]
         self.units = unit_tables(size, sums_of(self._sums))
-        self.places = _unit_places(self._sums)
 
     def of_board(self, board: Board) -> tuple[int, list[int]]:
         """Return h of a board, and the distance of each unit."""
@@ -137,7 +134,7 @@ class BestFirstSearch:
             status = NO_BUCKETS
             while status == NO_BUCKETS:
                 status = expand_best(
-                    table.packing, tables.heuristic, tables.units, tables.places, table.nodes, self._order, self._open,
+                    table.packing, tables.heuristic, tables.units, table.nodes, self._order, self._open,
                     table.counters, n_expansions, clock.most_nodes,
                 )  # fmt: skip
                 if status == NO_BUCKETS:
@@ -157,21 +154,3 @@ class BestFirstSearch:
         self.table.reserve(n_buckets * 4 + n_buckets // FILLED_BITS * 8)
         self._open.heads.resize(n_buckets, refcheck=False)
         self._open.filled.resize(n_buckets // FILLED_BITS + 1, refcheck=False)
-
-
-def _unit_places(sums: Sequence[DatabaseSums]) -> UnitPlaces:
-    cells, labels, n_units = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)], [0]
-    sum_of_view: list[int] = []
-    for heuristic in sums:
-        views = heuristic.views
-        for s, patterns in heuristic.sums():
-            view_of = views.view_of_unit[s, patterns]
-            for view in dict.fromkeys(view_of.tolist()):
-                cells.append(views.given_cells[view])
-                in_view = [pattern for pattern, at in zip(patterns, view_of, strict=True) if at == view]
-                labels.append(views.labels_of_tiles()[s, in_view].max(axis=0))
-                sum_of_view.append(len(n_units) - 1)
-            n_units.append(len(patterns))
-    return UnitPlaces(
-        np.concatenate(cells), np.concatenate(labels), np.array(sum_of_view, dtype=np.int64), np.cumsum(n_units)
-    )

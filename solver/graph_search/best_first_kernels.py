@@ -15,9 +15,11 @@ import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
+from pdb_query.lookup_kernels import move_state, place_unit, state_address
+from pdb_query.records import LABEL_BITS, MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.board_arrays import N_MOVES, Int64s
-from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, UNIT_FIELDS, UnitTables
+from solver.engine.scalar_round_kernels import read_change
+from solver.engine.unit_tables import UnitTables
 from solver.graph_search.node_table_kernels import (
     EXPANDED,
     FINISHED,
@@ -87,21 +89,6 @@ class OpenList(NamedTuple):
     filled: Int64s
 
 
-class UnitPlaces(NamedTuple):
-    """Arrays to find a board's units: for view v of the sums and cell or tile i, entry v * n_cells + i.
-
-    cells        int64  the cell of the given board that cell i of the view's board is
-    tile_labels  int64  the label of tile i within its pattern, -1 if the view leaves it out
-    sum_of_view  int64[v]
-    first_units  int64[s + 1]
-    """
-
-    cells: Int64s
-    tile_labels: Int64s
-    sum_of_view: Int64s
-    first_units: Int64s
-
-
 @kernel
 def bucket_of(order: Order, g: int, h: int) -> int:
     """Return the bucket of nodes with these g and h."""
@@ -148,36 +135,17 @@ def pop(nodes: Nodes, open_list: OpenList, counters: Int64s) -> int:
 
 
 @kernel
-def place_all_units(
-    databases: UnitTables, places: UnitPlaces, board: npt.NDArray[np.uint8], words: Int64s, counts: Int64s
-) -> None:
-    """Fill `words` (int64[u]) with cell set and packed labels of each unit of `board`; counts: int64[u], scratch."""
+def place_all_units(databases: UnitTables, board: npt.NDArray[np.uint8], words: Int64s) -> None:
+    """Fill `words` (int64[u]) with the state of each unit of `board`."""
     for unit in range(databases.n_units):
-        words[_at(unit)] = 0
-        counts[_at(unit)] = 0
-    for view in range(places.sum_of_view.shape[0]):
-        first = view * databases.n_cells
-        tiles = places.sum_of_view[_at(view)] * databases.n_cells
-        for cell in range(databases.n_cells):
-            tile = np.int64(board[_at(places.cells[_at(first + cell)])])
-            if places.tile_labels[_at(first + tile)] < 0:
-                continue
-            unit = databases.unit_of_tile[_at(tiles + tile)]
-            shift = databases.n_cells + counts[_at(unit)]
-            words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
-            counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
+        label_bits = databases.records[_at(unit * RECORD_FIELDS + LABEL_BITS)]
+        unit_map = unit * 2 * databases.n_cells
+        words[_at(unit)], _ = place_unit(board, 0, databases.unit_maps, unit_map, databases.n_cells, label_bits)
 
 
 @kernel
 def value_child(
-    databases: UnitTables,
-    places: UnitPlaces,
-    nodes: Nodes,
-    parent: int,
-    child: int,
-    words: Int64s,
-    edge: int,
-    tile: int,
+    databases: UnitTables, nodes: Nodes, parent: int, child: int, words: Int64s, edge: int, tile: int
 ) -> int:
     """Write the distances of a child's units beside the node: those of its parent but for the units that hold `tile`.
     Returns the largest sum.
@@ -189,16 +157,16 @@ def value_child(
     for s in range(databases.n_sums):
         moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
         unit = moved ^ (moved >> 63)
-        edge_row = databases.edges_of_tile[_at(s * databases.n_cells + tile)] + edge * EDGE_FIELDS
+        move = databases.moves_of_tile[_at(s * databases.n_cells + tile)] + edge * MOVE_FIELDS
         word = words[_at(unit)]
         if moved >= 0:  # else every move counts, and this is a tile of no pattern
-            word = move_unit(databases, word, unit, edge_row)
-        address = unit_address(databases, word, unit, databases.edges[_at(edge_row + LEFT_CELL)])
+            word = move_state(databases, unit * RECORD_FIELDS, move, word)
+        address = state_address(databases, unit * RECORD_FIELDS, word, databases.moves[_at(move + SOURCE)])
         before = np.int64(nodes.values[_at(source + unit)])
         nodes.values[_at(target + unit)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]
     for s in range(databases.n_sums):
         total = 0
-        for unit in range(places.first_units[_at(s)], places.first_units[_at(s + 1)]):
+        for unit in range(databases.first_units[_at(s)], databases.first_units[_at(s + 1)]):
             total += np.int64(nodes.values[_at(target + unit)])  # type: ignore[assignment]
         largest = max(largest, total)
     return largest
@@ -206,7 +174,7 @@ def value_child(
 
 @kernel
 def expand_best(
-    packing: Packing, heuristic: HeuristicTables, databases: UnitTables, places: UnitPlaces, nodes: Nodes, order: Order,
+    packing: Packing, heuristic: HeuristicTables, databases: UnitTables, nodes: Nodes, order: Order,
     open_list: OpenList, counters: Int64s, n_expansions: int, n_generated: int,
 ) -> int:  # fmt: skip
     """Expand the best open nodes, up to `n_expansions` of them. The heuristic need not be consistent.
@@ -221,7 +189,7 @@ def expand_best(
     board = np.empty(packing.n_cells, dtype=np.uint8)
     children = np.empty(N_MOVES * packing.n_words, dtype=np.int64)
     slots = np.empty(N_MOVES, dtype=np.int64)
-    words, counts = np.empty(databases.n_units, dtype=np.int64), np.empty(databases.n_units, dtype=np.int64)
+    words = np.empty(databases.n_units, dtype=np.int64)
     capacity = len(nodes.rows) // nodes.row_size
     # A call that is handed the tables of all heuristics costs more than Manhattan distance itself.
     only_manhattan = len(heuristic.codes) == 1 and heuristic.codes[0] == MANHATTAN
@@ -267,7 +235,7 @@ def expand_best(
                 cell = packing.edge_cells[_at(edge)]
                 tile = np.int64(board[_at(cell)])
                 if not units_placed:
-                    place_all_units(databases, places, board, words, counts)
+                    place_all_units(databases, board, words)
                     units_placed = True
                 board[_at(blank)] = tile
                 board[_at(cell)] = 0
@@ -276,7 +244,7 @@ def expand_best(
                 board[_at(blank)] = 0
                 node = add_node(packing, nodes, counters, children, child, move, -1 - slot)
                 if databases.n_units != 0:
-                    h = max(h, value_child(databases, places, nodes, parent, node, words, edge, tile))  # type: ignore[arg-type]
+                    h = max(h, value_child(databases, nodes, parent, node, words, edge, tile))  # type: ignore[arg-type]
                 # What exceeds the largest h that a node holds may be lowered: it remains a lower bound.
                 push(nodes, order, open_list, counters, node, g, min(h, MAX_H))
                 continue

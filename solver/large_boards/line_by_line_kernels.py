@@ -43,7 +43,6 @@ class Work(NamedTuple):
     locked      uint8[n]        1 for a cell whose piece may not move
     path        int32[m]        the cells that the blank moved to
     counts      int32[1]        the number of moves; moves after the first m are counted, not stored
-    parents     int32[n]        the previous cell of each cell of the last walk, see `walk_distance`
     """
 
     cells: Int32s
@@ -53,7 +52,6 @@ class Work(NamedTuple):
     locked: Bytes
     path: Int32s
     counts: Int32s
-    parents: Int32s
 
 
 @kernel
@@ -77,16 +75,38 @@ def play(cells: Int32s, blank_cell: int, path: Int32s) -> None:
 
 
 @kernel
-def walk_distance(work: Work, start: int, to: int) -> int:
-    """Return the length of the shortest walk of the blank between two cells over unlocked cells, or -1.
+def walk_blank(work: Work, wanted: Bytes) -> bool:
+    """Move the blank over unlocked cells to the nearest cell with `wanted` 1. Return False if it reaches none."""
+    start = work.places[work.blank]
+    parents, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
+    parents[start], queue[0] = start, start
+    head, tail = 0, 1
+    while head < tail:
+        cell = queue[head]
+        head += 1
+        if wanted[cell] != 0:
+            n_steps = 0
+            while cell != start:
+                queue[n_steps] = cell
+                n_steps += 1
+                cell = parents[cell]
+            for step in range(n_steps - 1, -1, -1):
+                move_blank(work, queue[step])
+            return True
+        for i in range(4):
+            near = work.neighbours[cell, i]
+            if near >= 0 and work.locked[near] == 0 and parents[near] == UNSEEN:
+                parents[near] = cell
+                queue[tail] = near
+                tail += 1
+    return False
 
-    `parents` then has the previous cell of each cell of the walk.
-    """
-    if start == to:
-        return 0
-    distances = np.full(len(work.cells), UNSEEN, dtype=np.int32)
-    queue = np.empty(len(work.cells), dtype=np.int32)
-    distances[start], queue[0] = 0, start
+
+@kernel
+def distances_to(work: Work, to: int) -> Int32s:
+    """Return the length of the shortest way over unlocked cells from each cell to one cell; UNSEEN if there is none."""
+    distances, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
+    distances[to], queue[0] = 0, to
     head, tail = 0, 1
     while head < tail:
         cell = queue[head]
@@ -95,79 +115,49 @@ def walk_distance(work: Work, start: int, to: int) -> int:
             near = work.neighbours[cell, i]
             if near >= 0 and work.locked[near] == 0 and distances[near] == UNSEEN:
                 distances[near] = distances[cell] + 1
-                work.parents[near] = cell
-                if near == to:
-                    return int(distances[near])
                 queue[tail] = near
                 tail += 1
-    return -1
+    return distances
 
 
 @kernel
-def walk_blank(work: Work, to: int) -> bool:
-    """Move the blank to a cell on the shortest walk around locked cells. Return False if there is none."""
-    # From the end to the blank, so that parents are the walk of the blank.
-    start = work.places[work.blank]
-    if walk_distance(work, to, start) < 0:
-        return False
-    while start != to:
-        start = work.parents[start]
-        move_blank(work, start)
-    return True
-
-
-@kernel
-def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> bool:
-    """Move a piece to the cell `to`, or to the first cell of `stops` (uint8[n]). Return False if it is stuck."""
+def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> None:
+    """Move a piece to the cell `to`, or to the first cell with `stops` 1."""
+    distances = distances_to(work, to)
+    wanted = np.zeros(len(work.cells), dtype=np.uint8)
     while work.places[piece] != to and stops[work.places[piece]] == 0:
         place = work.places[piece]
-        best, shortest = -1, 0
-        left = walk_distance(work, to, place)
-        if left < 0:
-            return False
         # Of all cells one step nearer, take the one nearest to the blank.
-        blank_cell = work.places[work.blank]
         for i in range(4):
             near = work.neighbours[place, i]
-            if near < 0 or work.locked[near] != 0:
-                continue
-            if walk_distance(work, to, near) != left - 1:
-                continue
-            work.locked[place] = 1
-            walk = walk_distance(work, near, blank_cell)
-            work.locked[place] = 0
-            if walk >= 0 and (best < 0 or walk < shortest):
-                best, shortest = near, walk
-        if best < 0:
-            return False
+            if near >= 0 and distances[near] == distances[place] - 1:
+                wanted[near] = 1
         work.locked[place] = 1
-        walk_blank(work, best)
+        is_found = walk_blank(work, wanted)
         work.locked[place] = 0
+        wanted[:] = 0
+        if not is_found:
+            return
         move_blank(work, place)
-    return True
 
 
 @kernel
-def corner_number(corner: Int32s, n_corner: int, cell: int) -> int:
+def corner_number(corner: Int32s, cell: int) -> int:
     """Return the index of a cell in the corner, or -1."""
-    for i in range(n_corner):
+    for i in range(len(corner)):
         if corner[i] == cell:
             return i
     return -1
 
 
 @kernel
-def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: int) -> bool:
-    """Place two pieces by breadth-first search over the cells of both and of the blank within `corner`.
-
-    Returns False if one of the three is outside the corner.
-    """
-    one = corner_number(corner, n_corner, work.places[first])
-    two = corner_number(corner, n_corner, work.places[second])
-    blank = corner_number(corner, n_corner, work.places[work.blank])
-    if min(one, two, blank) < 0:
-        return False
-    goal_one, goal_two = corner_number(corner, n_corner, first), corner_number(corner, n_corner, second)
+def solve_corner(work: Work, corner: Int32s, first: int, second: int) -> None:
+    """Place two pieces by breadth-first search over the cells of both and of the blank, all within `corner`."""
+    n_corner = len(corner)
+    one = corner_number(corner, work.places[first])
+    two = corner_number(corner, work.places[second])
+    blank = corner_number(corner, work.places[work.blank])
+    goal_one, goal_two = corner_number(corner, first), corner_number(corner, second)
     size = CORNER_CELLS
     here = (one * size + two) * size + blank
     parents, queue = np.full(size**3, UNSEEN, dtype=np.int32), np.empty(size**3, dtype=np.int32)
@@ -185,7 +175,7 @@ def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: 
         blank, two, one = state % size, state // size % size, state // size // size
         for i in range(4):
             near = work.neighbours[corner[blank], i]
-            cell = -1 if near < 0 else corner_number(corner, n_corner, near)
+            cell = -1 if near < 0 else corner_number(corner, near)
             if cell < 0:
                 continue
             next_one, next_two = blank if one == cell else one, blank if two == cell else two
@@ -194,64 +184,42 @@ def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: 
                 parents[after] = state
                 queue[tail] = after
                 tail += 1
-    if parents[here] == UNSEEN:
-        return False
     while parents[here] != here:
         here = parents[here]
         move_blank(work, corner[here % size])
-    return True
 
 
 @kernel
-def solve_pieces(work: Work, line: Int32s, n_pieces: int, stops: Bytes) -> bool:
-    """Place the pieces of the first `n_pieces` cells of a line, and lock them. `stops` is as in `solve_line`."""
-    for i in range(n_pieces):
-        if not bring_piece(work, line[i], line[i], stops):
-            return False
-        work.locked[line[i]] = 1
-    return True
+def solve_line(work: Work, line: Int32s, corner: Int32s) -> None:
+    """Place the pieces of a line, or of a part of it, and lock them.
 
-
-@kernel
-def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
-    """Place the pieces of a line, and lock it.
-
-    line    int32[k]  its cells; the last two are the first two of `corner`
-    corner  int32[m]  rows of `CORNER_WIDTH` cells, from the line inwards
-    stops   uint8[n]  scratch, zeros
+    line    int32[k]  its cells
+    corner  int32[m]  if the line ends here: rows of `CORNER_WIDTH` cells, from the line inwards, of which the first two
+                      are the last two of `line`; else empty
     """
-    n_line = len(line)
-    if not solve_pieces(work, line, n_line - 2, stops):
-        return False
-    first, second = line[n_line - 2], line[n_line - 1]
-    if work.places[first] == first and work.places[second] == second:
-        work.locked[first] = work.locked[second] = 1
-        return True
-    # Step 1. Move the last but one piece to the last cell of the line.
-    if not bring_piece(work, first, second, stops):
-        return False
-    # Step 2. Move the last piece into the corner, then the blank.
-    work.locked[second] = 1
-    for cell in corner:
-        stops[cell] = 1
-    good = bring_piece(work, second, corner[3], stops)
-    stops[:] = 0
-    if good and corner_number(corner, len(corner), work.places[work.blank]) < 0:
+    stops = np.zeros(len(work.cells), dtype=np.uint8)
+    n_single = len(line) - 2 if len(corner) > 0 else len(line)
+    for i in range(n_single):
+        bring_piece(work, line[i], line[i], stops)
+        work.locked[line[i]] = 1
+    if len(corner) == 0:
+        return
+    first, second = line[n_single], line[n_single + 1]
+    if work.places[first] != first or work.places[second] != second:
+        # Step 1. Move the last but one piece to the last cell of the line.
+        bring_piece(work, first, second, stops)
+        # Step 2. Move the last piece into the corner, then the blank.
+        work.locked[second] = 1
+        for cell in corner:
+            stops[cell] = 1
+        bring_piece(work, second, corner[3], stops)
         place = work.places[second]
         work.locked[place] = 1
-        best, shortest = -1, 0
-        for cell in corner:
-            if work.locked[cell] == 0:
-                walk = walk_distance(work, cell, work.places[work.blank])
-                if walk >= 0 and (best < 0 or walk < shortest):
-                    best, shortest = cell, walk
-        good = best >= 0 and walk_blank(work, best)
-        work.locked[place] = 0
-    work.locked[second] = 0
-    # Step 3. Place both by search.
-    good = good and solve_corner(work, corner, len(corner), first, second)
+        walk_blank(work, stops)
+        work.locked[place] = work.locked[second] = 0
+        # Step 3. Place both by search.
+        solve_corner(work, corner, first, second)
     work.locked[first] = work.locked[second] = 1
-    return good
 
 
 @kernel

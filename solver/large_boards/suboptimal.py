@@ -414,17 +414,14 @@ def shorten_each_window(
 
 def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
     """Return the path without the moves between two visits of the same board."""
-    n = len(pieces.cells)
-    # Zobrist hashing with 62 bits: different boards of a path have different keys.
-    keys = np.random.default_rng(1).integers(1 << 62, size=n * n)
-    cells, here, key = pieces.cells.tolist(), pieces.blank_cell, 0
+    cells, here = pieces.cells.astype(np.uint16), pieces.blank_cell
     kept: list[int] = []
-    trail, depth_of = [0], {0: 0}
+    key = hash(cells.tobytes())
+    trail, depth_of = [key], {key: 0}
     for cell in path:
-        piece = cells[cell]
-        key ^= int(keys[piece * n + cell]) ^ int(keys[piece * n + here])
-        cells[here], cells[cell] = piece, pieces.blank
+        cells[here], cells[cell] = cells[cell], cells[here]
         here = cell
+        key = hash(cells.tobytes())
         if key in depth_of:
             depth = depth_of[key]
             for old in trail[depth + 1 :]:
