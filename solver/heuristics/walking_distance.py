@@ -13,7 +13,6 @@ subtraction, and a move changes the index by four offsets.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,46 +20,18 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.cache_file import cached_array
-from solver.heuristics.walking_distance_kernels import UNREACHED, rank_of_keys, spread_level
+from solver.heuristics.walking_distance_kernels import (
+    UNREACHED,
+    WalkingTable,
+    WalkingTables,
+    rank_of_keys,
+    spread_level,
+)
 
 # States per call of a kernel: below a second.
 _SLICE_STATES = 1 << 20
 # Read-only, as cached distances are, so that both have one type for the compiler.
 _NO_DISTANCES = np.frombuffer(b"", dtype=np.uint8)
-
-Ints = npt.NDArray[np.int64]
-
-
-class WalkingTable(NamedTuple):
-    """Distances of all counts, for lines of one length and the goal's blank in one of them.
-
-    radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
-    keys        int64[n_ids]               each line as a number, one digit per goal line; full lines first, then those
-                                           with the blank, each kind ascending
-    ids         int32[radix ** n_lines]    the id of each key
-    offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, if `rest` is still to be placed, at
-                                           rest * n_ids + id
-    distances   uint8[n_states]            moves from each counts to the goal's
-    """
-
-    radix: int
-    n_ids: int
-    n_full_ids: int
-    full_key: int
-    radices: Ints
-    keys: Ints
-    ids: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.uint32]
-    distances: npt.NDArray[np.uint8]
-
-
-class WalkingTables(NamedTuple):
-    """Both problems of a goal; row_keys, column_keys  int64[n_cells]  what each tile adds to the key of its line."""
-
-    row_keys: Ints
-    column_keys: Ints
-    vertical: WalkingTable
-    horizontal: WalkingTable
 
 
 def no_walking_tables() -> WalkingTables:

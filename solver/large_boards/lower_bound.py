@@ -59,6 +59,6 @@ def longest_increasing(numbers: Iterable[int]) -> int:
     # The least last number of a subsequence of each length.
     lasts: list[int] = []
     for number in numbers:
-        at = bisect_left(lasts, number)
-        lasts[at : at + 1] = [number]
+        place = bisect_left(lasts, number)
+        lasts[place : place + 1] = [number]
     return len(lasts)

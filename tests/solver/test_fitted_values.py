@@ -79,7 +79,8 @@ def test_paths_of_embedded_rectangles_solve_the_board() -> None:
     goal = blank_last(BoardSize(6, 4))
     board = in_pieces(tuple(random_boards(BoardSize(6, 4), goal, 1, seed=1)[0].tolist()), goal)
     cells = np.arange(size.n_cells, dtype=np.int32)
-    cells[inner.cells] = inner.cells[board.cells]
+    inner_cells = inner.cell_of[inner.cell_of >= 0]
+    cells[inner_cells] = inner_cells[board.cells]
     pieces = Pieces(cells, size.n_cells - 1)
     for search in (find, find_back):
         found = search(inner.embed(pieces), fitted_aim(inner), 200, 400, math.inf)

@@ -156,32 +156,6 @@ def test_fsm_prunes_exactly_its_duplicates_at_any_length(max_length: int) -> Non
     assert (states == states_before[all_but_first]).all()
 
 
-@pytest.mark.parametrize(
-    "max_length",
-    [
-        *(pytest.param(length, marks=pytest.mark.tiny) for length in (2, 8, 12)),
-        *(pytest.param(length, marks=pytest.mark.slow) for length in (14, LARGE_BOARD_LENGTH)),
-    ],
-)
-def test_fsm_is_minimal(max_length: int) -> None:
-    """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
-    rows = [tuple(row) for row in pruning_fsm(max_length).successors.tolist()]
-    reached, to_do = {START}, [START]
-    while to_do:
-        new = set(rows[to_do.pop()]) - reached - {PRUNED}
-        reached |= new
-        to_do += new
-    assert len(reached) == len(rows)
-
-    # What tells states apart tells them apart within the length of a duplicate, at most.
-    kinds = [0] * len(rows)
-    for _length in range(max_length):
-        looks = [tuple(PRUNED if state == PRUNED else kinds[state] for state in row) for row in rows]
-        numbers = {look: number for number, look in enumerate(sorted(set(looks)))}
-        kinds = [numbers[look] for look in looks]
-    assert len(set(kinds)) == len(rows)
-
-
 def check_counts(size: BoardSize, max_length: int, cells: Iterable[int]) -> None:
     """Check that a search with the FSM finds as many boards at each depth as a search without."""
     fsm = pruning_fsm(max_length)
