@@ -13,9 +13,8 @@ from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from pdb_core.puzzle import BLANK, BoardSize, Tiles, is_solvable
-from pdb_service.answers import MovesAnswer, SolveAnswer
-from pdb_service.json_text import json_text
-from pdb_service.lookups import board_answer, maxima
+from pdb_service.answers import MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress, Threshold
+from pdb_service.lookups import about_board, maxima
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.problems import problem_responses, reported_problem
 from pdb_service.requests import SearchQuery, SolveBody
@@ -112,7 +111,7 @@ async def _stream(events: AsyncGenerator[tuple[str, bytes], None], request_id: s
                 yield _event(name, data)
     except Exception as error:
         # The status was sent before: only an event can describe the error.
-        yield _event("problem", json_text(reported_problem(error, request_id)))
+        yield _event("problem", reported_problem(error, request_id).to_json())
 
 
 def _event(name: str, data: bytes) -> bytes:
@@ -130,9 +129,9 @@ async def _events(question: Question, searches: Searches) -> AsyncGenerator[tupl
         while not (await asyncio.wait({search.found}, timeout=_EVENT_S))[0]:
             progress = search.progress()
             if progress is None:
-                yield "queued", json_text({"ahead": search.n_ahead})
+                yield "queued", SolveProgress(ahead=search.n_ahead).to_json()
             else:
-                yield "progress", json_text(progress)
+                yield "progress", progress.to_json()
         yield "result", search.found.result()[0]
 
 
@@ -145,26 +144,28 @@ class Solve(Question):
         """Return whether the board can be solved."""
         return is_solvable(self.board, self.served.goal, self.served.size)
 
-    def find(self, solvers: Solvers, report: Report) -> tuple[dict[str, Any], bool]:
+    def find(self, solvers: Solvers, report: Report) -> tuple[SolveAnswer, bool]:
         """Return as `Question.find`."""
-        answer = board_answer(self.board, self.served)
-        if not answer["solvable"]:
-            unknown = {"length": None, "moves": None, "optimal": False, "h": None, "lower_bound": None}
-            return {**answer, **unknown, "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": []}, True
+        about = about_board(self.board, self.served)
+        if not about["solvable"]:
+            return SolveAnswer(
+                **about, length=None, moves=None, optimal=False, h=None, lower_bound=None,
+                generated=0, expanded=0, seconds=0.0, thresholds=(),
+            ), True  # fmt: skip
         limits = Limits(self.seconds, self.nodes)
         solution = solvers.solve(self.served.database, self.board, self.served.goal, limits, report)
-        return {
-            **answer,
-            "length": solution.length,
-            "moves": solution.tiles,
-            "optimal": solution.is_optimal,
-            "h": solution.h,
-            "lower_bound": solution.lower_bound,
-            "generated": solution.generated,
-            "expanded": solution.expanded,
-            "seconds": round(solution.seconds, 6),
-            "thresholds": [{**vars(at), "seconds": round(at.seconds, 6)} for at in solution.iterations],
-        }, solution.is_optimal
+        return SolveAnswer(
+            **about,
+            length=solution.length,
+            moves=solution.tiles,
+            optimal=solution.is_optimal,
+            h=solution.h,
+            lower_bound=solution.lower_bound,
+            generated=solution.generated,
+            expanded=solution.expanded,
+            seconds=round(solution.seconds, 6),
+            thresholds=tuple(Threshold(**{**vars(at), "seconds": round(at.seconds, 6)}) for at in solution.iterations),
+        ), solution.is_optimal
 
 
 class _TooFarError(Exception):
@@ -181,13 +182,13 @@ class ListMoves(Question):
         goal = self.served.goal
         return self.seconds > 0 and self.board != goal and is_solvable(self.board, goal, self.served.size)
 
-    def find(self, solvers: Solvers, report: Report) -> tuple[dict[str, Any], bool]:
+    def find(self, solvers: Solvers, report: Report) -> tuple[MovesAnswer, bool]:
         """Return as `Question.find`."""
-        answer = board_answer(self.board, self.served)
+        about = about_board(self.board, self.served)
         children = _children(self.board, self.served.size)
         h: int | None = None
         h_of, distance, distances = dict[Tiles, int](), None, dict[Tiles, int]()
-        if answer["solvable"]:
+        if about["solvable"]:
             h, *child_h = maxima([self.board, *children], self.served)
             h_of = dict(zip(children, child_h, strict=True))
             children.sort(key=h_of.__getitem__)
@@ -198,9 +199,9 @@ class ListMoves(Question):
         if distance is not None:
             # A child whose distance was not found is between those one nearer and those one farther.
             children.sort(key=lambda child: (distances.get(child, distance), h_of[child]))
-        moves = [_move(self.board, child, h_of.get(child), distances.get(child)) for child in children]
+        moves = tuple(_move(self.board, child, h_of.get(child), distances.get(child)) for child in children)
         is_complete = len(distances) == len(children)
-        return {**answer, "h": h, "distance": distance, "moves": moves}, is_complete
+        return MovesAnswer(**about, h=h, distance=distance, moves=moves), is_complete
 
     def _distances(
         self, children: Sequence[Tiles], solvers: Solvers, report: Report
@@ -257,6 +258,6 @@ def _children(board: Tiles, size: BoardSize) -> list[Tiles]:
     return boards
 
 
-def _move(board: Tiles, child: Tiles, h: int | None, distance: int | None) -> dict[str, Any]:
+def _move(board: Tiles, child: Tiles, h: int | None, distance: int | None) -> MoveAnswer:
     cell, blank = child.index(BLANK), board.index(BLANK)
-    return {"tile": board[cell], "cell": cell, "blank": blank, "board": child, "h": h, "distance": distance}
+    return MoveAnswer(tile=board[cell], cell=cell, blank=blank, board=child, h=h, distance=distance)

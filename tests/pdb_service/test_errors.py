@@ -102,10 +102,10 @@ async def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(database: Datab
 def test_every_error_has_a_status_and_hides_internal_details() -> None:
     for kind in vars(errors).values():
         if isinstance(kind, type) and issubclass(kind, errors.PdbError):
-            body = problem(kind("cannot read /etc/secret"))
-            assert body["status"] == status_of(kind("")) >= 400
-            assert body["type"] == f"{PROBLEM_TYPE}{kind.__name__}"
-            assert body["status"] < 500 or body["status"] == 503 or "secret" not in body["detail"]
+            found = problem(kind("cannot read /etc/secret"))
+            assert found.status == status_of(kind("")) >= 400
+            assert found.type == f"{PROBLEM_TYPE}{kind.__name__}"
+            assert found.status < 500 or found.status == 503 or "secret" not in found.detail
 
 
 # The start

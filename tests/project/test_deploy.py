@@ -60,7 +60,7 @@ def test_service_unit_runs_commands_that_exist() -> None:
     service = unit("tile-pdb.service")["Service"]
     words = shlex.split(service["ExecStart"])
     check_command(words)
-    # uvicorn waits for 5 seconds more than the searches.
+    # The server waits for 5 seconds more than the searches.
     assert float(words[words.index("--grace") + 1]) + 5 < float(service["TimeoutStopSec"])
     assert service["Environment"].startswith("TILE_PDB_CACHE=%C/" + service["CacheDirectory"])
     assert unit("tile-pdb.service")["Install"]["Also"] == "tile-pdb.socket"
