@@ -17,7 +17,7 @@ from functools import lru_cache
 from cachetools import LRUCache
 
 from pdb_core.errors import BusyError
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import Board, Tiles
 from pdb_core.system import lower_thread_priority
 from pdb_core.threads import thread_pool
 from pdb_query.database import Database
@@ -71,7 +71,7 @@ class Question(ABC):
     nodes    the most nodes that it may generate; None for no limit
     """
 
-    board: Tiles
+    board: Board
     served: Served
     seconds: float
     nodes: int | None
@@ -111,7 +111,7 @@ class Search:
     started    the time of its start; None while it waits
     """
 
-    found: "asyncio.Task[Found]"
+    found: "asyncio.Future[Found]"
 
     def __init__(self, queue: _Queue) -> None:
         self.queue = queue
@@ -187,7 +187,7 @@ class Searches:
         """Return whether `stop` was called."""
         return self._end < math.inf
 
-    def known(self, question: Question) -> bytes | None:
+    def _known(self, question: Question) -> bytes | None:
         """Return the body of the answer if it was kept or needs no search, else None."""
         if not question.needs_search:
             return question.find(self._solvers, lambda _: None)[0].to_json()
@@ -208,10 +208,17 @@ class Searches:
 
     @contextlib.contextmanager
     def join(self, question: Question) -> Iterator[Search]:
-        """Yield the search that answers a question: one that others wait for, or a new one.
+        """Yield the search that answers a question: one that has ended, one that others wait for, or a new one.
 
         The search ends when its last request leaves. Raises `BusyError` if the queue is full, or the server stops.
         """
+        known = self._known(question)
+        if known is not None:
+            answered = Search(self._queue(question))
+            answered.found = asyncio.get_running_loop().create_future()
+            answered.found.set_result((known, True))
+            yield answered
+            return
         search = self._current.get(question)
         if search is None:
             search = self._start(question)

@@ -150,19 +150,13 @@ def _give_back_memory() -> None:
 
 
 def _systemd_socket() -> socket.socket | None:
-    """Return the socket that systemd listens on for this process, if any. Raises `InputError` if it is not TCP."""
+    """Return the socket that systemd listens on for this process, if any. Raises `InputError` if there are several."""
     n_sockets = os.environ.get("LISTEN_FDS", "0")
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or n_sockets == "0":
         return None
-    if n_sockets != "1":
-        raise InputError(f"systemd passes {n_sockets} sockets; keep one ListenStream in the socket unit")
-    try:
-        listener = socket.socket(fileno=_SYSTEMD_SOCKET)
-    except OSError as error:
-        raise InputError(f"systemd passes no socket: {error.strerror}; check the socket unit") from None
-    if listener.family not in (socket.AF_INET, socket.AF_INET6) or listener.type != socket.SOCK_STREAM:
-        listener.close()
-        raise InputError("the socket of systemd is not TCP; write ListenStream=ADDRESS:PORT")
+    listener = socket.socket(fileno=_SYSTEMD_SOCKET)
+    if n_sockets != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
+        raise InputError("systemd passes other sockets than one of TCP; keep one ListenStream=ADDRESS:PORT in its unit")
     return listener
 
 
