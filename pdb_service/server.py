@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -22,9 +21,6 @@ from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 
 _BACKLOG = 2048
-# Of malloc.h.
-_M_MMAP_THRESHOLD = -3
-_LARGE_BLOCK_BYTES = 65_536
 _SYSTEMD_SOCKET = 3
 # Seconds that requests other than searches have after the time of grace.
 _LAST_REQUEST_S = 5
@@ -54,7 +50,6 @@ def serve(app: FastAPI, listener: socket.socket) -> None:
     service cannot be made ready.
     """
     raise_file_limit()
-    _give_back_memory()
     with asyncio.Runner(loop_factory=_event_loop) as runner:
         runner.run(_serve(app, listener))
     failure = app.state.service.failure
@@ -89,6 +84,8 @@ async def _serve(app: FastAPI, listener: socket.socket) -> None:
             await asyncio.wait({serving}, timeout=service.settings.grace_s + _LAST_REQUEST_S)
     if serving.done():
         serving.result()
+    else:  # the connections that are left are cut, and granian would report that
+        loop.set_exception_handler(lambda *_: None)
 
 
 @contextlib.contextmanager
@@ -137,16 +134,6 @@ def _event_loop() -> asyncio.AbstractEventLoop:
     except ModuleNotFoundError:
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
-
-
-def _give_back_memory() -> None:
-    """Let malloc return large blocks of memory to the system when they are freed.
-
-    By default glibc keeps them in heaps that never shrink: large bodies, one after the other, would let the process
-    grow to several times the memory of one. Other C libraries lack the setting.
-    """
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
 
 
 def _systemd_socket() -> socket.socket | None:

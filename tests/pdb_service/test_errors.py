@@ -150,8 +150,7 @@ async def test_only_health_is_answered_while_tables_are_loaded(database: Databas
 def test_failed_start_ends_the_server_with_the_cause(
     error: BaseException, raised: type[Exception], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_give_back_memory", "raise_file_limit"):  # they are for the whole process
-        monkeypatch.setattr(server, name, lambda: None)
+    monkeypatch.setattr(server, "raise_file_limit", lambda: None)  # it is for the whole process
     app = create_app([])
     app.state.service.on_ready = Mock(side_effect=error)
     with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
