@@ -21,7 +21,8 @@ from pdb_build.search_kernels import (
 )
 from pdb_build.word_layout import WordLayout, word_layout
 from pdb_core.encoding import UNREACHED, Encoding
-from pdb_core.layout import Transitions, block_transitions, pattern_blocks
+from pdb_core.layout import block_transitions, pattern_blocks
+from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 
 Table = npt.NDArray[np.uint8]

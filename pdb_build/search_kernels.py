@@ -18,7 +18,7 @@ import numpy as np
 from pdb_build.word_layout import SOURCE_BITS, TARGET_BITS, WordJumps
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
-from pdb_core.layout import Transitions
+from pdb_core.layout_kernels import Transitions
 
 _ONE = np.uint64(1)
 _at = np.uint64

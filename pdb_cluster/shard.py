@@ -32,7 +32,8 @@ from pdb_build.level_search import SearchPart, Table, level_search, whole_patter
 from pdb_build.word_layout import word_layout
 from pdb_cluster.sent_rows import SentRows, sent_rows
 from pdb_core.encoding import UNREACHED
-from pdb_core.layout import Transitions, block_transitions, pattern_blocks
+from pdb_core.layout import block_transitions, pattern_blocks
+from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
 

@@ -16,14 +16,12 @@ from typing import Any
 
 
 def optional_module(name: str) -> Any:
-    """Return a module of Python; None on a system without it, such as `fcntl` on Windows."""
+    """Return a module of Python; None on a system without it, such as `resource` on Windows."""
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
 
-
-_fcntl = optional_module("fcntl")
 
 # Windows refuses to open a folder, and to remove or rename an open file and its folder.
 OPENS_FOLDERS = REMOVES_OPEN_FILES = hasattr(os, "O_DIRECTORY")
@@ -42,18 +40,13 @@ _WILL_NEED: int = getattr(os, "POSIX_FADV_WILLNEED", 0)
 _position_lock = threading.Lock()
 
 
-def lock(descriptor: int, *, shared: bool = False) -> None:
-    """Lock an open file, until the descriptor is closed or the process ends. A shared lock waits for an exclusive one.
+def lock(descriptor: int) -> None:
+    """Lock an open file, until the descriptor is closed or the process ends.
 
-    On Windows an open file is a shared lock on its folder, which cannot be renamed meanwhile. There an exclusive lock
-    keeps other processes from reading byte 0 of the file.
+    On Windows the lock keeps other processes from reading byte 0 of the file.
 
     Raises `BlockingIOError` if another process holds the lock, and `OSError`, also on file systems without locks.
     """
-    if shared:
-        if _fcntl is not None:
-            _fcntl.flock(descriptor, _fcntl.LOCK_SH)
-        return
     from filelock import lock_descriptor  # takes milliseconds, and few commands lock
 
     if not lock_descriptor(descriptor, blocking=False):

@@ -13,9 +13,8 @@ import pytest
 
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.sparse_file import SparseFile
-from pdb_core import durable_files, kernel_folder, system
+from pdb_core import durable_files, system
 from pdb_core.errors import BuildRunningError, TableFileError
-from pdb_core.kernel_folder import use_kernel_folder
 from pdb_query import read_table_header
 from pdb_query.private_memory import private_memory
 
@@ -27,7 +26,6 @@ def on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the program take the ways that it takes on Windows."""
     monkeypatch.setattr(system, "OPENS_FOLDERS", False)
     monkeypatch.setattr(system, "REMOVES_OPEN_FILES", False)
-    monkeypatch.setattr(system, "_fcntl", None)
     for name in ("pread", "preadv", "pwrite", "posix_fallocate", "posix_fadvise", "geteuid"):
         monkeypatch.delattr(os, name)
 
@@ -115,22 +113,6 @@ def test_builder_is_named_without_the_locked_byte(tmp_path: Path) -> None:
         os.pwrite(folder._lock or 0, b"\xff", 0)
         with pytest.raises(BuildRunningError, match=f"is being built by process {os.getpid()} on "):
             PartialFolder(tmp_path / "a.h5").__enter__()
-
-
-@pytest.mark.usefixtures("on_windows")
-def test_kernel_folder_without_owners_and_shared_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An open file keeps its folder, as Windows does: here the lock of the removal does."""
-    held: list[int] = []
-    monkeypatch.setattr(kernel_folder, "_held", held)
-    parent = tmp_path / "kernels"
-    parent.mkdir(mode=0o777)
-    old = use_kernel_folder(parent, "a" * 16)
-    os.close(held.pop())
-    for path in (old / "in-use.lock", old):
-        os.utime(path, (0, 0))
-    new = use_kernel_folder(parent, "b" * 16)
-    assert list(parent.iterdir()) == [new]
-    os.close(held.pop())
 
 
 @pytest.mark.usefixtures("on_windows")

@@ -12,7 +12,7 @@ from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, Unsol
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Format, Record, count, message, plural, print_line, write_records
 from tilepdb.commands.positions import positions_written
-from tilepdb.commands.solvers import APPROXIMATE
+from tilepdb.commands.solvers import APPROXIMATE, Method
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
@@ -34,18 +34,17 @@ class AnswerWriter:
 
     def __init__(
         self,
-        search: str,
-        heuristic: str | None,
+        method: Method,
         *,
         names: TileNames | None = None,
         counts_all: bool = False,
         has_log: bool = False,
     ) -> None:
-        """`search` and `heuristic` are their names in each record; with `counts_all`, so are numbers of solutions.
+        """Each record names the method; with `counts_all`, it has the number of solutions.
 
         With `has_log`, answers may be those of earlier runs, so there is no rate of this run.
         """
-        self._search = {"search": search, "heuristic": heuristic}
+        self._search = {"search": method.search, "heuristic": method.heuristic}
         self._names, self._counts_all, self._has_log = names, counts_all, has_log
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
