@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from pdb_core.messages import one_line
@@ -48,7 +49,8 @@ class ProgressLine:
         with self._lock:
             if self._draw is not None:
                 if now - self._absent_since >= self._delay_s:
-                    self._draw(text, share)
+                    with suppress(OSError):  # the terminal was closed
+                        self._draw(text, share)
                 return
             grown = min(_MOST_LOG_S, _LOG_SHARE * (self._logged_at - self._begun_at))
             if self._log is not None and now - self._logged_at >= max(self._log_every_s, grown):
@@ -59,7 +61,8 @@ class ProgressLine:
         """Remove the line before something else is written."""
         with self._lock:
             if self._bar is not None and self._draw == self._draw_line:
-                self._bar.stop()
+                with suppress(OSError):
+                    self._bar.stop()
             self._absent_since = time.monotonic()
 
     def say(self, text: str) -> None:
