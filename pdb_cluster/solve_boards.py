@@ -13,27 +13,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 from typing import Any, Literal
 
 from pdb_cluster.solve_tasks import Task, Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_boards, tables_of
 from pdb_cluster.split_board import MOST_NODES, SplitBoard
-from pdb_core.errors import PdbError, UnsolvableError
+from pdb_core.errors import UnsolvableError
 from pdb_core.puzzle import Board, BoardSize, Tiles
 from pdb_core.symmetry import BoardMapping
 from pdb_query import Database
 from solver.engine.search_result import SearchResult
 from solver.progress import Iteration, Limits
+from solver.read_ahead import as_they_come
 from solver.requests import Answer, Request, Result
 from solver.solution import check_solvable
 
-# Requests read ahead; most boards that wait to be sent, and whose answers wait to be yielded.
-_READ_AHEAD, _MAX_UNSENT, _MAX_WAITING = 4096, 4096, 20_000
+# Most boards that wait to be sent, and whose answers wait to be yielded.
+_MAX_UNSENT, _MAX_WAITING = 4096, 20_000
 # Boards per task, and its time. A task returns the boards that it had no time for.
 _SMALLEST_CHUNK, _LARGEST_CHUNK, _CHUNK_S = 8, 512, 0.25
 # Time limit of an unsplit search; and if there are fewer boards than threads.
@@ -111,10 +109,11 @@ class _Run:
 
     def __init__(self, settings: ClusterAnswers, requests: Iterable[Request]) -> None:
         self._settings, self._tasks = settings, Tasks(settings.client)
-        self._requests = _ReadAhead(requests)
+        self._requests, self._reads_on = as_they_come(requests), True
+        self._error: Exception | None = None
         # Requests whose answers are not yielded yet, in order; and the searches of boards under way, by board and goal.
         self._waiting: deque[tuple[Request, Future[Result]]] = deque()
-        self._searched: dict[object, Future[Result]] = {}
+        self._searched: dict[bytes, Future[Result]] = {}
         self._to_send: deque[_Job] = deque()
         self._hard: deque[tuple[_Job, SearchResult]] = deque()
         self._split: list[tuple[_Job, SplitBoard]] = []
@@ -124,7 +123,7 @@ class _Run:
     def answers(self) -> Iterator[Answer]:
         """Yield the answers in order."""
         try:
-            while self._waiting or not self._requests.is_over:
+            while self._waiting or self._reads_on:
                 self._take_requests()
                 self._send_boards()
                 is_idle = not self._tasks.handle_results()
@@ -137,27 +136,29 @@ class _Run:
                 if is_idle:
                     time.sleep(_POLL_S)
         finally:
-            self._requests.stop()
+            self._requests.close()
             self._tasks.cancel_all()
-        self._requests.raise_error()
+        if self._error is not None:
+            raise self._error
 
     def _take_requests(self) -> None:
-        """Take the requests that have been read."""
-        while len(self._to_send) < _MAX_UNSENT and len(self._waiting) < _MAX_WAITING:
-            request = self._requests.next_ready()
-            if request is None:
-                return
-            try:
+        """Take the requests that have been read. An error is raised later, after the answers."""
+        try:
+            while self._reads_on and len(self._to_send) < _MAX_UNSENT and len(self._waiting) < _MAX_WAITING:
+                request = next(self._requests)
+                if request is None:
+                    return
                 self._waiting.append((request, self._result(request)))
-            except PdbError as error:
-                self._requests.stop(error)
+        except StopIteration:
+            self._reads_on = False
+        except Exception as error:
+            self._reads_on, self._error = False, error
 
     def _result(self, request: Request) -> "Future[Result]":
         """Return the result of a request, or queue its board. Raises what `databases_for` raises, and `GoalError`."""
         board, goal, size = request.board, request.goal, request.size
-        key = size, board, goal
-        if key in self._searched:
-            return self._searched[key]
+        if request.key in self._searched:
+            return self._searched[request.key]
         found: Future[Result] = Future()
         known = None if self._settings.known is None else self._settings.known(request)
         if known is not None:
@@ -170,7 +171,7 @@ class _Run:
         except UnsolvableError as error:
             found.set_result(error)
             return found
-        self._searched[key] = found
+        self._searched[request.key] = found
         self._to_send.append(_Job(request, databases, mapping, mapping.apply(board)))
         return found
 
@@ -227,7 +228,7 @@ class _Run:
         board, goal, size = job.request.board, job.request.goal, job.request.size
         solution = result.solution(board, Board(goal, size), size, tiles)
         self._generated += solution.generated
-        self._searched.pop((size, board, goal)).set_result(solution)
+        self._searched.pop(job.request.key).set_result(solution)
         if self._settings.finished is not None:
             self._settings.finished(Answer(job.request, solution))
 
@@ -249,50 +250,3 @@ class _Run:
                 iterations=tuple((job.request, board.iteration) for job, board in self._split),
             )
         )
-
-
-class _ReadAhead:
-    """Requests that a thread reads, so that a slow iterator delays no search."""
-
-    def __init__(self, requests: Iterable[Request]) -> None:
-        self._ready: Queue[Request] = Queue(_READ_AHEAD)
-        self._has_ended = self._is_stopped = False
-        self._error: BaseException | None = None
-        # A daemon: a thread that waits for input ends only with the process.
-        Thread(target=self._read, args=(requests,), name="read ahead", daemon=True).start()
-
-    def _read(self, requests: Iterable[Request]) -> None:
-        try:
-            for request in requests:
-                self._ready.put(request)
-                if self._is_stopped:
-                    return
-        except BaseException as error:
-            if not self._is_stopped:
-                self._error = error
-        self._has_ended = True
-
-    @property
-    def is_over(self) -> bool:
-        """Return True if no request is left."""
-        return self._is_stopped or (self._has_ended and self._ready.empty())
-
-    def next_ready(self) -> Request | None:
-        """Return the next request; None if it is not there yet, or if there are no more."""
-        try:
-            return None if self._is_stopped else self._ready.get_nowait()
-        except Empty:
-            return None
-
-    def stop(self, error: BaseException | None = None) -> None:
-        """Read no more, because of an error or because no answer is wanted."""
-        if not self._is_stopped:
-            self._is_stopped, self._error = True, error or self._error
-            with suppress(Empty):  # the thread may wait until there is room
-                while True:
-                    self._ready.get_nowait()
-
-    def raise_error(self) -> None:
-        """Raise the error that ended the requests, if any."""
-        if self._error is not None:
-            raise self._error

@@ -135,3 +135,8 @@ def end_by_signal(number: int) -> None:
 def has_no_reader(error: OSError) -> bool:
     """Return whether a write failed because the reader of the pipe has ended. Windows reports EINVAL then."""
     return isinstance(error, BrokenPipeError) or (not OPENS_FOLDERS and error.errno == errno.EINVAL)
+
+
+def text_encoding(stream: Any) -> str:
+    """Return the encoding of results and messages: that of Python's stream; UTF-8 on Windows, or without a stream."""
+    return str(stream.encoding) if OPENS_FOLDERS and stream is not None else "utf-8"

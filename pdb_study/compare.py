@@ -2,19 +2,17 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from pdb_core.errors import MemoryLimitError, PdbError, UnsolvableError
+from pdb_core.errors import MemoryLimitError, UnsolvableError
+from pdb_core.puzzle import BoardLike
 from pdb_study import plots
-from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.progress import Limits, Report
+from solver.progress import Limits
+from solver.requests import Result
 from solver.solution import Solution
-
-# A board, or what else the solvers take, such as a board with its goal.
-Board = TypeVar("Board", contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -108,19 +106,18 @@ class Comparison:
         axes.grid(axis="x", alpha=0.3)
 
 
-class BoardSolver(Protocol[Board]):
+class BoardSolver(Protocol):
     """Interface of the solvers that `compare` accepts: all solvers of this project."""
 
-    def solve(self, board: Board, /, *, limits: Limits | None = None, report: Report | None = None) -> Solution:
-        """Return the solution of `board`. An exception of `report`, which is called often, ends the search."""
+    def solve(self, board: BoardLike, /, *, limits: Limits | None = None) -> Solution:
+        """Return the solution of `board`."""
 
 
 def compare(
-    solvers: Mapping[str, BoardSolver[Board]],
-    boards: Iterable[Board],
+    solvers: Mapping[str, BoardSolver],
+    boards: Iterable[BoardLike],
     *,
     limits: Limits | None = None,
-    n_threads: int = 1,
     progress: Callable[[str, int], None] = lambda _name, _n_boards: None,
 ) -> Comparison:
     """Solve the same boards with each solver, and return the means of each solver.
@@ -134,55 +131,43 @@ def compare(
         The solvers by name, such as `{"Manhattan": HeuristicSolver(...), "78": Solver(...)}`.
     limits
         Limits of each board.
-    n_threads
-        Number of boards that are solved at a time.
     progress
         Called after each board with the name of the solver and the number of boards that it has finished.
     """
     given = list(boards)
-    return Comparison(
-        tuple(
-            comparison_row(name, solver, given, limits=limits, n_threads=n_threads, progress=partial(progress, name))
-            for name, solver in solvers.items()
-        )
-    )
+
+    def results(solver: BoardSolver) -> Iterator[Result]:
+        for board in given:
+            try:
+                yield solver.solve(board, limits=limits)
+            except (UnsolvableError, MemoryLimitError) as error:
+                yield error
+
+    rows = (comparison_row(name, None, results(solver), partial(progress, name)) for name, solver in solvers.items())
+    return Comparison(tuple(rows))
 
 
 def comparison_row(
     heuristic: str | None,
-    solver: BoardSolver[Board],
-    boards: Sequence[Board],
-    *,
-    search: str | None = None,
-    limits: Limits | None = None,
-    n_threads: int = 1,
+    search: str | None,
+    results: Iterable[Result],
     progress: Callable[[int], None] = lambda _n_boards: None,
 ) -> ComparisonRow:
-    """Solve boards with one solver, and return its row. `search` is by default the name in the solutions."""
+    """Return the means over results, as solvers and sources of answers find them.
 
-    def solve(board: Board, report: Report, _pool: WorkerPool | None) -> Solution | PdbError:
-        try:
-            return solver.solve(board, limits=limits, report=report)
-        except (UnsolvableError, MemoryLimitError) as error:
-            return error
-
-    answers = []
-    for answer in in_parallel(boards, solve, n_threads=n_threads):
-        answers.append(answer)
+    `search` is by default the name in the solutions. `progress` is called with the number of results so far.
+    """
+    answers: list[Result] = []
+    for result in results:
+        answers.append(result)
         progress(len(answers))
-    found = next((answer.search for answer in answers if isinstance(answer, Solution)), "-")
-    return _means(heuristic, search or found, answers)
-
-
-def _means(heuristic: str | None, search: str, answers: Sequence[Solution | PdbError]) -> ComparisonRow:
-    """Return the means over `answers`: for each board its solution, or the error that the search raised."""
     solved = [answer for answer in answers if isinstance(answer, Solution) and answer.length is not None]
     generated = [answer.generated for answer in solved]
     seconds = sum(answer.seconds for answer in solved)
     error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
     return ComparisonRow(
         heuristic=heuristic,
-        search=search,
+        search=search or next((answer.search for answer in answers if isinstance(answer, Solution)), "-"),
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
         n_solved=len(solved),

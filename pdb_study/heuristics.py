@@ -188,24 +188,22 @@ def study_heuristics(
     size = as_size(size)
     check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
     checked = as_goal(goal, size)
-    for name in heuristics:
-        heuristic_tables(parse_heuristic(name), size, checked)
-    for database in databases:
-        database.views(checked)
     distances: npt.NDArray[np.int64] | None = None
-    if size.n_cells <= MAX_CELLS:
+    is_whole = size.n_cells <= MAX_CELLS
+    if is_whole:
         boards, of_boards = all_boards(size, checked)
         distances = of_boards.astype(np.int64)
     else:
         boards = random_boards(size, checked, n_boards, seed).astype(np.uint8)
-        if size.n_cells <= _MAX_SOLVED_CELLS:
-            solving = databases if solves_with is None else solves_with()
-            if not solving:
-                raise InputError(f"random boards of {size} are solved to know their distances; give a database")
-            distances = _optimal_lengths(boards, checked, solving, n_threads or available_cores(), progress)
+    # Before boards are solved: it raises at once if a heuristic or a database cannot be used.
     values = heuristic_values(boards, size, checked, heuristics, databases)
+    if not is_whole and size.n_cells <= _MAX_SOLVED_CELLS:
+        solving = databases if solves_with is None else solves_with()
+        if not solving:
+            raise InputError(f"random boards of {size} are solved to know their distances; give a database")
+        distances = _optimal_lengths(boards, checked, solving, n_threads or available_cores(), progress)
     labels = (*heuristics, *(f"db {database.partition.name} {database.encoding}" for database in databases))
-    return study_values(size, labels, values, distances, is_sample=len(boards) < math.factorial(size.n_cells) // 2)
+    return study_values(size, labels, values, distances, is_sample=not is_whole)
 
 
 def _optimal_lengths(

@@ -1,6 +1,6 @@
 """Items of a slow source, such as standard input, read ahead in a thread."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from queue import Empty, Queue
@@ -20,12 +20,8 @@ class _End:
 
     error: BaseException | None = None
 
-    def raise_error(self) -> None:
-        if self.error is not None:
-            raise self.error
 
-
-def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
+def as_they_come(items: Iterable[Item]) -> Generator[Item | None, None, None]:
     """Yield items that are read ahead, and None when the next item is not there yet.
 
     Raises the errors of `items`, after the items before.
@@ -35,7 +31,8 @@ def as_they_come(items: Iterable[Item]) -> Iterator[Item | None]:
         while not isinstance(item, _End):
             yield item
             item = None if ready.empty() else ready.get()
-        item.raise_error()
+        if item.error is not None:
+            raise item.error
 
 
 def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator[list[Item]]:
@@ -54,7 +51,8 @@ def in_chunks(items: Iterable[Item], n_most: int, *, n_threads: int) -> Iterator
             end = chunk.pop() if isinstance(chunk[-1], _End) else None
             if chunk:
                 yield chunk
-        end.raise_error()
+        if end.error is not None:
+            raise end.error
 
 
 @contextmanager

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         read_instances as read_instances,
     )
     from pdb_service.client import (
+        AsyncClient as AsyncClient,
         Client as Client,
     )
     from pdb_study.compare import (
@@ -117,7 +118,7 @@ _NAMES = {
         "BatchProbe", "Database", "Instance", "Probe", "instance_sets", "open_database", "random_board_statistics",
         "read_instances",
     ),
-    "pdb_service.client": ("Client",),
+    "pdb_service.client": ("AsyncClient", "Client"),
     "pdb_study.compare": ("Comparison", "compare"),
     "pdb_study.heuristics": ("HeuristicStudy", "study_heuristics"),
     "pdb_study.histograms": ("Histograms",),

@@ -18,7 +18,7 @@ After `pdb build 8`:
 
 from pdb_study.labels.dataset import write_labels
 from pdb_study.labels.labelling import LabelledBoards, label
-from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks, Shard
+from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
 
 __all__ = [
     "BoardSource",
@@ -26,7 +26,6 @@ __all__ = [
     "LabelledBoards",
     "RandomBoards",
     "RandomWalks",
-    "Shard",
     "label",
     "write_labels",
 ]

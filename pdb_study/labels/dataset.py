@@ -23,6 +23,7 @@ from solver.solve import Solver
 # Most characters of the command in a description, which must fit into a line of a CSV file of boards.
 _MAX_COMMAND = 1000
 _KIND = "checkpoint of pdb label 2"
+_ADVICE = "give --fresh to start over, or another --out"
 
 
 def write_labels(
@@ -60,25 +61,16 @@ def write_labels(
     ------
     InputError
         The format does not exist.
-    CheckpointMismatchError
-        `OUT.partial` is of another dataset.
-    BuildRunningError
-        Another process writes it.
+    CheckpointMismatchError, BuildRunningError
+        `OUT.partial` is of another dataset, or another process writes it.
     OutputError, DiskFullError
         A file cannot be written.
     """
     out = Path(out)
     check_format(out)
-    journal = Journal(
-        out.with_name(f"{out.name}.partial"),
-        _KIND,
-        describe(source, databases, content, command),
-        advice="give --fresh to start over, or another --out",
-        free=("command",),
-        fresh=fresh,
-    )
-
-    with journal:
+    partial_path = out.with_name(f"{out.name}.partial")
+    header = describe(source, databases, content, command)
+    with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
         how: Any = {"chunk": chunk, "content": content, "n_threads": n_threads}
         _append(journal, label(source, Solver(*databases), first=n_done, **how), n_done, progress)

@@ -6,6 +6,7 @@ import random
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -132,6 +133,13 @@ def test_end_of_a_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not system.has_no_reader(invalid)
     monkeypatch.setattr(system, "OPENS_FOLDERS", False)
     assert system.has_no_reader(invalid)
+
+
+def test_text_on_windows_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = SimpleNamespace(encoding="cp850")
+    assert [system.text_encoding(stream) for stream in (file, None)] == ["cp850", "utf-8"]
+    monkeypatch.setattr(system, "OPENS_FOLDERS", False)
+    assert system.text_encoding(file) == "utf-8"
 
 
 def test_folder_is_no_table_file_where_opening_is_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

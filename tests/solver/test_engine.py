@@ -115,7 +115,6 @@ def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.Mon
     board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
     with database_for("663", "4x4") as database:
         whole = Solver(database).solve(board)
-        monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 700)
         monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 1000)
         sliced = Solver(database).solve(board)
     assert node_counts(whole.iterations) == node_counts(sliced.iterations)

@@ -9,33 +9,24 @@ from threading import Event
 import pytest
 
 from pdb_core.errors import InstanceError
-from pdb_query import Instance, read_instances
-from solver.read_ahead import as_they_come, in_chunks
+from pdb_query import read_instances
+from solver.read_ahead import in_chunks
 
 pytestmark = pytest.mark.tiny
-
-
-def next_one(items: Iterator[Instance | None]) -> Instance:
-    end = time.monotonic() + 20
-    while (item := next(items)) is None:
-        assert time.monotonic() < end
-        time.sleep(0.001)
-    return item
 
 
 def test_boards_of_a_pipe_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     with os.fdopen(reading) as stdin, os.fdopen(writing, "wb", buffering=0) as asking:
         monkeypatch.setattr(sys, "stdin", stdin)
-        boards = as_they_come(read_instances("-"))
-        assert next(boards) is None
+        chunks = in_chunks(read_instances("-"), 64, n_threads=1)
         asking.write(b"1 2 3 4 5 6 7 0 8\n1 2 3 4 ")
-        assert next_one(boards).board == (1, 2, 3, 4, 5, 6, 7, 0, 8)
-        assert next(boards) is None
-        asking.write(b"5 6 0 7 8\n\xff\xfe\n")
-        assert next_one(boards).id == "2"
+        assert [instance.board for instance in next(chunks)] == [(1, 2, 3, 4, 5, 6, 7, 0, 8)]
+        asking.write(b"5 6 0 7 8\n")
+        assert [instance.id for instance in next(chunks)] == ["2"]
+        asking.write(b"\xff\xfe\n")
         with pytest.raises(InstanceError, match="standard input line 3 is not text in UTF-8"):
-            next_one(boards)
+            next(chunks)
 
 
 @pytest.mark.parametrize("n_threads", [1, 4])
@@ -71,9 +62,8 @@ def test_thread_ends_when_its_items_are_not_read() -> None:
             seen.append(n)
             yield n
 
-    items = as_they_come(count())
-    while next(items) is None:
-        pass
+    items = in_chunks(count(), 64, n_threads=1)
+    next(items)
     items.close()  # type: ignore[attr-defined]
     time.sleep(0.05)
     n_seen = len(seen)

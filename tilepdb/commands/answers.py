@@ -12,12 +12,12 @@ from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, Unsol
 from tilepdb.commands.options import AnswerOptions
 from tilepdb.commands.output import Format, Record, count, message, plural, print_line, write_records
 from tilepdb.commands.positions import positions_written
-from tilepdb.commands.solvers import APPROXIMATE
+from tilepdb.commands.solvers import APPROXIMATE, Method
 from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
     from solver import Solution
-    from solver.requests import Answer, Request
+    from solver.requests import Answer, Request, Result
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
@@ -34,18 +34,17 @@ class AnswerWriter:
 
     def __init__(
         self,
-        search: str,
-        heuristic: str | None,
+        method: Method,
         *,
         names: TileNames | None = None,
         counts_all: bool = False,
         has_log: bool = False,
     ) -> None:
-        """`search` and `heuristic` are their names in each record; with `counts_all`, so are numbers of solutions.
+        """Each record names the method; with `counts_all`, it has the number of solutions.
 
         With `has_log`, answers may be those of earlier runs, so there is no rate of this run.
         """
-        self._search = {"search": search, "heuristic": heuristic}
+        self._search = {"search": method.search, "heuristic": method.heuristic}
         self._names, self._counts_all, self._has_log = names, counts_all, has_log
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
@@ -62,7 +61,7 @@ class AnswerWriter:
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
         if isinstance(result, UnsolvableError):
             self._report_unsolvable(request)
-        solution = getattr(result, "solution", None) if isinstance(result, PdbError) else result
+        solution = _solution_of(result)
         if solution is None:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._search
@@ -72,8 +71,7 @@ class AnswerWriter:
             )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
-        if request.optimal_length is not None and solution.contradicts(request.optimal_length):
-            error = WrongAnswerError(contradiction(request.id, solution, request.optimal_length))
+        if error := contradiction(answer):
             message(f"pdb: {error}")
             self._remember(error)
         if self._counts_all:
@@ -147,16 +145,25 @@ def _fields(solution: "Solution") -> dict[str, Any]:
     }
 
 
-def contradiction(board_id: str, solution: "Solution", optimal: int) -> str:
-    """Return the message about a solution that contradicts the known optimal length."""
+def contradiction(answer: "Answer") -> WrongAnswerError | None:
+    """Return the error if a solution or its lower bound contradicts the known optimal length."""
+    solution, optimal = _solution_of(answer.result), answer.request.optimal_length
+    if solution is None or optimal is None or not solution.contradicts(optimal):
+        return None
     found = f"no solution has less than {solution.lower_bound} moves"
     if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
         kind = "optimal solution" if solution.is_optimal else "solution found"
         found = f"the {kind} has {solution.length} moves"
-    return (
-        f"board {board_id}: {found}, the instance file says {optimal}; if that is the optimal length, please report "
-        "this board"
+    return WrongAnswerError(
+        f"board {answer.request.id}: {found}, the instance file says {optimal}; if that is the optimal length, please "
+        "report this board"
     )
+
+
+def _solution_of(result: "Result") -> "Solution | None":
+    """Return the solution, also of a search that was given up at the memory limit."""
+    found: Solution | None = getattr(result, "solution", None) if isinstance(result, PdbError) else result
+    return found
 
 
 def _text(record: Record) -> Iterator[str]:

@@ -140,5 +140,9 @@ def _open_streams() -> None:
         raise OutputError("there is no standard output; write it to another place")
     # With a buffer also if PYTHONUNBUFFERED is set: without one, Python ignores that a full disk took only a part.
     sys.stdout = os.fdopen(
-        sys.stdout.fileno(), "w", encoding=sys.stdout.encoding, errors="backslashreplace", closefd=False
+        sys.stdout.fileno(),
+        "w",
+        encoding=system.text_encoding(sys.stdout),
+        errors="backslashreplace",
+        closefd=False,
     )

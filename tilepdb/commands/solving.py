@@ -48,13 +48,8 @@ def answer_boards(
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
-    writer = AnswerWriter(
-        method.search,
-        method.heuristic,
-        names=boards.names,
-        counts_all=ida_star.all_solutions,
-        has_log=output.log is not None,
-    )
+    has_log = output.log is not None
+    writer = AnswerWriter(method, names=boards.names, counts_all=ida_star.all_solutions, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
@@ -64,12 +59,13 @@ def answer_boards(
         if output.log is not None:
             log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases, ida_star)))
             hooks = {"known": log.known, "finished": log.add}
-        display: ProgressLine
+        display: ClusterDisplay | SearchDisplay
+        source: AnswerSource
         if cluster is not None and cluster.scheduler is not None:
             from pdb_cluster.solve_boards import ClusterAnswers
 
             display = ClusterDisplay()
-            source: AnswerSource = ClusterAnswers(
+            source = ClusterAnswers(
                 stack.enter_context(cluster.connect()),
                 databases.databases_for,
                 limits=search_limits,

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_core.errors import InstanceError, WrongAnswerError
+from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_boards, size_hint
-from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     BoardGoalOption,
@@ -31,15 +30,15 @@ from tilepdb.commands.output import Format, Record, count, message, plural, prep
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
-from tilepdb.commands.solvers import DATABASES, Method, parse_method, solvers
+from tilepdb.commands.solvers import DATABASES, Method, parse_method
+from tilepdb.commands.solving import search_source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pdb_query import Instance
     from pdb_study.compare import Comparison
-    from solver import Limits, Solution
-    from solver.progress import Report
+    from solver.requests import Result
 
 _COLUMNS = (
     "heuristic", "search", "boards", "unsolvable", "solved", "mean_h", "mean_length", "mean_generated",
@@ -134,51 +133,29 @@ def compare(
         print_line(_HEADER)
     with tables.open() as databases, ProgressLine() as line:
 
+        def results(method: Method) -> "Iterator[Result]":
+            search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
+            source = search_source(method, databases, search_limits, n_threads=limits.threads)
+            for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
+                if error := contradiction(answer):
+                    raise error
+                yield answer.result
+
         def record(method: Method) -> Record:
-            what = f"{method.heuristic or 'no heuristic'}, {method.search}"
-            row = comparison_row(
-                method.heuristic,
-                _MethodSolver(method, databases, sample.goal, limits.threads),
-                instances,
-                search=method.search + (" (plain)" if method.plain else ""),
-                limits=Limits(seconds=limits.time_limit, nodes=limits.max_nodes),
-                n_threads=limits.threads,
-                progress=lambda n: line.show(
-                    f"{what}: {count(n)} of {count(len(instances))} boards", n / len(instances)
-                ),
-            )
-            rows.append(row)
+            def show(n_done: int) -> None:
+                what = f"{method.heuristic or 'no heuristic'}, {method.search}"
+                line.show(f"{what}: {count(n_done)} of {count(len(instances))} boards", n_done / len(instances))
+
+            search = method.search + (" (plain)" if method.plain else "")
+            rows.append(comparison_row(method.heuristic, search, results(method), show))
             line.clear()
-            return {name.removeprefix("n_"): value for name, value in asdict(row).items()}
+            return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
 
         write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
     comparison = Comparison(tuple(rows))
     _report_gaps(comparison, is_drawn=plot is not None)
     if n_drawn := len(comparison.whole_rows):
         write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
-
-
-class _MethodSolver:
-    """Solver of boards of all sizes and goals by one method."""
-
-    def __init__(self, method: Method, databases: OpenDatabases, goal: str | None, n_threads: int) -> None:
-        """`goal` is that of boards without their own."""
-        self._databases, self._goal = databases, goal
-        self._solver_for = solvers(method, databases, n_at_a_time=n_threads)
-        self._takes_goal = method.search == IDA_STAR
-
-    def solve(
-        self, instance: "Instance", /, *, limits: "Limits | None" = None, report: "Report | None" = None
-    ) -> "Solution":
-        """Return the solution. Raises what the solver raises, and `WrongAnswerError` for another length than known."""
-        goal = self._databases.goal_of(instance, self._goal)
-        goals = (goal,) if self._takes_goal else ()
-        solution: Solution = self._solver_for(instance.size, goal).solve(
-            instance.board, *goals, limits=limits, report=report
-        )
-        if instance.optimal_length is not None and solution.contradicts(instance.optimal_length):
-            raise WrongAnswerError(contradiction(instance.id, solution, instance.optimal_length))
-        return solution
 
 
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:

@@ -30,10 +30,11 @@ REQUEST = Request("a", Board(BOARD, S4), GOAL)
 # The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
 # signal comes in time.
 DIVIDED_EARLY = """
-import signal, time, solver.checkpoint, solver.engine.subtree_list
+import signal, time, solver.checkpoint, solver.engine.ida_star
 from solver import answer_log
+from solver.engine.frontier import FrontierLimits
 solver.checkpoint.DIVIDE_ABOVE = 20_000
-solver.engine.subtree_list._NODES_PER_UPPER = 5000
+solver.engine.ida_star.DIVISION = FrontierLimits(1 << 20, previous_nodes=0, share=800)
 answer_log._WRITE_S = 0.0
 write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
