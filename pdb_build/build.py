@@ -30,9 +30,18 @@ CHECKPOINT_EVERY_S = 60.0
 class BuildProgress:
     """Progress of a build.
 
-    pattern_index, pattern  index in the partition of the pattern that is searched, and the pattern
-    depth                   the distance that the search has reached
-    n_reached, n_states     states of the pattern: those reached so far, and all
+    Attributes
+    ----------
+    pattern_index
+        Index in the partition of the pattern that is searched.
+    pattern
+        The pattern.
+    depth
+        The distance that the search has reached.
+    n_reached
+        States of the pattern that are reached so far.
+    n_states
+        All states of the pattern.
     """
 
     pattern_index: int
@@ -51,20 +60,42 @@ def build_database(
     fresh: bool = False,
     force: bool = False,
 ) -> BuildResult:
-    """Build the database of a plan, at `plan.out`. Return the result, and write a report beside the table file.
+    """Build the database of a plan, and write a report beside the table file.
 
-    The same plan gives the same bytes, for any number of threads and of runs that were stopped.
+    A plan always gives the same bytes, for any number of threads and of runs that were stopped. After any error,
+    `plan.out` is as it was before.
 
-    progress            is called after each level of the search of a pattern
-    say                 is called with sentences about checkpoints
-    checkpoint_every_s  seconds between two checkpoints in the folder `OUT.partial`; 0 for one after each level. If the
-                        build is stopped, the same call continues from the last checkpoint
-    fresh               start over instead of continuing
-    force               replace files that no build has written, too
+    Parameters
+    ----------
+    plan
+        What to build, and where; `plan_build` makes it.
+    progress
+        Called after each level of the search of a pattern.
+    say
+        Called with sentences about checkpoints.
+    checkpoint_every_s
+        Seconds between two checkpoints in the folder `OUT.partial`; 0 for one after each level. If the build is
+        stopped, the same call continues from the last checkpoint.
+    fresh
+        Start over instead of continuing.
+    force
+        Replace files that no build has written, too.
 
-    After any error, `plan.out` is as it was before. Raises `MemoryLimitError`, `DiskFullError`, `OutputError`,
-    `LimitReachedError` for a distance over 254, `BuildRunningError` if another process builds the same file, and
-    `CheckpointMismatchError` if there is a checkpoint of other options or of another version of the builder.
+    Returns
+    -------
+    BuildResult
+        The header of the file, the searches, time and memory.
+
+    Raises
+    ------
+    MemoryLimitError, DiskFullError, OutputError
+        The plan does not fit, or the file cannot be written.
+    LimitReachedError
+        A distance is over 254.
+    BuildRunningError
+        Another process builds the same file.
+    CheckpointMismatchError
+        There is a checkpoint of other options or of another version of the builder.
     """
     check_plan(plan)
     if not force:

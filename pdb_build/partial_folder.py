@@ -7,7 +7,6 @@ report          the unfinished report
 without a name  bits of a search that do not fit into the memory, see `bit_rows`
 """
 
-import json
 import os
 import socket
 from contextlib import suppress
@@ -17,6 +16,7 @@ from types import TracebackType
 from pdb_core import system
 from pdb_core.durable_files import lock_file, writing_errors
 from pdb_core.errors import BuildRunningError, OutputError
+from pdb_core.messages import as_typed
 
 _TABLE = "table.h5"
 
@@ -43,8 +43,6 @@ class PartialFolder:
             if self.out.exists() and not self.out.is_file() and not self.out.is_dir():
                 # A new file of that name would replace a device or a pipe.
                 raise OutputError(f"cannot write {self.out}: it is no plain file; choose another place with --out")
-            if self.path.exists() and not self.path.is_dir():
-                raise OutputError(f"cannot write {self.out}: {self.path} is in the way; move it elsewhere")
             try:
                 while self._lock is None:
                     self.path.mkdir(exist_ok=True)
@@ -52,7 +50,7 @@ class PartialFolder:
                 # Without room for the note, another builder reports "another process".
                 with suppress(OSError):
                     os.ftruncate(self._lock, 0)
-                    note = " " + json.dumps({"pid": os.getpid(), "host": socket.gethostname()})
+                    note = f" process {os.getpid()} on {socket.gethostname()}"
                     system.write_at(self._lock, memoryview(note.encode()), 0)
             except BlockingIOError:
                 raise BuildRunningError(
@@ -104,9 +102,8 @@ class PartialFolder:
         try:
             with self._lock_path.open("rb", buffering=0) as file:
                 file.seek(1)  # on Windows, byte 0 of a locked file cannot be read
-                owner = json.loads(file.read())
-            return f"process {int(owner['pid'])} on {owner['host']}"
-        except (OSError, ValueError, KeyError, TypeError):
+                return as_typed(file.read().decode(errors="replace")) or "another process"
+        except OSError:
             return "another process"
 
 

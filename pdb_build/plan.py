@@ -75,15 +75,28 @@ class PatternPlan:
 class BuildPlan:
     """Plan of a build: the tables to make, and the memory and the disk that the build takes.
 
-    spec              the goal, the partition and the encoding
-    out               the table file
-    patterns          one plan for each pattern of the partition
-    memory_bytes      peak memory of the process
-    available_memory  None if it is unknown
-    disk_bytes        size of the table file
-    available_disk    free disk, and the space of an unfinished build of the same file
-    checkpoint_bytes  disk that checkpoints take beside `disk_bytes`, in a build long enough to write any
-    overlaps_writing  each table is written while the next pattern is searched; otherwise before, to free its memory
+    Attributes
+    ----------
+    spec
+        The goal, the partition and the encoding.
+    out
+        The table file.
+    n_threads
+        Threads of the search.
+    patterns
+        One plan for each pattern of the partition.
+    memory_bytes
+        Peak memory of the process.
+    disk_bytes
+        Size of the table file.
+    available_memory
+        None if it is unknown.
+    available_disk
+        Free disk, and the space of an unfinished build of the same file.
+    checkpoint_bytes
+        Disk that checkpoints take beside `disk_bytes`, in a build long enough to write any.
+    overlaps_writing
+        Whether each table is written while the next pattern is searched; otherwise before, to free its memory.
     """
 
     spec: DatabaseSpec
@@ -128,12 +141,30 @@ def plan_build(
     encoding: Encoding = DEFAULT_ENCODING,
     n_threads: int | None = None,
 ) -> BuildPlan:
-    """Return the plan of a build on this machine. `n_threads` is by default the number of available cores.
+    """Plan a build on this machine. `check_plan` compares the plan with the available memory and disk.
 
-    Patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`. `check_plan` compares
-    the plan with the available memory and disk.
+    Patterns that a symmetry maps onto each other have one table, see `pdb_core.shared_tables`.
 
-    Raises `InputError` if `encoding` cannot store the partition, and `BoardError` if the goal is of another size.
+    Parameters
+    ----------
+    size, goal, partition, encoding
+        The tables to build.
+    out
+        The table file to write.
+    n_threads
+        By default the number of available cores.
+
+    Returns
+    -------
+    BuildPlan
+        States, memory and disk of each pattern and of the whole build.
+
+    Raises
+    ------
+    InputError
+        `encoding` cannot store the partition.
+    BoardError
+        The goal is of another size.
     """
     database = DatabaseSpec(goal, partition, encoding)
     if partition.is_catalogue and encoding != "bits":
@@ -163,9 +194,14 @@ def plan_build(
 
 
 def check_plan(plan: BuildPlan) -> None:
-    """Raise `MemoryLimitError` or `DiskFullError` if the memory or the disk is too small for the plan.
+    """Check that the memory and the disk suffice for a plan. Warn if the available memory is unknown.
 
-    `MemoryLimitError` states how many tiles a pattern may have. Warn if the available memory is unknown.
+    Raises
+    ------
+    MemoryLimitError
+        The memory is too small; the message states how many tiles a pattern may have.
+    DiskFullError
+        The disk is too small.
     """
     available = plan.available_memory
     if available is None:

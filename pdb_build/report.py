@@ -30,11 +30,20 @@ _MOST_REPORT_BYTES = 1 << 24
 class BuildResult:
     """Result of a build.
 
-    header             header of the table file
-    searches           one for each pattern, without its table; 0 seconds if the pattern uses the table of another
-    seconds            time of all runs
-    peak_memory_bytes  of this process
-    n_runs             1, and one more for each time that the build continued from a checkpoint
+    Attributes
+    ----------
+    plan
+        The plan of the build.
+    header
+        Header of the table file.
+    searches
+        One for each pattern, without its table; 0 seconds if the pattern uses the table of another.
+    seconds
+        Time of all runs.
+    peak_memory_bytes
+        Peak memory of this process.
+    n_runs
+        1, and one more for each time that the build continued from a checkpoint.
     """
 
     plan: BuildPlan

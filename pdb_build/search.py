@@ -26,11 +26,20 @@ NO_ENTRIES: Table = np.empty(0, dtype=np.uint8)
 class PatternTable:
     """Distances of one pattern.
 
-    table             uint8[n_bytes] in the encoding of `spec`; empty once it is written
-    histogram         number of entries at each distance
-    states_per_depth  number of zero-aware states at each distance; in bits these are the entries
-    seconds           of the search, in all runs
-    offset, sha256    of a table that is in a file
+    Attributes
+    ----------
+    spec
+        Description of the table.
+    table
+        uint8[n_bytes] in the encoding of `spec`; empty once it is written.
+    histogram
+        Number of entries at each distance.
+    states_per_depth
+        Number of zero-aware states at each distance; in bits these are the entries.
+    seconds
+        Time of the search, in all runs.
+    offset, sha256
+        Place and digest of a table that is in a file.
     """
 
     spec: TableSpec
@@ -99,13 +108,32 @@ def search_pattern(
     checkpoints: SearchCheckpoints | None = None,
     spill: Spill | None = None,
 ) -> PatternTable:
-    """Return the distances of all placements of a pattern from the goal.
+    """Search the distances of all placements of a pattern from the goal.
 
-    `spill` keeps some of the bits in a file, which takes less memory. The result does not depend on it, nor on
-    `checkpoints` or `n_threads`.
+    Parameters
+    ----------
+    spec
+        The goal, the pattern, and how distances are counted and stored.
+    n_threads
+        Threads of the search. The result does not depend on them.
+    progress
+        Called with (depth, states reached so far, all states) after each level.
+    checkpoints
+        Restores and keeps the state of the search between levels.
+    spill
+        Keeps some of the bits in a file, which takes less memory.
 
-    Raises `LimitReachedError` for a distance over 254, which no byte can hold; `DiskFullError` and `OutputError` if the
-    file of `spill` cannot be written or read; and what `checkpoints` raises.
+    Returns
+    -------
+    PatternTable
+        The table and its histogram.
+
+    Raises
+    ------
+    LimitReachedError
+        A distance is over 254, which no byte can hold.
+    DiskFullError, OutputError
+        The file of `spill` cannot be written or read.
     """
     start = time.perf_counter()
     search = level_search(whole_pattern(spec), spec.encoding, spill)

@@ -1,6 +1,7 @@
 """File in memory of which only the pages that are written take memory. Used for the structures of HDF5."""
 
 import io
+from collections.abc import Iterator
 
 _PAGE_BYTES = 4096
 
@@ -35,29 +36,23 @@ class SparseFile(io.RawIOBase):
         return self._n_bytes
 
     def readinto(self, buffer: "bytearray | memoryview", /) -> int:  # type: ignore[override]
-        view = memoryview(buffer).cast("B")
-        view = view[: max(0, self._n_bytes - self._position)]
-        for page, first, stop, at in self._extents(len(view)):
-            view[at : at + stop - first] = self._pages.get(page, bytes(_PAGE_BYTES))[first:stop]
-        self._position += len(view)
+        view = memoryview(buffer).cast("B")[: max(0, self._n_bytes - self._position)]
+        for page, piece in self._pieces(view):
+            piece[:] = page
         return len(view)
 
     def write(self, data: "bytes | memoryview", /) -> int:  # type: ignore[override]
         view = memoryview(data).cast("B")
-        for page, first, stop, at in self._extents(len(view)):
-            self._pages.setdefault(page, bytearray(_PAGE_BYTES))[first:stop] = view[at : at + stop - first]
-        self._position += len(view)
+        for page, piece in self._pieces(view):
+            page[:] = piece
         self._n_bytes = max(self._n_bytes, self._position)
         return len(view)
 
-    def _extents(self, n_bytes: int) -> list[tuple[int, int, int, int]]:
-        """Return, for each page of the next bytes, its number, the first and the last byte + 1, and where they are in
-        the buffer.
-        """
-        found, done = [], 0
-        while done < n_bytes:
-            page, first = divmod(self._position + done, _PAGE_BYTES)
-            stop = min(_PAGE_BYTES, first + n_bytes - done)
-            found.append((page, first, stop, done))
-            done += stop - first
-        return found
+    def _pieces(self, view: memoryview) -> Iterator[tuple[memoryview, memoryview]]:
+        """Yield pieces of pages from the position on, each with its piece of `view`. Move the position behind them."""
+        while view:
+            number, first = divmod(self._position, _PAGE_BYTES)
+            page = memoryview(self._pages.setdefault(number, bytearray(_PAGE_BYTES)))[first : first + len(view)]
+            yield page, view[: len(page)]
+            self._position += len(page)
+            view = view[len(page) :]

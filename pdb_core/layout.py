@@ -45,24 +45,16 @@ class Blocks:
 
     size: BoardSize
     n_tiles: int
-    arrays: BlockArrays
+    cell_sets: npt.NDArray[np.int64]
+    first_block: npt.NDArray[np.int32]
+    regions: npt.NDArray[np.int64]
+    region_numbers: npt.NDArray[np.uint8]
     cost: Cost
 
     @property
-    def cell_sets(self) -> npt.NDArray[np.int64]:
-        return self.arrays.cell_sets
-
-    @property
-    def first_block(self) -> npt.NDArray[np.int32]:
-        return self.arrays.first_block
-
-    @property
-    def regions(self) -> npt.NDArray[np.int64]:
-        return self.arrays.regions
-
-    @property
-    def region_numbers(self) -> npt.NDArray[np.uint8]:
-        return self.arrays.region_numbers
+    def arrays(self) -> BlockArrays:
+        """The four arrays, as kernels read them."""
+        return BlockArrays(self.cell_sets, self.first_block, self.regions, self.region_numbers)
 
     @property
     def n_orders(self) -> int:
@@ -134,7 +126,7 @@ def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
     region_numbers = np.full((len(cell_sets), size.n_cells), OCCUPIED, dtype=np.uint8)
     arrays = BlockArrays(cell_sets, first_block, regions, region_numbers)
     fill_regions(arrays, size.width, cell_masks(size))
-    return Blocks(size, n_tiles, arrays, cost)
+    return Blocks(size, n_tiles, *arrays, cost)
 
 
 def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.int64]) -> Blocks:
@@ -145,7 +137,7 @@ def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.in
     first_block = (np.arange(len(cell_sets) + 1) * (size.n_cells - n_tiles)).astype(np.int32)
     numbers = np.cumsum(is_free, axis=1, dtype=np.uint8) - np.uint8(1)
     region_numbers = np.where(is_free, numbers, np.uint8(OCCUPIED))
-    return Blocks(size, n_tiles, BlockArrays(cell_sets, first_block, regions, region_numbers), "every-move")
+    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, "every-move")
 
 
 def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transitions:

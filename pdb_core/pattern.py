@@ -69,13 +69,28 @@ class Pattern:
 class Partition:
     """Patterns of tiles for one board size, and the moves that their distances count.
 
-    name  the published name, or the patterns written out
-    cost  the moves that the distances count: "additive" or "every-move", see `pdb_core.encoding`
-    sums  for each lower bound the indices of its patterns in `patterns`, ascending; a catalogue has several; an empty
-          tuple means one sum of all patterns
-
     The patterns of a sum are disjoint. Additive ones cover all tiles; if every move counts, they may leave tiles out.
-    Raises `PartitionError`, also for too many patterns, and `InputError` for boards larger than 6x6.
+
+    Parameters
+    ----------
+    name
+        The published name, or the patterns written out.
+    patterns
+        All patterns.
+    size
+        Size of the boards.
+    cost
+        The moves that the distances count: "additive" or "every-move", see `pdb_core.encoding`.
+    sums
+        For each lower bound the indices of its patterns in `patterns`, ascending; a catalogue has several. An empty
+        tuple means one sum of all patterns.
+
+    Raises
+    ------
+    PartitionError
+        Patterns overlap or leave tiles out, or there are too many.
+    InputError
+        The board is larger than 6x6.
     """
 
     name: str
@@ -225,14 +240,26 @@ def default_cost(name: str) -> Cost:
 def parse_partition(
     text: str, size: BoardSize | None, goal: Tiles | None = None, cost: Cost | None = None
 ) -> Partition:
-    """Return the partition or catalogue `text`: a name (`663`), `auto`, or patterns (`1,2,5/3,4,6/7,8`).
+    """Read a partition or catalogue: a name (`663`), `auto`, or patterns (`1,2,5/3,4,6/7,8`).
 
-    Several partitions joined by `+` make a catalogue. `auto` is a partition for any `size`, which must be given. For
-    other partitions, the default size is that of the name, or the square board with this number of tiles; if every move
-    counts, the smallest square board with the largest tile. `goal` defaults to blank-last, `cost` to that of the name,
-    or to additive.
+    Parameters
+    ----------
+    text
+        Several partitions joined by `+` make a catalogue. `auto` is a partition for any `size`, which must be given.
+    size
+        By default the size of the name, or the square board with this number of tiles; if every move counts, the
+        smallest square board with the largest tile.
+    goal
+        By default blank-last.
+    cost
+        By default the cost of the name, or additive.
 
-    Raises `PartitionError`, also if a named shape does not fit the goal, and `InputError` for boards larger than 6x6.
+    Raises
+    ------
+    PartitionError
+        The text is no partition, or a named shape does not fit the goal.
+    InputError
+        The board is larger than 6x6.
     """
     text = text.strip()
     if "+" in text:

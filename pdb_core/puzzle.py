@@ -34,8 +34,15 @@ BLANK = 0
 
 @dataclass(frozen=True)
 class BoardSize:
-    """Board size: width and height in cells. Raises `InputError` if one of them is not from 2 to 32.
+    """Board size: width and height in cells.
 
+    Raises
+    ------
+    InputError
+        One of them is not from 2 to 32.
+
+    Examples
+    --------
     >>> BoardSize(4, 4).n_cells
     16
     """
@@ -78,7 +85,13 @@ class BoardSize:
 
 
 def parse_size(text: str) -> BoardSize:
-    """Return the size written `WIDTHxHEIGHT`, such as `4x4`. Raises `InputError`."""
+    """Read a size written `WIDTHxHEIGHT`, such as `4x4`.
+
+    Raises
+    ------
+    InputError
+        The text is of another form.
+    """
     match = re.fullmatch(r"\s*(\d+)\s*[xX]\s*(\d+)\s*", text, re.ASCII)
     if match is None or len(text) > 20:
         raise InputError(f"board size {shorten(text, 40)!r} is not of the form WIDTHxHEIGHT, such as 4x4")
@@ -105,10 +118,23 @@ def square_size(n_cells: int) -> BoardSize | None:
 class Board(tuple[int, ...]):
     """Board: the tile on each cell row by row, 0 for the blank, and its `size`. It is equal to the plain tuple.
 
-    `Board(board, size)` converts and checks a string of numbers separated by whitespace or commas, rows optionally by
-    `/`; a sequence of numbers, or of rows; or an array of one or two dimensions. Without `size` the rows give the size;
-    without rows the board is square. Raises `BoardError`, and `InputError` for an invalid `size`.
+    Parameters
+    ----------
+    board
+        A string of numbers separated by whitespace or commas, rows optionally by `/`; a sequence of numbers, or of
+        rows; or an array of one or two dimensions.
+    size
+        Without it the rows give the size; without rows the board is square.
 
+    Raises
+    ------
+    BoardError
+        It is not a board of that size.
+    InputError
+        `size` is not of the form WIDTHxHEIGHT.
+
+    Examples
+    --------
     >>> Board("1 2 3/4 5 6/7 0 8")
     Board('1 2 3/4 5 6/7 0 8')
     >>> Board([[1, 2], [3, 0]]) == (1, 2, 3, 0)
@@ -295,7 +321,13 @@ NAMED_GOALS = {"blank-last": blank_last, "blank-first": blank_first, "snail": sn
 
 
 def parse_goal(text: str, size: BoardSize) -> Board:
-    """Return the goal of this name (`blank-last`, `blank-first`, `snail`), or the board `text`. Raises `GoalError`."""
+    """Read a goal: a name (`blank-last`, `blank-first`, `snail`) or a board.
+
+    Raises
+    ------
+    GoalError
+        The text is neither.
+    """
     named = NAMED_GOALS.get(text.strip())
     if named is not None:
         return Board(named(size), size)
@@ -356,10 +388,28 @@ def _parities(board: Tiles, goal: Tiles, size: BoardSize) -> tuple[bool, bool]:
 def random_boards(
     size: BoardSize | str, goal: BoardLike, n_boards: int, seed: int | np.random.SeedSequence
 ) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
-    """Return `n_boards` solvable boards, uniformly distributed. Equal seeds give equal boards.
+    """Draw solvable boards, uniformly distributed.
 
-    `goal` is a board or a name. The shape is (n_boards, n_cells), the dtype uint8, or uint16 if a tile is larger than
-    255. Raises `InputError` and `GoalError`.
+    Parameters
+    ----------
+    size
+        Size of the boards.
+    goal
+        A board or a name.
+    n_boards
+        Number of boards.
+    seed
+        Equal seeds give equal boards.
+
+    Returns
+    -------
+    numpy.ndarray
+        uint8[n_boards, n_cells], or uint16 if a tile is larger than 255.
+
+    Raises
+    ------
+    InputError, GoalError
+        The size or the goal is invalid.
     """
     size = as_size(size)
     goal = as_goal(goal, size)

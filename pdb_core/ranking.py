@@ -125,6 +125,8 @@ def lexicographic_cell_sets(n_cells: int, n_tiles: int) -> npt.NDArray[np.int64]
 class PatternIndex:
     """Index function of all patterns of `n_tiles` tiles on a board, for NumPy arrays.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> index = PatternIndex(BoardSize(4, 4), 3)
     >>> index.rank(np.array([[1, 2, 3], [15, 14, 13]], dtype=np.uint8)).tolist()
@@ -142,10 +144,17 @@ class PatternIndex:
         self.n_entries = math.perm(size.n_cells, n_tiles)
 
     def rank(self, cells: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """Return the entries of placements: int64[m].
+        """Return the entries of placements, int64[m].
 
-        `cells` has shape (m, k): the cell of each tile of the pattern, the tiles in ascending order. Raises
-        `ValueError` for cells off the board, and for two tiles on one cell.
+        Parameters
+        ----------
+        cells
+            Integers of shape (m, k): the cell of each tile of the pattern, the tiles in ascending order.
+
+        Raises
+        ------
+        ValueError
+            A cell is off the board, or two tiles are on one cell.
         """
         given = np.asarray(cells)
         if given.ndim != 2 or given.shape[1] != self.n_tiles:
@@ -161,7 +170,13 @@ class PatternIndex:
         return ranks
 
     def unrank(self, ranks: npt.ArrayLike) -> Cells:
-        """Return the placements of entries, the inverse of `rank`: int64[m] to uint8[m, k]. Raises `ValueError`."""
+        """Return the placements of entries, the inverse of `rank`: int64[m] to uint8[m, k].
+
+        Raises
+        ------
+        ValueError
+            An entry is out of range.
+        """
         given = np.asarray(ranks)
         if given.ndim != 1:
             raise ValueError(f"entries must have one dimension, not {given.ndim}")

@@ -44,10 +44,15 @@ _BOARDS_AT_A_TIME = 100_000
 class Probe:
     """Distances and lower bounds of one board, in moves.
 
-    values   for each symmetry, in the order of `Database.mappings`, the distance of each pattern
-    sums     for each symmetry, the sum over the patterns of each partition, in one flat tuple; if every move counts,
-             the largest distance instead of the sum
-    maximum  the largest sum: the lower bound on the length of a solution
+    Attributes
+    ----------
+    values
+        For each symmetry, in the order of `Database.mappings`, the distance of each pattern.
+    sums
+        For each symmetry, the sum over the patterns of each partition, in one flat tuple; if every move counts, the
+        largest distance instead of the sum.
+    maximum
+        The largest sum: the lower bound on the length of a solution.
     """
 
     values: tuple[tuple[int, ...], ...]
@@ -59,11 +64,16 @@ class Probe:
 class BatchProbe:
     """Distances and lower bounds of m boards, in moves.
 
-    values   uint8[m, s, p]   the distance of each of the p patterns in each of the s symmetries of `Database.mappings`
-    sums     int16[m, s * q]  the sums of the q partitions in the first symmetry, then in the others; if every move
-                              counts, the largest distances instead of the sums
-    maximum  int16[m]         the largest sum: the lower bound on the length of a solution; -1 if the board cannot be
-                              solved, -2 if the row is not a board: then the other values are meaningless
+    Attributes
+    ----------
+    values
+        uint8[m, s, p]: the distance of each of the p patterns in each of the s symmetries of `Database.mappings`.
+    sums
+        int16[m, s * q]: the sums of the q partitions in the first symmetry, then in the others; if every move counts,
+        the largest distances instead of the sums.
+    maximum
+        int16[m]: the largest sum, the lower bound on the length of a solution; -1 if the board cannot be solved, -2 if
+        the row is not a board: then the other values are meaningless.
     """
 
     values: npt.NDArray[np.uint8]
@@ -74,14 +84,22 @@ class BatchProbe:
 class Database:
     """Database of the tables of one partition or catalogue, read-only. `open_database` opens it.
 
-    path            the table file
-    header          the header of the file
-    size, goal      of the boards; lookups also accept each goal that a symmetry of the board maps to this one
-    encoding, cost  "bits" or "bytes", and "additive" or "every-move", see `pdb_core.encoding`
-
     Any number of threads may look up boards at the same time; lookups release the GIL. Use it as a context manager, or
     `close` it.
 
+    Attributes
+    ----------
+    path
+        The table file.
+    header
+        The header of the file.
+    size, goal
+        Size and goal of the boards; lookups also accept each goal that a symmetry of the board maps to this one.
+    encoding, cost
+        "bits" or "bytes", and "additive" or "every-move", see `pdb_core.encoding`.
+
+    Examples
+    --------
     >>> with open_database("data/8.h5") as database:
     ...     database.probe((8, 6, 7, 2, 5, 4, 3, 0, 1)).maximum
     31
@@ -120,9 +138,17 @@ class Database:
         return self._tables
 
     def mappings(self, goal: BoardLike | None = None) -> tuple[BoardMapping, ...]:
-        """Return all symmetries that map boards with `goal` (by default the database's own) to boards of this database.
+        """Return all symmetries that map boards with `goal` to boards of this database.
 
-        The identity is first if the goals are the same. Raises `GoalError` if there is none, or for an invalid goal.
+        Parameters
+        ----------
+        goal
+            By default the database's own, for which the identity is the first symmetry.
+
+        Raises
+        ------
+        GoalError
+            There is no symmetry, or the goal is not a board.
         """
         return mappings_between(self._checked_goal(goal), self.goal, self.size)
 
@@ -151,13 +177,22 @@ class Database:
             )
 
     def table(self, index: int) -> npt.NDArray[np.uint8]:
-        """Return the table of the pattern at `index` in the partition: uint8[n_bytes], read-only, not copied.
+        """Return the table of the pattern at `index` in the partition.
 
         With `encoding="bytes"`, the entry at the rank of the tiles' cells is the distance, see `index` and
-        `table_cells`; 255 means that these cells cannot be reached. For bits see docs/format.md. If the pattern uses
-        the table of another pattern, that table is returned.
+        `table_cells`; 255 means that these cells cannot be reached. For bits see docs/format.md.
 
-        Raises `IndexError`, and `ValueError` if the database is closed.
+        Returns
+        -------
+        numpy.ndarray
+            uint8[n_bytes], read-only, not copied. If the pattern uses the table of another pattern, that table.
+
+        Raises
+        ------
+        IndexError
+            There is no such pattern.
+        ValueError
+            The database is closed.
         """
         entry = self.header.patterns[index]
         tables = self.lookup_tables
@@ -180,13 +215,32 @@ class Database:
         return tuple(entry.use.cell_map[cell] for _, cell in sorted(zip(labels, cells, strict=True)))
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
-        """Look up one board. Return its distances and its lower bound.
+        """Look up one board.
 
-        `goal` is by default that of the database.
+        Parameters
+        ----------
+        board
+            The board, see `Board`.
+        goal
+            By default the goal of the database.
 
-        Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError` if
-        the tables cannot serve `goal`, `TableFileDamagedError` if they have no distance for the board, and `ValueError`
-        if the database is closed.
+        Returns
+        -------
+        Probe
+            The distances of the board and its lower bound.
+
+        Raises
+        ------
+        BoardError
+            It is not a board of this size.
+        UnsolvableError
+            It cannot be solved.
+        GoalError
+            The tables cannot serve `goal`.
+        TableFileDamagedError
+            The tables have no distance for the board.
+        ValueError
+            The database is closed.
         """
         checked = Board(board, self.size)
         batch = self.probe_batch(np.array([checked], dtype=np.uint8), goal)
@@ -196,24 +250,39 @@ class Database:
         return Probe(tuple(map(tuple, batch.values[0].tolist())), tuple(batch.sums[0].tolist()), int(batch.maximum[0]))
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
-        """Look up one board, or return `default` if `probe` raises `BoardError` or `UnsolvableError`.
-
-        Raises the other errors of `probe`.
-        """
+        """Look up one board, or return `default` if `probe` raises `BoardError` or `UnsolvableError`."""
         try:
             return self.probe(board, goal)
         except (BoardError, UnsolvableError):
             return default
 
     def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchProbe:
-        """Look up many boards: integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
+        """Look up many boards.
 
-        The `maximum` is -1 for boards that cannot be solved. With `strict=False` it is -2 for rows that are not boards.
-        `goal` is by default that of the database.
+        Parameters
+        ----------
+        boards
+            Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
+        goal
+            By default the goal of the database.
+        strict
+            False: give a row that is not a board the maximum -2 instead of raising `BoardError`.
 
-        Raises `BoardError` for the first row that is not a board, unless `strict` is False, and for other shapes or
-        types; `GoalError` if the tables cannot serve `goal`; `TableFileDamagedError` if they have no distance for a
-        solvable board; `ValueError` if the database is closed.
+        Returns
+        -------
+        BatchProbe
+            The distances and lower bounds. The maximum is -1 for boards that cannot be solved.
+
+        Raises
+        ------
+        BoardError
+            A row is not a board, or the boards have another shape or type.
+        GoalError
+            The tables cannot serve `goal`.
+        TableFileDamagedError
+            The tables have no distance for a solvable board.
+        ValueError
+            The database is closed.
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
@@ -236,10 +305,23 @@ class Database:
     def check_boards(
         self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int8]]:
-        """Return boards, given as in `probe_batch`, as uint8[m, n_cells], and whether each can be solved: int8[m].
+        """Convert boards, given as in `probe_batch`, and check whether each can be solved.
 
-        The second array has 1 for a solvable board, 0 for an unsolvable board, and -1 for a row that is not a board.
-        Raises `GoalError` for an invalid goal, and `BoardError` and `ValueError` as `probe_batch` does.
+        Returns
+        -------
+        boards
+            uint8[m, n_cells].
+        verdicts
+            int8[m]: 1 for a solvable board, 0 for an unsolvable board, and -1 for a row that is not a board.
+
+        Raises
+        ------
+        BoardError
+            A row is not a board, unless `strict` is False, or the boards have another shape or type.
+        GoalError
+            The goal is not a board.
+        ValueError
+            The database is closed.
         """
         rows = board_rows(boards, self.size)
         goal_cells = np.argsort(np.array(self._checked_goal(goal), dtype=np.int64))
@@ -256,12 +338,21 @@ class Database:
     def verify(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Compare every table with its digest and histogram, and the HDF5 objects with their digest and the header.
 
-        Calls `progress(bytes of tables done, bytes of all tables)`. The bytes compared are those that lookups use: the
-        copy in memory if there is one, otherwise the mapped pages. For bits, the histogram gives the number of ones:
-        the entries whose distance has remainder 2 or 3 modulo 4.
+        The bytes compared are those that lookups use: the copy in memory if there is one, otherwise the mapped pages.
+        For bits, the histogram gives the number of ones: the entries whose distance has remainder 2 or 3 modulo 4. (The
+        digest of the header is checked when the file is opened.)
 
-        Raises `TableFileDamagedError` if they differ, and `ValueError` if the database is closed. (The digest of the
-        header is checked when the file is opened.)
+        Parameters
+        ----------
+        progress
+            Called with (bytes of tables done, bytes of all tables).
+
+        Raises
+        ------
+        TableFileDamagedError
+            They differ.
+        ValueError
+            The database is closed.
         """
         from pdb_query.hdf5_view import check_hdf5_view  # h5py takes a fifth of a second to import
 
@@ -342,15 +433,33 @@ def open_database(
 ) -> Database:
     """Open a table file.
 
-    load      `map`: share the pages with other processes; opens in milliseconds
-              `copy`: read the file into memory
-              `huge`: read the file into huge pages, for the fastest lookups
-    verify    read all bytes and compare them with their digests, as `Database.verify` does. Otherwise a table whose
-              bytes were changed opens, and lookups in it give wrong distances
-    progress  is called by `Database.verify`
+    Parameters
+    ----------
+    path
+        The file.
+    load
+        "map" shares the pages with other processes, and opens in milliseconds. "copy" reads the file into memory.
+        "huge" reads it into huge pages, for the fastest lookups.
+    verify
+        Read all bytes and compare them with their digests, as `Database.verify` does. Otherwise a table whose bytes
+        were changed opens, and lookups in it give wrong distances.
+    progress
+        Called by `Database.verify`.
 
-    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
-    `TableFileError` or `MemoryLimitError` if the file cannot be read, and `ValueError` for another `load`.
+    Returns
+    -------
+    Database
+        The open database. Close it, or use it as a context manager.
+
+    Raises
+    ------
+    TableFileError
+        The file cannot be read. `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError` and
+        `TableFileDamagedError` tell why.
+    MemoryLimitError
+        There is too little memory.
+    ValueError
+        `load` is another word.
     """
     database = Database(Path(path), *load_table_file(Path(path), load))
     if verify:
@@ -362,8 +471,12 @@ def open_database(
 class RandomBoardStatistics:
     """Mean lower bounds over uniformly random solvable boards: pairs (mean, standard error of the mean), in moves.
 
-    sums     a pair for each sum, in the order of `Probe.sums`
-    maximum  the pair of the largest sum
+    Attributes
+    ----------
+    sums
+        A pair for each sum, in the order of `Probe.sums`.
+    maximum
+        The pair of the largest sum.
     """
 
     sums: tuple[tuple[float, float], ...]
@@ -371,9 +484,23 @@ class RandomBoardStatistics:
 
 
 def random_board_statistics(database: Database, *, n_boards: int = 100_000, seed: int = 1) -> RandomBoardStatistics:
-    """Return the mean lower bounds of `n_boards` (at least 2) random boards. Equal seeds give equal boards.
+    """Measure the mean lower bounds of random boards.
 
-    Raises `TableFileDamagedError`, and `ValueError` if the database is closed.
+    Parameters
+    ----------
+    database
+        The tables to look up.
+    n_boards
+        Number of boards, at least 2.
+    seed
+        Equal seeds give equal boards.
+
+    Raises
+    ------
+    TableFileDamagedError
+        The tables have no distance for a board.
+    ValueError
+        The database is closed.
     """
     generator = np.random.default_rng(seed)
     rows = []

@@ -25,11 +25,15 @@ _ADVICE = "name a table file made with pdb build"
 
 
 def read_table_header(path: Path) -> Header:
-    """Return the header of a table file, without loading its tables.
+    """Read the header of a table file, without loading its tables.
 
-    Raises `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError`, `TableFileDamagedError`,
-    `TableFileError` if the system cannot read the file, and `MemoryLimitError` if lookups need more memory than there
-    is.
+    Raises
+    ------
+    TableFileError
+        The file cannot be read. `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError` and
+        `TableFileDamagedError` tell why.
+    MemoryLimitError
+        Lookups in the tables need more memory than there is.
     """
     with _opened(path) as file:
         return read_header(file, str(path))

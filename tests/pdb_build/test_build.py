@@ -61,21 +61,6 @@ def test_builds_are_byte_identical_whatever_the_threads(
     assert [use.index for use in read_table_header(path).uses] == uses
 
 
-def test_builds_of_another_process_are_byte_identical(tmp_path: Path) -> None:
-    """Its sets of texts are in another order."""
-    program = (
-        "import sys; from pathlib import Path; "
-        "from tests.pdb_build.test_build import KINDS_OF_TABLES, digest_of_build\n"
-        "for *kind, _ in KINDS_OF_TABLES: print(digest_of_build(Path(sys.argv[1]), *kind, 2))"
-    )
-    environment = os.environ | {"PYTHONHASHSEED": "7"}
-    other = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "other.h5")],
-        capture_output=True, text=True, check=True, env=environment, cwd=ROOT,
-    ).stdout.split()  # fmt: skip
-    assert other == [digest_of_build(tmp_path / "own.h5", *kind, 1) for *kind, _ in KINDS_OF_TABLES]
-
-
 @pytest.mark.parametrize(("partition", "size", "encoding", "cost", "digest"), golden_files())
 def test_builds_are_byte_identical_on_every_machine(
     tmp_path: Path, partition: str, size: str, encoding: str, cost: str, digest: str

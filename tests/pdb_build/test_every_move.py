@@ -10,7 +10,6 @@ import pytest
 
 from pdb_build import plan_build, search_pattern
 from pdb_core.errors import InputError, PartitionError, TableFileDamagedError
-from pdb_core.layout import pattern_blocks
 from pdb_core.pattern import Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_size, random_boards
 from pdb_core.table_spec import TableSpec
@@ -55,37 +54,12 @@ def test_every_pattern_of_a_small_board_is_as_naive(size: str) -> None:
             assert_found_and_proved(board_size, blank_last(board_size), pattern)
 
 
-@pytest.mark.parametrize(
-    ("goal", "tiles"),
-    [
-        (GOAL, (5,)),
-        (GOAL, (1, 4)),
-        (GOAL, (1, 2, 5)),
-        (MIDDLE, (2, 4, 8)),
-        (GOAL, (1, 2, 3, 6)),
-        (MIDDLE, (1, 3, 5, 7)),
-    ],
-)
-def test_patterns_of_3x3_are_as_naive(goal: Tiles, tiles: tuple[int, ...]) -> None:
-    assert_found_and_proved(SIZE, goal, tiles)
-
-
 def test_histogram_of_a_4x4_pattern_is_as_on_record() -> None:
     """The record is of the naive search; there are 16! / 12! states."""
     size = BoardSize(4, 4)
     found = search_pattern(TableSpec(size, blank_last(size), Pattern((1, 2, 3)), "bits", "every-move"), n_threads=2)
     assert sum(found.histogram) == 43_680
     assert found.histogram == GOLDEN_123
-
-
-@pytest.mark.tiny
-def test_blocks_are_the_free_cells() -> None:
-    blocks = pattern_blocks(SIZE, 3, "every-move")
-    assert blocks.n_blocks == 84 * 6
-    for s, (cell_set, first) in enumerate(zip(blocks.cell_sets, blocks.first_block, strict=False)):
-        free = [cell for cell in range(9) if not cell_set >> cell & 1]
-        assert [first + blocks.region_numbers[s, cell] for cell in free] == list(range(first, first + 6))
-        assert [int(region) for region in blocks.regions[first : first + 6]] == [1 << cell for cell in free]
 
 
 @pytest.mark.tiny

@@ -217,17 +217,6 @@ def test_invalid_uses_of_tables_are_refused(tmp_path: Path, index: int, changes:
 
 
 @pytest.mark.tiny
-def test_symmetry_that_moves_the_blank_region_is_refused(tmp_path: Path) -> None:
-    """As written by a builder that compared only the tiles."""
-    path = tmp_path / "a.h5"
-    path.write_bytes(table_file("2,4/6,8/1,3,5,7", "3x3").read_bytes())
-    use = {"tiles": [6, 8], "same_as": 0, "cell_map": list(range(8, -1, -1))}
-    rewrite_header(path, lambda fields: fields["patterns"].__setitem__(1, use))
-    with pytest.raises(TableFileDamagedError, match="pattern 6,8 cannot use the table of pattern 2,4 by its cell map"):
-        open_database(path)
-
-
-@pytest.mark.tiny
 @pytest.mark.parametrize("cost", COSTS)
 @pytest.mark.parametrize(("partition", "size_text", "goal_text"), CASES)
 def test_prove_use_accepts_only_valid_symmetries(partition: str, size_text: str, goal_text: str, cost: Cost) -> None:

@@ -325,13 +325,6 @@ def test_sparse_file_of_the_right_size_is_refused_if_its_blocks_do_not_fit(
     assert_refused(copy_of_table, MemoryLimitError, "pattern 1,2,3,4,5,6,7,8 needs 1.9 GB of memory, 1.0 GB are avail")
 
 
-@pytest.mark.tiny
-def test_sparse_file_with_more_than_tables_is_refused(copy_of_table: Path) -> None:
-    rewrite_header(copy_of_table, lambda fields: fields.update(file_bytes=10**12))
-    os.truncate(copy_of_table, 10**12)
-    assert_refused(copy_of_table, TableFileDamagedError, "more than 1.0 MB of the file are in no table")
-
-
 # Load modes.
 
 

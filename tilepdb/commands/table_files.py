@@ -187,7 +187,7 @@ def verify(
     deep: Annotated[
         bool,
         typer.Option(
-            "--deep", help="Also prove every distance, with code that is independent of the builder's search."
+            "--deep", help="Also prove every distance, with a proof that is independent of the builder's search."
         ),
     ] = False,
     threads: ThreadsOption = None,
