@@ -105,7 +105,7 @@ def expand_frontier(
 
     tables, stages, at  see `search_kernels.search`; the stack is empty
     nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
-                 the root, which is node 0
+                 the root, which is node 1
     slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k >= 2 * capacity, or a single slot if nodes
                  with the same board are all kept
     counters     int64[N_FRONTIER_COUNTERS], mutated

@@ -54,7 +54,7 @@ STANDS = MAX_UNITS
 N_WIDE_FIELDS = 7
 FIELD_BYTES, SUM_BYTES = 4 * MAX_UNITS, 4 * MAX_UNITS * N_WIDE_FIELDS
 TABLE, BLOCK, FIRST_DIGIT, EDGES, LOW, HIGH, SETS = range(N_WIDE_FIELDS)
-# `WideStages.jumps`: as `EngineTables.jumps`, for wider boards.
+# `WideStages.jumps`: as `VectorStages.jumps`, for wider boards.
 WIDE_JUMPS_UPWARD = 1 << (3 * MAX_WIDE_WIDTH + 1)
 # Keeps differences of distances positive.
 OFFSET = 512
