@@ -65,8 +65,13 @@ SECOND_STATE = FIRST_STATE + 16
 OTHER_STATE = FIRST_STATE ^ SECOND_STATE
 DESCENT_FIELDS = SECOND_STATE + 13
 
-# An entry of `memo` is an address and, in the lower byte, its distance, at least 1; 0 for none. Its index is made of
-# the product of the address and this odd number of 20 bits. The product of a bit address below 2^43 fits in 63 bits.
+# An entry of `memo`; 0 for none:
+#
+#     63                                8                        0
+#     | bit address of a state          | its distance, at least 1 |
+#
+# Its index is made of the product of the address and this odd number of 20 bits. The product of a bit address below
+# 2^43 fits in 63 bits.
 DISTANCE_BITS = 8
 MEMO_FACTOR = 648053
 MEMO_SHIFT = 16

@@ -30,6 +30,7 @@ from solver.engine.round_kernels import (
     TILES_BYTES,
     append,
     blank_and_cell,
+    in_list,
     list_with_tiles,
     of_parents,
     push_board,
@@ -106,10 +107,10 @@ def find_critical(stages: Any, tables: Any, at: Any, n: int) -> None:
                 high = high | v.where(unit < WORD_BITS, v.splat(0), bit)
                 bit = v.where(unit < WORD_BITS, bit, v.splat(0))
             low = low | bit
-        v.store(children + CRITICAL * lay.LIST_COLUMN + 4 * i, low)
-        v.store(children + (CRITICAL + 1) * lay.LIST_COLUMN + 4 * i, high)
+        v.store(in_list(children, CRITICAL, i), low)
+        v.store(in_list(children, CRITICAL + 1, i), high)
         for column in range(DONE, READ + 2):
-            v.store(children + column * lay.LIST_COLUMN + 4 * i, v.splat(0))
+            v.store(in_list(children, column, i), v.splat(0))
 
 
 @inlined_kernel
@@ -119,23 +120,23 @@ def choose_units(stages: Any, at: Any, n: int, is_first: bool) -> None:
     for i in range(0, n, v.LANES):
         low, high = v.splat(0), v.splat(0)
         if is_first:
-            low = v.load(children + CRITICAL * lay.LIST_COLUMN + 4 * i)
-            high = v.load(children + (CRITICAL + 1) * lay.LIST_COLUMN + 4 * i)
+            low = v.load(in_list(children, CRITICAL, i))
+            high = v.load(in_list(children, CRITICAL + 1, i))
             high = v.where(low == 0, high & (v.splat(0) - high), v.splat(0))
             low = low & (v.splat(0) - low)
         else:
             tile = v.load(children + 4 * i) >> TILE_SHIFT
-            low = take_of_32(stages.tile_masks, tile) ^ v.load(children + DONE * lay.LIST_COLUMN + 4 * i)
+            low = take_of_32(stages.tile_masks, tile) ^ v.load(in_list(children, DONE, i))
             if stages.n_words > 1:
-                done = v.load(children + (DONE + 1) * lay.LIST_COLUMN + 4 * i)
+                done = v.load(in_list(children, DONE + 1, i))
                 high = take_of_32(stages.tile_masks + TILES_BYTES, tile) ^ done
         # Lanes behind the last child hold anything.
         is_child = v.iota() + i < n
         chosen = (v.where(is_child, low, v.splat(0)), v.where(is_child, high, v.splat(0)))
         for w in range(2):
-            to_done = children + (DONE + w) * lay.LIST_COLUMN + 4 * i
+            to_done = in_list(children, DONE + w, i)
             v.store(to_done, v.load(to_done) | chosen[w])
-            v.store(children + (CHOSEN + w) * lay.LIST_COLUMN + 4 * i, chosen[w])
+            v.store(in_list(children, CHOSEN + w, i), chosen[w])
 
 
 @inlined_kernel
@@ -189,7 +190,7 @@ def rank(stages: Any, tables: Any, at: Any, unit: Any, bucket: int, n: int) -> N
     set_rank = v.gather_words(unit[LOW], lower) + v.gather_words(unit[HIGH], upper)
     v.store(bucket + 4 * lay.LIST_COLUMN, v.where(is_child, set_rank, v.splat(0)))
     for i in range(n):
-        prefetch(unit[SETS] + v.load_word(bucket + 4 * lay.LIST_COLUMN + 4 * i) * SET_BYTES)
+        prefetch(unit[SETS] + v.load_word(in_list(bucket, 4, i)) * SET_BYTES)
 
 
 @inlined_kernel
@@ -197,10 +198,10 @@ def find_bits(unit: Any, bucket: int, to_bits: int, n: int) -> None:
     """Find the bits of the distances of up to `LANES` children of a unit, and prefetch them."""
     sets, memory, row_bytes = unit[SETS], unit[MEMORY], unit[ROW_BYTES]
     for i in range(n):
-        order = v.load_word(bucket + 3 * lay.LIST_COLUMN + 4 * i)
+        order = v.load_word(in_list(bucket, 3, i))
         cell = order >> BLANK_CELL_SHIFT
         order &= ORDER_MASK
-        record = sets + v.load_word(bucket + 4 * lay.LIST_COLUMN + 4 * i) * SET_BYTES
+        record = sets + v.load_word(in_list(bucket, 4, i)) * SET_BYTES
         region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & (MAX_REGIONS - 1)
         address = memory + ((v.load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (order >> 3)
         prefetch(address)
@@ -225,8 +226,8 @@ def rises(stages: Any, at: Any, children: int, i: int, parent: Any, w: int) -> A
         return v.splat(0)
     planes = stages.plane_column + 2 * w
     one_more = of_parents(at, planes, parent) ^ of_parents(at, planes + 1, parent)
-    read = v.load(children + (READ + w) * lay.LIST_COLUMN + 4 * i)
-    done = v.load(children + (DONE + w) * lay.LIST_COLUMN + 4 * i)
+    read = v.load(in_list(children, READ + w, i))
+    done = v.load(in_list(children, DONE + w, i))
     return (read ^ one_more ^ 0xFFFFFFFF) & done
 
 
@@ -310,7 +311,7 @@ def push_catalogue(stages: Any, tables: Any, at: Any, children: int, n: int, top
             bit_0 = of_parents(at, column, parent)
             v.store(to + column * at.stack_column, bit_0 ^ units)
             bit_1 = of_parents(at, column + 1, parent)
-            read = v.load(children + (READ + w) * lay.LIST_COLUMN + 4 * i)
+            read = v.load(in_list(children, READ + w, i))
             v.store(to + (column + 1) * at.stack_column, (bit_1 & (units ^ 0xFFFFFFFF)) | read)
     return has_ended
 
@@ -334,8 +335,8 @@ def catalogue_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_l
             child = v.load(at.lists + 4 * i)
             parent = child & lay.PARENT_MASK
             rose_low, rose_high = rises(stages, at, at.lists, i, parent, 0), rises(stages, at, at.lists, i, parent, 1)
-            exceeds = rose_low & v.load(at.lists + CRITICAL * lay.LIST_COLUMN + 4 * i)
-            exceeds = exceeds | (rose_high & v.load(at.lists + (CRITICAL + 1) * lay.LIST_COLUMN + 4 * i))
+            exceeds = rose_low & v.load(in_list(at.lists, CRITICAL, i))
+            exceeds = exceeds | (rose_high & v.load(in_list(at.lists, CRITICAL + 1, i)))
             stays = (v.iota() + i < n_children) & (exceeds == 0)
             if wave == 0:
                 v.store(at.lists + 4 * i, child & NO_INDEX)

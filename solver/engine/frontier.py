@@ -38,7 +38,7 @@ from solver.engine.frontier_kernels import (
     expand_frontier,
     frontier_h,
 )
-from solver.engine.stack import Stack, StackPool, tiles_moved
+from solver.engine.stack import Stack, StackPool
 from solver.engine.subtree_list import SubtreeList, SubtreeWork, shares_of
 from solver.progress import Iteration
 
@@ -88,7 +88,7 @@ DIVISION = FrontierLimits(memory_bytes=16_000_000, previous_nodes=0, share=30_00
 class Frontier:
     """Nodes near the root, and the frontier among them; thread-safe once complete.
 
-    nodes  uint32[capacity, n_columns], see `expand_frontier`
+    nodes  uint32[capacity, n_columns], see `expand_frontier`: the first is not used, the second is the root
     """
 
     def __init__(
@@ -97,15 +97,15 @@ class Frontier:
         """`root` holds the root of a threshold, and is cleared. Nodes with `least_slack` or more are expanded."""
         self._engine, self._least_slack = engine, least_slack
         self._group_size = 1 if keeps_duplicates else _CHUNK
-        capacity, n_columns = most_nodes + CHILDREN, engine.tables.n_columns
+        capacity, n_columns = most_nodes + CHILDREN + 1, engine.tables.n_columns
         words = private_memory(4 * capacity * n_columns, huge=True).view(np.uint32)
         self.nodes = words.reshape(capacity, n_columns)
         n_slots = 1 if keeps_duplicates else 2 << capacity.bit_length()
         self._slots = private_memory(4 * n_slots, huge=True).view(np.int32)
-        self.nodes[0] = root.columns[:, 0]
+        self.nodes[1] = root.columns[:, 0]
         root.counters[:] = 0
         self.counters = np.zeros(N_FRONTIER_COUNTERS, dtype=np.int64)
-        self.counters[NODES] = 1
+        self.counters[[NEXT, NODES]] = 1, 2
         self.is_complete = False
 
     def expand(self, stack: Stack, pause_at: int, max_nodes: int) -> None:
@@ -126,22 +126,12 @@ class Frontier:
         n_nodes = int(self.counters[NODES])
         h = np.empty(n_nodes, dtype=np.int16)
         frontier_h(self._engine.tables, self.nodes, n_nodes, int(self.counters[NEXT]), self._least_slack, h)
+        h[0] = NOT_ON_FRONTIER
         order = np.argsort(h, kind="stable")
         order = order[np.searchsorted(h[order], NOT_ON_FRONTIER, side="right") :]
         return order.astype(np.int64), h[order].astype(np.int64)
 
-    def moves_to(self, node: int) -> list[int]:
-        """Return the blank's moves from the root to a node."""
-        moves = []
-        while node:
-            link = int(self.nodes[node, lay.LINK])
-            moves.append(link & 3)
-            node = link >> 2
-        return moves[::-1]
-
-    def subtrees(
-        self, stacks: StackPool, root: Tiles, threshold: int, growth: float, checkpoint: Checkpoint
-    ) -> SubtreeList:
+    def subtrees(self, stacks: StackPool, threshold: int, growth: float, checkpoint: Checkpoint) -> SubtreeList:
         """Return the subtrees below the complete frontier, in groups that are put on a stack at once; `growth` are the
         nodes of a threshold to those of the one before.
         """
@@ -149,20 +139,15 @@ class Frontier:
         digest = hashlib.sha256(np.ascontiguousarray(self.nodes[: int(self.counters[NODES]), lay.LINK]).tobytes())
         digest.update(indices.tobytes())
         moves_left = (self.nodes[:, lay.LEFT][indices] >> lay.MOVES_LEFT_SHIFT).astype(np.int64)
-
-        def path_to(node: int) -> tuple[Tiles, tuple[int, ...]]:
-            tiles, board = tiles_moved(root, self.moves_to(node), self._engine.size)
-            return board, tiles
-
         return SubtreeList(
             stacks,
             threshold,
             checkpoint,
             nodes=self.nodes,
+            links=self.nodes[:, lay.LINK],
             roots=indices,
             group_size=self._group_size,
             shares=shares_of(moves_left, h, growth),
-            path_to=path_to,
             digest=digest.hexdigest()[:16],
         )
 
@@ -174,6 +159,7 @@ class FrontierWork(SubtreeWork):
         self,
         stacks: StackPool,
         stack: Stack,
+        root: Tiles,
         frontier: Frontier,
         make_subtrees: Callable[[], SubtreeList],
         resume: Callable[[Subtrees], None],
@@ -181,7 +167,7 @@ class FrontierWork(SubtreeWork):
         """The stack is empty. When the frontier is complete, `make_subtrees` is called, then `resume` with the subtrees
         that the checkpoint has.
         """
-        super().__init__(stacks, stack, None)
+        super().__init__(stacks, stack, root, None)
         self._frontier, self._make_subtrees, self._resume = frontier, make_subtrees, resume
 
     def search(self, pause_at: int, max_nodes: int, at_goal: int) -> int:

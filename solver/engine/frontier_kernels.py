@@ -8,6 +8,7 @@ from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel, kernel
 from solver.board_arrays import N_MOVES
 from solver.engine import layout as lay
+from solver.engine.round_kernels import on_stack
 from solver.engine.search_kernels import round_of
 from solver.vectors import vector_kernels as v
 
@@ -104,7 +105,7 @@ def expand_frontier(
 
     tables, stages, at  see `search_kernels.search`; the stack is empty
     nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
-                 the root, which is node 0
+                 the root, which is node 1
     slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k >= 2 * capacity, or a single slot if nodes
                  with the same board are all kept
     counters     int64[N_FRONTIER_COUNTERS], mutated
@@ -131,7 +132,7 @@ def expand_frontier(
             node = counters[NEXT]
             if is_expanded(tables, nodes[node], least_slack):
                 for column in range(tables.n_columns):
-                    v.store_word(at.stack + column * at.stack_column + 4 * n, nodes[node, column])
+                    v.store_word(on_stack(at, column, n), nodes[node, column])
                 members[n] = node
                 n += 1
             counters[NEXT] += 1
@@ -143,14 +144,14 @@ def expand_frontier(
         counters[FRONTIER_EXPANDED] += n
         child_places[:] = -1
         for place in range(top):
-            child_places[v.load_word(at.stack + lay.LINK * at.stack_column + 4 * place)] = place
+            child_places[v.load_word(on_stack(at, lay.LINK, place))] = place
         n_children = 0
         for move in range(N_MOVES * n):
             if child_places[move] < 0:
                 continue
             child = children[n_children]
             for column in range(tables.n_columns):
-                child[column] = v.load_word(at.stack + column * at.stack_column + 4 * child_places[move])
+                child[column] = v.load_word(on_stack(at, column, child_places[move]))
             child[lay.LINK] = (members[move >> 2] << 2) | (move & 3)
             first_slots[n_children] = first_slot(tables, child, slots.shape[0])
             prefetch(slots_address + 4 * first_slots[n_children])

@@ -252,8 +252,8 @@ class _LongSearch:
             frontier = Frontier(engine, self.stack, *plan, keeps_duplicates=divides)
             growth = max(1.0, n_before / max(1, *(at.generated for at in finished[-2:-1]), 1))
             checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
-            subtrees = partial(frontier.subtrees, stacks, self.board, threshold, growth, checkpoint)
-            return FrontierWork(stacks, self.stack, frontier, subtrees, search.resume)
+            subtrees = partial(frontier.subtrees, stacks, threshold, growth, checkpoint)
+            return FrontierWork(stacks, self.stack, self.board, frontier, subtrees, search.resume)
         return Work(stacks, self.stack, self.board)
 
     def _search_in_order(self, search: ThresholdSearch, iteration: Iteration) -> Iteration:
@@ -267,7 +267,7 @@ class _LongSearch:
             subtrees, n_on_path = subtrees_before(stacks, self.board, bytes(search.tiles), search.threshold)
             before = ThresholdSearch(search.threshold, None)
             before.resume(Subtrees(set(), n_on_path, search.threshold, iteration.seconds))
-            work = SubtreeWork(stacks, self.stack, subtrees)
+            work = SubtreeWork(stacks, self.stack, self.board, subtrees)
             iteration = search_threshold(before, work, self.limits, self.start, self.report, None)
             if before.status != lay.FOUND:
                 return iteration

@@ -8,10 +8,15 @@ A node is one word in each of some columns. First come three columns that every 
 BATCH = 64
 BATCH_COLUMN = 4 * BATCH
 
-# STATE packs the state of the operator pruning FSM, the moves that it allows, and the blank's cell. LINK is the node's
-# parent and the move from there: (index in the array of links << 2) | move; 0 for a root. LEFT packs the slacks of the
-# first two sums, 8 bits each, and the moves left to the threshold. The *slack* of a sum is half of what the threshold
-# leaves above g + h: it shrinks by one when h rises, and stays when h falls.
+#             31            26          22                                0
+#     STATE   | blank's cell | allowed   | state of the operator pruning FSM |
+#             31                                                      2      0
+#     LINK    | index of the node's parent in the array of links      | move |
+#             31                         16                8               0
+#     LEFT    | moves to the threshold   | slack of sum 1  | slack of sum 0 |
+#
+# LINK is 0 for a root. The *slack* of a sum is half of what the threshold leaves above g + h: it shrinks by one when h
+# rises, and stays when h falls. A column of more slacks has four of them, 8 bits each.
 STATE, LINK, LEFT = range(3)
 ALLOWED_SHIFT, BLANK_SHIFT, BLANK_MASK = 22, 26, 63
 FSM_STATE_MASK = (1 << ALLOWED_SHIFT) - 1
@@ -32,8 +37,15 @@ ADDRESS, DIGITS = 1, 2
 # Those of the scalar stages: children, addresses of 64 bits in two columns, then for each sum the unit that changes:
 # its state, 64 bits in two columns, and its distance. The units of a node have the same three columns.
 UNITS, SCALAR_COLUMNS = 3, 3
-# A child: the index of its parent in the batch, and the move. Then, for the vector stages, the sums whose distance
-# rose, and the bit that would say so; for the scalar ones its index in the other columns, and how many sums rose.
+# A child:
+#                    31                24            16       8      6        0
+#     vector rounds  | expected | sums whose distance rose    | move | parent |
+#     scalar rounds  | number of sums that rose  |   | index  | move | parent |
+#     wide rounds    | tile         | sums rose  | cell       | move | parent |
+#     catalogue      | tile         |            | index      | move | parent |
+#
+# `parent` is its index in the batch, `expected` the bit that says that the distance rose, `index` the child's place in
+# the other columns, or in the list before some were dropped; `cell` the tile's in the view of the unit looked up.
 PARENT_MASK, MOVE_SHIFT, ROSE_SHIFT, EXPECTED_SHIFT = BATCH - 1, 6, 8, 31
 MAX_VECTOR_SUMS = EXPECTED_SHIFT - ROSE_SHIFT
 ROSE_MASK = ((1 << EXPECTED_SHIFT) - 1) & ~((1 << ROSE_SHIFT) - 1)
@@ -52,16 +64,19 @@ IS_BITS, HAS_SETS = FAR_COLUMN, FAR_COLUMN + 1
 UNIT_FIELDS = 3
 TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
 
-# Vector stages keep Lehmer digits of the arrangement, three bits each, the last position at bit 21, and above them
-# (distance + 1) modulo 4.
+# Vector stages keep the Lehmer digits of an arrangement, three bits each, and above them (distance + 1) modulo 4; wide
+# rounds the whole distance. With k tiles, position 0 begins at bit 3 * (8 - k):
+#
+#     31       26         24               21                         0
+#     |        | distance | last position  | ... | position 0 | ...  |
 DIGIT_BITS, MAX_VECTOR_TILES = 3, 8
 VALUE_SHIFT = 24
 ONE_VALUE = 1 << VALUE_SHIFT
 DIGITS_AND_VALUE = (1 << (VALUE_SHIFT + 2)) - 1
-# Entries of `EngineTables.sets`: the number of a cell set's first block, then 3 bits for the blank's region by cell.
+# Entries of `VectorStages.sets`: the number of a cell set's first block, then 3 bits for the blank's region by cell.
 BLOCK_BITS, REGION_BITS = 16, 3
 MAX_VECTOR_CELLS, MAX_VECTOR_WIDTH = 16, 4
-# `EngineTables.jumps`: a marker above the digits of the tile and of those it jumps over; the second half is for tiles
+# `VectorStages.jumps`: a marker above the digits of the tile and of those it jumps over; the second half is for tiles
 # that move to a higher cell.
 JUMPS_UPWARD = 1 << (DIGIT_BITS * MAX_VECTOR_WIDTH + 1)
 

@@ -28,12 +28,30 @@ TILES_BYTES = 4 * 32
 
 
 @inlined_kernel
+def on_stack(at: Any, column: int, node: int) -> int:
+    """Return the address of a column of a node of the stack."""
+    return at.stack + column * at.stack_column + 4 * node  # type: ignore[no-any-return]
+
+
+@inlined_kernel
+def in_batch(at: Any, column: int, node: int) -> int:
+    """Return the address of a column of a node of the batch."""
+    return at.batch + column * lay.BATCH_COLUMN + 4 * node  # type: ignore[no-any-return]
+
+
+@inlined_kernel
+def in_list(children: int, column: int, child: int) -> int:
+    """Return the address of a column of a child of a list."""
+    return children + column * lay.LIST_COLUMN + 4 * child
+
+
+@inlined_kernel
 def take_nodes(tables: Any, at: Any, n: int, top: int) -> None:
     """Copy `n` nodes from `top` on into the batch."""
     for i in range(0, n, v.LANES):
         for column in range(tables.n_columns):
-            node = v.load(at.stack + column * at.stack_column + 4 * (top + i))
-            v.store(at.batch + column * lay.BATCH_COLUMN + 4 * i, node)
+            node = v.load(on_stack(at, column, top + i))
+            v.store(in_batch(at, column, i), node)
 
 
 @inlined_kernel
@@ -70,7 +88,7 @@ def list_children(tables: Any, at: Any, n: int, top: int, vertical: int) -> tupl
     """
     take_nodes(tables, at, n, top)
     for i in range(0, n, v.LANES):
-        moves = legal_moves(tables, v.load(at.batch + lay.STATE * lay.BATCH_COLUMN + 4 * i), v.iota() + i < n)
+        moves = legal_moves(tables, v.load(in_batch(at, lay.STATE, i)), v.iota() + i < n)
         # The list of those that rise is not in use yet: it holds the moves of each node.
         v.store(at.lists + lay.RISEN * at.list_bytes + 4 * i, moves)
     # Not a constant: numba would compile kernels once more for it.
@@ -87,8 +105,8 @@ def append(tables: Any, children: int, i: int, to: int, n: int, mask: Any, n_col
     """Append the lanes of a mask of vector `i`, all columns but ADDRESS, to a list of `n`. Returns its new length."""
     for column in range(n_columns):
         if column != lay.ADDRESS:
-            lanes = v.compress(v.load(children + column * lay.LIST_COLUMN + 4 * i), mask, tables.permutations)
-            v.store(to + column * lay.LIST_COLUMN + 4 * n, lanes)
+            lanes = v.compress(v.load(in_list(children, column, i)), mask, tables.permutations)
+            v.store(in_list(to, column, n), lanes)
     return n + popcount(v.bits_of(mask))
 
 
@@ -137,7 +155,7 @@ def list_with_tiles(tables: Any, at: Any, n: int, top: int) -> int:
     _, n_children = list_children(tables, at, n, top, at.lists)
     # The states after the moves of a node are 16 bytes side by side. They are read when children are pushed.
     for i in range(n):
-        state = v.load_word(at.batch + lay.STATE * lay.BATCH_COLUMN + 4 * i) & lay.FSM_STATE_MASK
+        state = v.load_word(in_batch(at, lay.STATE, i)) & lay.FSM_STATE_MASK
         prefetch(tables.successors + (state << 4))
     for i in range(0, n_children, v.LANES):
         child = v.load(at.lists + 4 * i)

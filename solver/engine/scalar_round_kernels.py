@@ -11,7 +11,7 @@ from pdb_query.lookup_kernels import move_state, state_address
 from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.board_arrays import N_MOVES
 from solver.engine import layout as lay
-from solver.engine.round_kernels import list_children, of_parents, push_move
+from solver.engine.round_kernels import in_batch, in_list, list_children, of_parents, on_stack, push_move
 from solver.vectors import vector_kernels as v
 
 BYTE = 255
@@ -33,7 +33,7 @@ def read_change(is_bits: int, address: int, value_before: int) -> int:
 @inlined_kernel
 def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
     """Return the slack of a node of the batch in a sum."""
-    word = v.load_word(at.batch + tables.sums[s, lay.SLACK] * lay.BATCH_COLUMN + 4 * parent)
+    word = v.load_word(in_batch(at, tables.sums[s, lay.SLACK], parent))
     return (word >> tables.sums[s, lay.SLACK_SHIFT]) & lay.MAX_SLACK  # type: ignore[no-any-return]
 
 
@@ -41,7 +41,7 @@ def slack_of(tables: Any, at: Any, parent: int, s: int) -> int:
 def moved_tile(tables: Any, units: Any, at: Any, parent: int, edge: int) -> int:
     """Return the tile that moves along an edge."""
     cell = units.edge_cells[edge]
-    word = v.load_word(at.batch + (tables.board_column + (cell >> 2)) * lay.BATCH_COLUMN + 4 * parent)
+    word = v.load_word(in_batch(at, tables.board_column + (cell >> 2), parent))
     return (word >> (8 * (cell & 3))) & BYTE  # type: ignore[no-any-return]
 
 
@@ -49,7 +49,7 @@ def moved_tile(tables: Any, units: Any, at: Any, parent: int, edge: int) -> int:
 def of_unit(tables: Any, at: Any, parent: int, unit: int) -> int:
     """Return the address of the first column of a unit of a node of the batch."""
     column = tables.sums[0, lay.UNIT_DIGITS] + lay.SCALAR_COLUMNS * unit
-    return at.batch + column * lay.BATCH_COLUMN + 4 * parent  # type: ignore[no-any-return]
+    return in_batch(at, column, parent)
 
 
 @inlined_kernel
@@ -74,7 +74,7 @@ def changed_unit(children: int, s: int) -> int:
 @inlined_kernel
 def edge_of(at: Any, child: int) -> int:
     """Return the edge that the tile of a child moves along."""
-    state = v.load_word(at.batch + lay.STATE * lay.BATCH_COLUMN + 4 * (child & lay.PARENT_MASK))
+    state = v.load_word(in_batch(at, lay.STATE, child & lay.PARENT_MASK))
     return ((state >> lay.BLANK_SHIFT) & lay.BLANK_MASK) * N_MOVES + ((child >> lay.MOVE_SHIFT) & (N_MOVES - 1))
 
 
@@ -99,7 +99,7 @@ def look_up_each(tables: Any, units: Any, at: Any, n: int, s: int) -> None:
         v.store_long(children + lay.ADDRESS * lay.LIST_COLUMN + 8 * row, address)
         to_unit = changed_unit(children, s)
         v.store_long(to_unit + 8 * row, state)
-        v.store_word(to_unit + 2 * lay.LIST_COLUMN + 4 * row, unit_value(tables, at, parent, unit))
+        v.store_word(in_list(to_unit, 2, row), unit_value(tables, at, parent, unit))
 
 
 @inlined_kernel
@@ -126,13 +126,13 @@ def rose_first(children: int, n: int, n_sums: int) -> None:
     n_rose, n_fell = 0, 0
     for i in range(n):
         child = v.load_word(children + 4 * i)
-        v.store_word(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * n_fell, child)
+        v.store_word(in_list(children, lay.ADDRESS, n_fell), child)
         v.store_word(children + 4 * n_rose, child)
         rose = 1 if 2 * (child >> ROSE_COUNT_SHIFT) >= n_sums else 0
         n_rose += rose
         n_fell += 1 - rose
     for i in range(n_fell):
-        v.store_word(children + 4 * (n_rose + i), v.load_word(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i))
+        v.store_word(children + 4 * (n_rose + i), v.load_word(in_list(children, lay.ADDRESS, i)))
 
 
 @inlined_kernel
@@ -145,11 +145,11 @@ def push_each(tables: Any, units: Any, at: Any, n: int, top: int, first_link: in
         moved = v.load(children + 4 * i)
         parents = moved & lay.PARENT_MASK
         left = push_move(tables, at, moved, at.stack + 4 * (top + i), first_link)
-        v.store(at.stack + lay.LEFT * at.stack_column + 4 * (top + i), left)
+        v.store(on_stack(at, lay.LEFT, top + i), left)
         has_ended |= v.bits_of((v.iota() + i < n) & (left < lay.ONE_MOVE))
         for column in range(lay.LEFT + 1, tables.n_columns):
             v.store(
-                at.stack + column * at.stack_column + 4 * (top + i),
+                on_stack(at, column, top + i),
                 of_parents(at, column, parents),
             )
     for i in range(n):
@@ -168,7 +168,7 @@ def push_each(tables: Any, units: Any, at: Any, n: int, top: int, first_link: in
             unit ^= unit >> 63  # of a tile of no pattern: see `look_up_each`
             changed = changed_unit(children, s)
             state = v.load_long(changed + 8 * row)
-            value = v.load_word(changed + 2 * lay.LIST_COLUMN + 4 * row)
+            value = v.load_word(in_list(changed, 2, row))
             change = value - unit_value(tables, at, parent, unit)
             to_unit = to + (tables.sums[0, lay.UNIT_DIGITS] + lay.SCALAR_COLUMNS * unit) * at.stack_column
             v.store_word(to_unit, state)

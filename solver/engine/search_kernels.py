@@ -13,6 +13,7 @@ from solver.engine import layout as lay
 from solver.engine.catalogue_round_kernels import CatalogueStages, catalogue_round
 from solver.engine.heuristic_round_kernels import HeuristicStages, heuristic_round
 from solver.engine.packed_round_kernels import PackedStages, packed_round
+from solver.engine.round_kernels import on_stack
 from solver.engine.scalar_round_kernels import BYTE, scalar_round
 from solver.engine.unit_tables import UnitTables
 from solver.engine.vector_round_kernels import VectorStages, vector_round
@@ -42,7 +43,7 @@ def keep_links(at: Any, top: int, n_links: int) -> int:
         v.store_word(at.new_indices + 4 * i, 0)
     n_kept = 1
     for node in range(top):
-        to_node = at.stack + lay.LINK * at.stack_column + 4 * node
+        to_node = on_stack(at, lay.LINK, node)
         word = v.load_word(to_node)
         # Step 1. Collect the ancestors that are not kept yet.
         n_chain = 0
@@ -70,7 +71,7 @@ def keep_links(at: Any, top: int, n_links: int) -> int:
 def is_goal(tables: Any, at: Any, node: int) -> bool:
     """Return whether a node of the stack that holds its board is the goal."""
     for cell in range(tables.n_cells):
-        word = v.load_word(at.stack + (tables.board_column + (cell >> 2)) * at.stack_column + 4 * node)
+        word = v.load_word(on_stack(at, tables.board_column + (cell >> 2), node))
         if (word >> (8 * (cell & 3))) & BYTE != tables.goal[cell]:
             return False
     return True
@@ -87,11 +88,11 @@ def take_ended(tables: Any, at: Any, counters: Any, at_goal: int) -> bool:
     while counters[lay.N_ENDED] > 0:
         node = counters[lay.TOP] - counters[lay.N_ENDED]
         counters[lay.N_ENDED] -= 1
-        if v.load_word(at.stack + lay.LEFT * at.stack_column + 4 * node) >= lay.ONE_MOVE:
+        if v.load_word(on_stack(at, lay.LEFT, node)) >= lay.ONE_MOVE:
             continue
         is_solution = tables.board_column == 0 or is_goal(tables, at, node)
-        link = v.load_word(at.stack + lay.LINK * at.stack_column + 4 * node)
-        state = v.load_word(at.stack + lay.STATE * at.stack_column + 4 * node)
+        link = v.load_word(on_stack(at, lay.LINK, node))
+        state = v.load_word(on_stack(at, lay.STATE, node))
         # The uppermost node takes its place.
         counters[lay.TOP] -= 1
         for column in range(tables.n_columns):
@@ -143,7 +144,7 @@ def search(tables: Any, stages: Any, at: Any, counters: Any, pause_at: int, max_
         top -= n
         n_links = counters[lay.N_LINKS]
         for i in range(0, n, v.LANES):
-            v.store(at.links + 4 * (n_links + i), v.load(at.stack + lay.LINK * at.stack_column + 4 * (top + i)))
+            v.store(at.links + 4 * (n_links + i), v.load(on_stack(at, lay.LINK, top + i)))
         n_generated, new_top, has_ended = round_of(stages)(stages, tables, at, n, top, n_links)
         n_rounds += 1
         counters[lay.N_LINKS] = n_links + n

@@ -132,16 +132,25 @@ class Stack:
     def begin(self, roots: Roots, row: int, threshold: int) -> None:
         """Put a root on the empty stack, to be searched up to a threshold. Raises what `Engine.with_slacks` raises."""
         one = slice(row, row + 1)
-        self.load(self._engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold])))
+        nodes = self._engine.with_slacks(roots.nodes[one], roots.sums[one], np.array([threshold]))
+        self.load(nodes, np.zeros(1, dtype=np.uint32))
 
-    def load(self, nodes: npt.NDArray[np.uint32]) -> None:
-        """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. They become roots."""
-        while self.memory.capacity < len(nodes) + ROUND_ROOM:
+    def load(self, nodes: npt.NDArray[np.uint32], links: npt.NDArray[np.uint32]) -> None:
+        """Put nodes (uint32[n, n_columns]) on this stack, which is empty, the first one on top. Their LINK refers to
+        `links`, uint32[m]: the links of the nodes above them; index 0 is that of none.
+        """
+        above = [np.zeros(1, dtype=np.int64), np.unique(nodes[:, lay.LINK] >> 2)]
+        while above[-1].any():
+            above.append(np.unique(links[above[-1]] >> 2))
+        indices = np.unique(np.concatenate(above))
+        while self.memory.capacity < len(nodes) + ROUND_ROOM or self.memory.link_capacity < 2 * len(indices):
             self.grow()
+        of_nodes, of_above = nodes[::-1, lay.LINK], links[indices]
         self.columns[:, : len(nodes)] = nodes[::-1].T
-        self.columns[lay.LINK, : len(nodes)] = 0
+        self.columns[lay.LINK, : len(nodes)] = np.searchsorted(indices, of_nodes >> 2) << 2 | of_nodes & 3
+        self.links[: len(indices)] = np.searchsorted(indices, of_above >> 2) << 2 | of_above & 3
         self.counters[:] = 0
-        self.counters[[lay.TOP, lay.N_LINKS]] = len(nodes), 1
+        self.counters[[lay.TOP, lay.N_LINKS]] = len(nodes), len(indices)
         self._signal[0] = 0
 
     def pause(self) -> None:
@@ -187,7 +196,7 @@ class Stack:
 
 def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tuple[int, ...], Tiles]:
     """Return the tiles that move when the blank moves so (0 up, 1 left, 2 right, 3 down), and the board after that."""
-    cells, blank, steps = list(board), board.index(BLANK), _steps(size)
+    cells, blank, steps = list(board), board.index(BLANK), (-size.width, -1, 1, size.width)
     tiles = []
     for move in moves:
         cell = blank + steps[move]
@@ -195,22 +204,6 @@ def tiles_moved(board: Tiles, moves: Sequence[int], size: BoardSize) -> tuple[tu
         cells[blank], cells[cell] = cells[cell], BLANK
         blank = cell
     return tuple(tiles), tuple(cells)
-
-
-def board_before(board: Tiles, moves: Sequence[int], size: BoardSize) -> Tiles | None:
-    """Return the board that becomes `board` when the blank moves so; None if a move would come from outside."""
-    cells, blank, steps = list(board), board.index(BLANK), _steps(size)
-    for move in reversed(moves):
-        cell = blank - steps[move]
-        if cell not in size.neighbours[blank]:
-            return None
-        cells[blank], cells[cell] = cells[cell], BLANK
-        blank = cell
-    return tuple(cells)
-
-
-def _steps(size: BoardSize) -> tuple[int, ...]:
-    return -size.width, -1, 1, size.width
 
 
 def tiles_to_goal(engine: Engine, board: Tiles, moves: Sequence[int]) -> tuple[int, ...]:

@@ -6,7 +6,6 @@ The list of subtrees depends on the board, the tables and the nodes of the thres
 import math
 import time
 from collections import deque
-from collections.abc import Callable
 from threading import Lock
 
 import numpy as np
@@ -16,8 +15,8 @@ from pdb_core.puzzle import BLANK, Tiles
 from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import layout as lay
-from solver.engine.stack import Stack, StackPool, board_before, tiles_to_goal
-from solver.engine.subtrees import board_after
+from solver.engine.stack import Stack, StackPool
+from solver.engine.subtrees import board_after, nodes_below
 from solver.engine.work import Work
 
 _COUNTED = [lay.GENERATED, lay.EXPANDED, lay.SOLUTIONS]
@@ -38,19 +37,19 @@ class SubtreeList:
         checkpoint: Checkpoint,
         *,
         nodes: npt.NDArray[np.uint32],
+        links: npt.NDArray[np.uint32],
         roots: Int64s,
         group_size: int,
         shares: npt.NDArray[np.float64],
-        path_to: Callable[[int], tuple[Tiles, tuple[int, ...]]],
         digest: str,
     ) -> None:
         """Subtrees below the rows `roots` of `nodes`, uint32[m, n_columns]; `group_size` of them have one number.
 
-        `shares` estimate the share of the nodes below each root. `path_to` returns the board of a row, and the tiles
-        moved from the board that is searched to it. `digest` identifies the list.
+        `links` lead to the nodes, see `Stack.load`. `shares` estimate the share of the nodes below each root. `digest`
+        identifies the list.
         """
         self._stacks, self._threshold, self._checkpoint = stacks, threshold, checkpoint
-        self._nodes_above, self._path_to, self._digest = nodes, path_to, digest
+        self._nodes_above, self._links, self._digest = nodes, links, digest
         self._roots, self._group_size = roots, group_size
         self._shares = np.add.reduceat(shares, np.arange(0, len(roots), group_size)) if len(roots) else shares
         self._started = time.perf_counter()
@@ -77,7 +76,8 @@ class SubtreeList:
             number = self._left.popleft()
             self._n_threads[number] = 1
             self._nodes[number] = np.zeros(2, dtype=np.int64)
-        stack.load(self._nodes_above[self._group(number)])
+        group = self._roots[number * self._group_size : (number + 1) * self._group_size]
+        stack.load(self._nodes_above[group], self._links)
         return number
 
     def join(self, number: int) -> None:
@@ -100,20 +100,6 @@ class SubtreeList:
                 self._threshold, self._digest, Subtrees({number}, generated, expanded, seconds)
             )
 
-    def tiles(self, stack: Stack, number: int) -> tuple[int, ...]:
-        """Return the tiles moved to the goal found below a root. Raises `Engine.wrong_end` if there is no such root."""
-        engine, moves = self._stacks.engine, stack.moves_to_goal()
-        # With damaged tables the moves may end at another board, and those back from the goal may leave the board.
-        start = board_before(engine.goal, moves, engine.size)
-        for row in self._group(number).tolist():
-            board, tiles = self._path_to(row)
-            if board == start:
-                return (*tiles, *tiles_to_goal(engine, board, moves))
-        raise engine.wrong_end()
-
-    def _group(self, number: int) -> Int64s:
-        return self._roots[number * self._group_size : (number + 1) * self._group_size]
-
 
 class SubtreeWork(Work):
     """Work of one thread on the subtrees of a list, one after another."""
@@ -122,13 +108,14 @@ class SubtreeWork(Work):
         self,
         stacks: StackPool,
         stack: Stack,
+        root: Tiles,
         subtrees: SubtreeList | None,
         *,
         number: int | None = None,
         is_lent: bool = False,
     ) -> None:
         """`subtrees` may be set later. `number` is that of the subtrees on the stack; for `is_lent` see `Work`."""
-        super().__init__(stacks, stack, stacks.engine.goal, is_lent=is_lent)
+        super().__init__(stacks, stack, root, is_lent=is_lent)
         self._subtrees, self._number = subtrees, number
         self._counters = np.zeros(lay.N_COUNTERS, dtype=np.int64)
 
@@ -165,12 +152,7 @@ class SubtreeWork(Work):
             self._stack.split(stack)
             number = self._number
             subtrees.join(number)
-        return SubtreeWork(self._stacks, stack, subtrees, number=number, is_lent=True)
-
-    def tiles(self) -> tuple[int, ...]:
-        assert self._subtrees is not None
-        assert self._number is not None
-        return self._subtrees.tiles(self._stack, self._number)
+        return SubtreeWork(self._stacks, stack, self._root, subtrees, number=number, is_lent=True)
 
 
 def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.float64]:
@@ -190,7 +172,7 @@ def subtrees_before(stacks: StackPool, board: Tiles, path: bytes, threshold: int
     engine, generated = stacks.engine, 0
     paths: list[bytes] = []
     for depth, tile in enumerate(path):
-        cells, _ = board_after(engine.fsm, board, path[:depth], engine.size.width)
+        cells = board_after(engine.fsm, board, path[:depth], engine.size.width)[0]
         for cell in engine.size.neighbours[cells.index(BLANK)]:
             below = path[:depth] + bytes([cells[cell]])
             if board_after(engine.fsm, board, below, engine.size.width)[1] < 0:
@@ -199,19 +181,16 @@ def subtrees_before(stacks: StackPool, board: Tiles, path: bytes, threshold: int
             if cells[cell] == tile:
                 break
             paths.append(below)
-    ends = [board_after(engine.fsm, board, below, engine.size.width) for below in paths]
-    roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
-    moves_left = threshold - np.array([len(below) for below in paths], dtype=np.int64)
-    rows = np.flatnonzero(roots.thresholds <= moves_left)
+    nodes, links = nodes_below(engine, board, paths, threshold)
     subtrees = SubtreeList(
         stacks,
         threshold,
         Checkpoint(),
-        nodes=engine.with_slacks(roots.nodes[rows], roots.sums[rows], moves_left[rows]),
-        roots=np.arange(len(rows)),
-        group_size=max(1, len(rows)),
-        shares=np.ones(len(rows)),
-        path_to=lambda row: (ends[rows[row]][0], tuple(paths[rows[row]])),
+        nodes=nodes,
+        links=links,
+        roots=np.arange(len(nodes)),
+        group_size=max(1, len(nodes)),
+        shares=np.ones(len(nodes)),
         digest="",
     )
     return subtrees, generated

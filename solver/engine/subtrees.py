@@ -7,8 +7,12 @@ searched above them add up to those of the whole threshold.
 import time
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.engine import layout as lay
+from solver.engine.engine import Engine
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool, tiles_moved, tiles_to_goal
 from solver.move_pruning.move_pruning import START, PruningFsm
@@ -18,19 +22,41 @@ from solver.progress import Iteration
 _SLICE_NODES = 1_000_000
 
 
-def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int]:
-    """Return the board after the moves of a path, and the state of the operator pruning FSM; it is negative if the FSM
-    prunes the last move.
+def board_after(fsm: PruningFsm, board: Tiles, path: bytes, width: int) -> tuple[Tiles, int, list[int]]:
+    """Return the board after the moves of a path, the state of the operator pruning FSM, and the moves of the blank.
+
+    The state is negative if the FSM prunes the last move.
     """
     cells = list(board)
     blank, state = cells.index(BLANK), START
-    moves = {-width: 0, -1: 1, 1: 2, width: 3}
+    moves = []
     for tile in path:
         cell = cells.index(tile)
         cells[blank], cells[cell] = tile, BLANK
-        state = int(fsm.successors[state, moves[cell - blank]])
+        moves.append((-width, -1, 1, width).index(cell - blank))
+        state = int(fsm.successors[state, moves[-1]])
         blank = cell
-    return tuple(cells), state
+    return tuple(cells), state, moves
+
+
+def nodes_below(
+    engine: Engine, board: Tiles, paths: Sequence[bytes], threshold: int
+) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """Return the nodes at the ends of paths that do not exceed a threshold, and their links for `Stack.load`."""
+    ends = [board_after(engine.fsm, board, path, engine.size.width) for path in paths]
+    links, last = [0, 0], []
+    for _, _, moves in ends:
+        index = 1
+        for move in moves:
+            links.append(index << 2 | move)
+            index = len(links) - 1
+        last.append(links[-1] if moves else 0)
+    roots = engine.roots([end for end, _, _ in ends], [state for _, state, _ in ends])
+    moves_left = threshold - np.array([len(path) for path in paths], dtype=np.int64)
+    rows = np.flatnonzero(roots.thresholds <= moves_left)
+    nodes = engine.with_slacks(roots.nodes[rows], roots.sums[rows], moves_left[rows])
+    nodes[:, lay.LINK] = np.array(last, dtype=np.uint32)[rows]
+    return nodes, np.array(links, dtype=np.uint32)
 
 
 def paths_left(board: Tiles, stack: Stack, size: BoardSize) -> tuple[bytes, ...]:
@@ -42,7 +68,7 @@ def paths_left(board: Tiles, stack: Stack, size: BoardSize) -> tuple[bytes, ...]
 def search_subtrees(
     stacks: StackPool, board: Tiles, paths: Sequence[bytes], threshold: int, *, max_nodes: int, max_seconds: float
 ) -> SearchResult:
-    """Search subtrees of `board`, in the terms of the tables, one after another, up to a solution or a limit.
+    """Search subtrees of `board`, in the terms of the tables, up to a solution or a limit.
 
     At least one slice is searched, so that repeated calls with the rest come to an end.
     """
@@ -54,32 +80,19 @@ def search_subtrees(
         seconds = time.perf_counter() - start
         return SearchResult(tiles, (Iteration(threshold, generated, expanded, seconds),), seconds, rest=tuple(rest))
 
-    def is_at_limit() -> bool:
-        return generated >= max_nodes or time.perf_counter() - start >= max_seconds
-
-    ends = [board_after(engine.fsm, board, path, engine.size.width) for path in paths]
-    for path, (end, _) in zip(paths, ends, strict=True):
-        if end == engine.goal:
+    for path in paths:
+        if board_after(engine.fsm, board, path, engine.size.width)[0] == engine.goal:
             return result(tuple(path))
-    roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
-    hs = roots.h.tolist()
     with stacks.borrowed() as stack:
-        for row, path in enumerate(paths):
-            if row and is_at_limit():
-                return result(None, paths[row:])
-            moves_left = threshold - len(path)
-            if hs[row] > moves_left:
-                continue
-            stack.begin(roots, row, moves_left)
-            status = lay.PAUSED
-            while status == lay.PAUSED:
-                status = stack.search(_SLICE_NODES, max(1, max_nodes - generated), lay.STOP_AT_GOAL)
-                generated += int(stack.counters[lay.GENERATED])
-                expanded += int(stack.counters[lay.EXPANDED])
-                stack.counters[[lay.GENERATED, lay.EXPANDED]] = 0
-                if status == lay.PAUSED and is_at_limit():
-                    left = [path + below for below in paths_left(ends[row][0], stack, engine.size)]
-                    return result(None, [*left, *paths[row + 1 :]])
-            if status == lay.FOUND:
-                return result((*path, *tiles_to_goal(engine, ends[row][0], stack.moves_to_goal())))
-    return result(None)
+        stack.load(*nodes_below(engine, board, paths, threshold))
+        status = lay.PAUSED
+        while status == lay.PAUSED:
+            status = stack.search(_SLICE_NODES, max(1, max_nodes - generated), lay.STOP_AT_GOAL)
+            generated += int(stack.counters[lay.GENERATED])
+            expanded += int(stack.counters[lay.EXPANDED])
+            stack.counters[[lay.GENERATED, lay.EXPANDED]] = 0
+            if generated >= max_nodes or time.perf_counter() - start >= max_seconds:
+                break
+        if status == lay.PAUSED:
+            return result(None, paths_left(board, stack, engine.size))
+        return result(tiles_to_goal(engine, board, stack.moves_to_goal()) if status == lay.FOUND else None)

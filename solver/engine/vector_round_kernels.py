@@ -20,7 +20,7 @@ from pdb_core.bit_kernels import prefetch
 from pdb_core.jit import inlined_kernel
 from pdb_query.lookup import Int64s
 from solver.engine import layout as lay
-from solver.engine.round_kernels import append, list_children, of_parents, push_move, rank_of_digits, sort
+from solver.engine.round_kernels import append, in_list, list_children, of_parents, push_move, rank_of_digits, sort
 from solver.vectors import vector_kernels as v
 
 # Lanes behind the last child hold anything, and must not lead outside an array: cells are masked.
@@ -105,12 +105,12 @@ def look_up(stages: Any, at: Any, record: Any, f: int, n: int, is_far: bool) -> 
             v.store(digits_column + 4 * i, digits)
         # Step 3. The address.
         address = block_bit(stages, cells ^ cell_bit ^ blank_bit, cell, table_bit, row_bits) + rank_of_digits(digits)
-        v.store(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i, address)
+        v.store(in_list(children, lay.ADDRESS, i), address)
         # The bit that says that the distance rose is that of (distance + 1).
         expected = (digits >> (lay.VALUE_SHIFT + 1)) << lay.EXPECTED_SHIFT
         v.store(children + 4 * i, (child & ((1 << lay.EXPECTED_SHIFT) - 1)) | expected)
     for i in range(n):
-        prefetch(record[lay.MEMORY] + (v.load_word(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i) >> 3))
+        prefetch(record[lay.MEMORY] + (v.load_word(in_list(children, lay.ADDRESS, i)) >> 3))
 
 
 @inlined_kernel
@@ -119,7 +119,7 @@ def mark(at: Any, record: Any, s: int, children: int, i: int, n: int) -> Any:
     child = v.load(children + 4 * i)
     is_child = v.iota() + i < n
     # Lanes behind the last child may hold an address in another table.
-    address = v.where(is_child, v.load(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i), 0)
+    address = v.where(is_child, v.load(in_list(children, lay.ADDRESS, i)), 0)
     bit = v.gather_words(record[lay.MEMORY], address >> 5) >> (address & 31)
     rose = ((bit ^ (child >> lay.EXPECTED_SHIFT)) & 1) == 0
     left = of_parents(at, record[lay.SLACK], child & lay.PARENT_MASK)
@@ -135,7 +135,7 @@ def join_lists(stages: Any, at: Any, n_rose: int, n_fell: int) -> None:
     for i in range(0, n_fell, v.LANES):
         v.store(risen + 4 * i, v.load(fallen + 4 * i))
         for column in range(lay.DIGITS, lay.DIGITS + stages.n_far_columns):
-            v.store(risen + column * lay.LIST_COLUMN + 4 * i, v.load(fallen + column * lay.LIST_COLUMN + 4 * i))
+            v.store(in_list(risen, column, i), v.load(in_list(fallen, column, i)))
 
 
 @inlined_kernel
@@ -144,7 +144,7 @@ def moved_digits(record: Any, children: int, i: int, digits: Any, is_vertical: A
     for f in range(2):
         column = record[lay.FAR_COLUMN + f]
         if column >= 0:
-            after = v.load(children + column * lay.LIST_COLUMN + 4 * i)
+            after = v.load(in_list(children, column, i))
             digits = v.where(is_vertical, after, digits) if f else v.where(is_vertical, digits, after)
     return digits
 

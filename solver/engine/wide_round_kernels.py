@@ -22,6 +22,7 @@ from solver.engine.round_kernels import (
     TILES_BYTES,
     append,
     blank_and_cell,
+    in_list,
     list_with_tiles,
     of_parents,
     push_board,
@@ -53,7 +54,7 @@ STANDS = MAX_UNITS
 N_WIDE_FIELDS = 7
 FIELD_BYTES, SUM_BYTES = 4 * MAX_UNITS, 4 * MAX_UNITS * N_WIDE_FIELDS
 TABLE, BLOCK, FIRST_DIGIT, EDGES, LOW, HIGH, SETS = range(N_WIDE_FIELDS)
-# `WideStages.jumps`: as `EngineTables.jumps`, for wider boards.
+# `WideStages.jumps`: as `VectorStages.jumps`, for wider boards.
 WIDE_JUMPS_UPWARD = 1 << (3 * MAX_WIDE_WIDTH + 1)
 # Keeps differences of distances positive.
 OFFSET = 512
@@ -139,17 +140,17 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
             # Every move counts, so each free cell is a region.
             region = cell - v.popcounts(cells & ((v.splat(1) << cell) - 1))
             rank = rank * v.take_of_16(fields + SETS * FIELD_BYTES, unit) + region
-        v.store(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i, v.where(is_child, rank, v.splat(0)))
+        v.store(in_list(children, lay.ADDRESS, i), v.where(is_child, rank, v.splat(0)))
         v.store(children + 4 * i, (child & NO_CELL) | (cell << CELL_SHIFT))
         v.store(own + 4 * i, cells | (unit << UNIT_SHIFT))
         v.store(own + lay.LIST_COLUMN + 4 * i, digits)
     # Step 4. The block, by the record of the cell set, if it is not known yet.
     if record[lay.HAS_SETS] != 0:
         for i in range(n):
-            prefetch(stages.sets + v.load_word(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i) * SET_BYTES)
+            prefetch(stages.sets + v.load_word(in_list(children, lay.ADDRESS, i)) * SET_BYTES)
     for i in range(0, n, v.LANES):
         cell = (v.load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK
-        block = v.load(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i)
+        block = v.load(in_list(children, lay.ADDRESS, i))
         if record[lay.HAS_SETS] != 0:
             block = block * SET_BYTES
             regions = byte_at(stages.sets, block + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
@@ -159,10 +160,10 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
             v.load(own + lay.LIST_COLUMN + 4 * i)
         )
         address = address + block * v.take_of_16(fields + BLOCK * FIELD_BYTES, unit)
-        v.store(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i, v.where(v.iota() + i < n, address, v.splat(0)))
+        v.store(in_list(children, lay.ADDRESS, i), v.where(v.iota() + i < n, address, v.splat(0)))
     shift = 3 if record[lay.IS_BITS] != 0 else 0
     for i in range(n):
-        prefetch(record[lay.MEMORY] + (v.load_word(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i) >> shift))
+        prefetch(record[lay.MEMORY] + (v.load_word(in_list(children, lay.ADDRESS, i)) >> shift))
 
 
 @inlined_kernel
@@ -170,8 +171,8 @@ def read_wide(tables: Any, at: Any, s: int, i: int, n: int) -> Any:
     """Read the distances of children in sum `s`. Returns a mask of those within the threshold."""
     children = at.lists
     record = tables.sums[s]
-    own = children + (SLACKS + tables.first_sum_column - lay.LEFT + 2 * s + 1) * lay.LIST_COLUMN + 4 * i
-    address = v.load(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i)
+    own = in_list(children, SLACKS + tables.first_sum_column - lay.LEFT + 2 * s + 1, i)
+    address = v.load(in_list(children, lay.ADDRESS, i))
     digits = v.load(own)
     value = digits >> lay.VALUE_SHIFT
     if record[lay.IS_BITS] != 0:
@@ -183,7 +184,7 @@ def read_wide(tables: Any, at: Any, s: int, i: int, n: int) -> Any:
     loss = ((after - value + (2 * OFFSET + 1)) >> 1) & (2 * OFFSET - 1)
     v.store(own, (digits & DIGITS_MASK) | ((after & BYTE) << lay.VALUE_SHIFT))
     # The slack must keep within its bits, whatever a table says.
-    to_slacks = children + (SLACKS + record[lay.SLACK] - lay.LEFT) * lay.LIST_COLUMN + 4 * i
+    to_slacks = in_list(children, SLACKS + record[lay.SLACK] - lay.LEFT, i)
     slacks = v.load(to_slacks)
     before = (slacks >> record[lay.SLACK_SHIFT]) & lay.MAX_SLACK
     slack = before + 2 * OFFSET - loss
@@ -207,19 +208,17 @@ def push_wide(tables: Any, at: Any, children: int, n: int, top: int, first_link:
         to = at.stack + 4 * (top + i)
         # Step 1. The move and the slacks.
         push_move(tables, at, child, to, first_link)
-        left = v.load(children + SLACKS * lay.LIST_COLUMN + 4 * i) - lay.ONE_MOVE
+        left = v.load(in_list(children, SLACKS, i)) - lay.ONE_MOVE
         has_ended |= v.bits_of((v.iota() + i < n) & (left < lay.ONE_MOVE))
         v.store(to + lay.LEFT * at.stack_column, left)
         for column in range(lay.LEFT + 1, tables.first_sum_column):
-            v.store(
-                to + column * at.stack_column, v.load(children + (SLACKS + column - lay.LEFT) * lay.LIST_COLUMN + 4 * i)
-            )
+            v.store(to + column * at.stack_column, v.load(in_list(children, SLACKS + column - lay.LEFT, i)))
         # Step 2. The tile and the blank change places.
         blank, cell = blank_and_cell(tables, at, parent, move)
         push_board(tables, at, parent, child >> TILE_SHIFT, blank, cell, to)
         # Step 3. In each sum one unit has changed.
         for s in range(tables.n_sums):
-            own = children + (first_unit + 2 * s) * lay.LIST_COLUMN + 4 * i
+            own = in_list(children, first_unit + 2 * s, i)
             changed, digits = v.load(own), v.load(own + lay.LIST_COLUMN)
             unit, cells = changed >> UNIT_SHIFT, changed & CELLS_MASK
             for k in range(tables.sums[s, lay.N_UNITS]):
@@ -242,7 +241,7 @@ def wide_round(stages: Any, tables: Any, at: Any, n: int, top: int, first_link: 
         parent = v.load(at.lists + 4 * i) & lay.PARENT_MASK
         for column in range(lay.LEFT, tables.first_sum_column):
             slacks = of_parents(at, column, parent)
-            v.store(at.lists + (SLACKS + column - lay.LEFT) * lay.LIST_COLUMN + 4 * i, slacks)
+            v.store(in_list(at.lists, SLACKS + column - lay.LEFT, i), slacks)
     # Step 2. Drop the children that exceed the threshold, sum by sum.
     # Not constants: numba would compile kernels once more for them.
     n_rose: Any = np.int64(0)

@@ -1,15 +1,12 @@
 """Subtrees: divided, interrupted and paused searches have the nodes and answers of whole ones."""
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
-from pdb_core.errors import TableFileDamagedError
-from pdb_core.puzzle import BoardSize, Tiles, blank_last
+from pdb_core.puzzle import Tiles, blank_last
 from solver import (
     Checkpoint,
     HeuristicSolver,
@@ -22,8 +19,6 @@ from solver import (
     replay,
 )
 from solver.engine.frontier import FrontierLimits
-from solver.engine.stack import StackPool, board_before, tiles_moved
-from solver.engine.subtree_list import SubtreeList
 from solver.engine.subtrees import search_subtrees
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
@@ -69,39 +64,6 @@ def same_search(solver: Any, board: Tiles, pool: WorkerPool | None, checkpoint: 
     assert found.length == alone.length
     assert node_counts(found.iterations[:-1]) == node_counts(alone.iterations[:-1])
     assert found.iterations[-1].threshold == alone.iterations[-1].threshold
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("size", [BoardSize(2, 3), BoardSize(3, 3), BoardSize(5, 2)], ids=str)
-def test_board_before_moves_is_found_unless_they_come_from_outside(size: BoardSize) -> None:
-    rng, n_found = random.Random(1), 0
-    for end in solvable_boards(size, blank_last(size), 300, 1):
-        moves = rng.choices(range(4), k=4)
-        before = board_before(end, moves, size)
-        rows_and_columns, blanks = ((-1, 0), (0, -1), (0, 1), (1, 0)), [divmod(end.index(0), size.width)]
-        for move in reversed(moves):
-            (row, column), (down, right) = blanks[-1], rows_and_columns[move]
-            blanks.append((row - down, column - right))
-        assert (before is not None) == all(
-            0 <= row < size.height and 0 <= column < size.width for row, column in blanks
-        )
-        if before is not None:
-            n_found += 1
-            assert tiles_moved(before, moves, size)[1] == end
-    assert n_found > 10
-
-
-def test_search_below_a_frontier_that_ends_elsewhere_names_the_damaged_file() -> None:
-    with database_for(*PARTITIONS[S3]) as database:
-        engine = Solver(database).ida_star.engine
-        subtrees = SubtreeList(
-            StackPool(engine), 4, Checkpoint(), nodes=np.zeros((1, engine.tables.n_columns), dtype=np.uint32),
-            roots=np.zeros(1, dtype=np.int64), group_size=1, shares=np.ones(1), digest="",
-            path_to=lambda _: (database.goal, ()),
-        )  # fmt: skip
-        stack: Any = SimpleNamespace(moves_to_goal=lambda: [0] * 3)
-        with pytest.raises(TableFileDamagedError, match="a distance in it contradicts another one"):
-            subtrees.tiles(stack, 0)
 
 
 @pytest.mark.usefixtures("divided_early")
