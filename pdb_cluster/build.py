@@ -89,12 +89,8 @@ def build_on_cluster(
 
     Parameters
     ----------
-    plan
-        The build, as `plan_build` returns it.
-    client
-        A `distributed.Client`.
-    n_shards
-        Divide all patterns into this number of shards.
+    plan, client, n_shards
+        As in `check_cluster_plan`.
     progress
         Called with the progress at each depth.
     say
