@@ -1,5 +1,9 @@
 """Builder of pattern databases: plan, search, write, prove.
 
+`tilepdb.build` does the same from names. Start reading in `build`.
+
+Examples
+--------
 >>> from pathlib import Path
 >>> from pdb_build import build_database, plan_build
 >>> from pdb_core.pattern import parse_partition
@@ -8,8 +12,6 @@
 >>> plan = plan_build(size, blank_last(size), parse_partition("8", size), Path("8.h5"))
 >>> build_database(plan).path.name
 '8.h5'
-
-`tilepdb.build` does the same from names. Start reading in `build`.
 """
 
 from pdb_build.build import BuildProgress, build_database

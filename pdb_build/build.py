@@ -1,7 +1,7 @@
 """Build of a database. Read this module first; it calls the others in this order.
 
 plan        time, memory and disk that the build takes       plan.py
-search      distances of each pattern, on all cores          search.py, frontier.py, bit_rows.py, search_kernels.py
+search      distances of each pattern, on all cores          search.py, level_search.py, bit_rows.py, search_kernels.py
 write       each table while the next pattern is searched    writer.py
 checkpoint  state of a long build, between two levels        checkpoint.py, partial_folder.py
 report      JSON file beside the table file                  report.py
@@ -10,15 +10,14 @@ report      JSON file beside the table file                  report.py
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 from pdb_build.bit_rows import Spill
 from pdb_build.checkpoint import BuildCheckpoints, Say
-from pdb_build.frontier import Arrays
+from pdb_build.level_search import Arrays
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan, check_plan
 from pdb_build.report import BuildResult, check_replaced, write_report
-from pdb_build.search import PatternTable, SearchPosition, search_pattern
+from pdb_build.search import PatternTable, SearchCheckpoints, SearchPosition, search_pattern
 from pdb_build.writer import TableFileWriter
 from pdb_core.pattern import Pattern
 from pdb_core.resources import peak_memory
@@ -95,7 +94,7 @@ class _Patterns:
         self, plan: BuildPlan, folder: PartialFolder, writer: TableFileWriter, checkpoints: BuildCheckpoints,
         show: Callable[[BuildProgress], None],
     ) -> None:  # fmt: skip
-        self._plan, self._folder, self._writer, self._checkpoints = plan, folder, writer, checkpoints
+        self._plan, self._folder, self._writer, self.checkpoints = plan, folder, writer, checkpoints
         self._show = show
         self._writing: Future[None] | None = None
 
@@ -118,12 +117,7 @@ class _Patterns:
                 raise
 
     def _search(self, index: int) -> PatternTable:
-        plan, entry, checkpoints = self._plan, self._plan.patterns[index], self._checkpoints
-
-        def keep(position: SearchPosition, arrays: Arrays) -> None:
-            if checkpoints.is_due():
-                self._wait_for_writing()
-                checkpoints.keep(self._writer.written, index, position, arrays)
+        plan, entry = self._plan, self._plan.patterns[index]
 
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
             self._show(BuildProgress(index, entry.pattern, depth, n_reached, n_states))
@@ -132,13 +126,33 @@ class _Patterns:
             entry.spec,
             n_threads=plan.n_threads,
             progress=report_depth,
-            restore=partial(checkpoints.restore, index),
-            keep=keep,
-            finishes_level=checkpoints.finishes_level,
+            checkpoints=_PatternCheckpoints(self, index),
             spill=Spill(self._folder.path, entry.spilled_bytes) if entry.spilled_bytes else None,
         )
+
+    def keep(self, index: int, position: SearchPosition, arrays: Arrays) -> None:
+        """Write a checkpoint of the search of a pattern, when the table before is written."""
+        self._wait_for_writing()
+        self.checkpoints.keep(self._writer.written, index, position, arrays)
 
     def _wait_for_writing(self) -> None:
         """Wait for the table that is being written. Raises what the writer raises."""
         if self._writing is not None:
             self._writing.result()
+
+
+class _PatternCheckpoints(SearchCheckpoints):
+    """Checkpoints of the search of one pattern of a build."""
+
+    def __init__(self, patterns: _Patterns, index: int) -> None:
+        self._patterns, self._index = patterns, index
+
+    def restore(self, arrays: Arrays) -> SearchPosition:
+        return self._patterns.checkpoints.restore(self._index, arrays)
+
+    def keep(self, position: SearchPosition, arrays: Arrays) -> None:
+        if self._patterns.checkpoints.is_due():
+            self._patterns.keep(self._index, position, arrays)
+
+    def finishes_level(self, level: int) -> bool:
+        return self._patterns.checkpoints.finishes_level(level)

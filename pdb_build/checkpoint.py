@@ -1,4 +1,4 @@
-"""Checkpoint of a build: its content, when it is written, and how a later run finds it.
+"""BuildCheckpoint of a build: its content, when it is written, and how a later run finds it.
 
 It is written between two levels of a search, as one file that replaces the checkpoint before when it is synced:
 
@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 import h5py
 import numpy as np
 
-from pdb_build.frontier import Arrays
+from pdb_build.level_search import Arrays
 from pdb_build.partial_folder import PartialFolder, held_table_bytes
 from pdb_build.plan import BuildPlan
 from pdb_build.search import NO_ENTRIES, PatternTable, SearchPosition
@@ -52,7 +52,7 @@ _DISK_BYTES_PER_S = 500_000_000
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class BuildCheckpoint:
     """State of a build that another run can continue from.
 
     tables    tables in the table file, by the index of their pattern
@@ -82,7 +82,7 @@ class Checkpoint:
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
 
-def _read_manifest(file: BinaryIO, plan: BuildPlan, folder: Path) -> Checkpoint | None:
+def _read_manifest(file: BinaryIO, plan: BuildPlan, folder: Path) -> BuildCheckpoint | None:
     """Return the checkpoint of a manifest, None if it is damaged. Raises `OSError`, `CheckpointMismatchError`."""
     text, digest = file.readline(_MAX_MANIFEST_BYTES).removesuffix(b"\n"), file.readline(_DIGEST_DIGITS + 1)
     if digest != f"{hashlib.sha256(text).hexdigest()}\n".encode():
@@ -95,7 +95,7 @@ def _read_manifest(file: BinaryIO, plan: BuildPlan, folder: Path) -> Checkpoint 
         for index, table in content["tables"].items()
     }
     position = SearchPosition(**content["position"])
-    return Checkpoint(tables, content["index"], position, content["seconds"], content["n_runs"])
+    return BuildCheckpoint(tables, content["index"], position, content["seconds"], content["n_runs"])
 
 
 def _with_tuples(record: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class BuildCheckpoints:
         if found is None:
             folder.clear()
         self._newest = found
-        self.found = found or Checkpoint({}, None, SearchPosition(), 0.0, 0)
+        self.found = found or BuildCheckpoint({}, None, SearchPosition(), 0.0, 0)
         self._start = time.monotonic()
         self._cost = plan.checkpoint_bytes / 2 / _DISK_BYTES_PER_S
         self._due = self._start + self._interval()
@@ -246,7 +246,7 @@ class BuildCheckpoints:
         If it cannot be written, the build continues without; this is reported once.
         """
         begin, new = time.monotonic(), self._folder.checkpoint.with_suffix(".new")
-        checkpoint = Checkpoint(tables, index, position, self.seconds(), self.n_runs)
+        checkpoint = BuildCheckpoint(tables, index, position, self.seconds(), self.n_runs)
         try:
             self._check_disk(arrays)
             _write(new, checkpoint.to_manifest(self._identity), arrays)
@@ -292,7 +292,7 @@ class BuildCheckpoints:
                 f"{self._folder.path.name}; the same command continues it, or starts over with --fresh"
             )
 
-    def _find(self) -> Checkpoint | None:
+    def _find(self) -> BuildCheckpoint | None:
         """Return the checkpoint in the folder, only its whole tables if the rest is damaged, or None.
 
         Raises `CheckpointMismatchError`, `OSError`.

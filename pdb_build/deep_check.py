@@ -1,10 +1,10 @@
 """Deep check: proof that every entry of a table is right.
 
 The additive minimum has no local proof, because two neighbours in it may differ by 3. Bits have none either, because
-labels modulo 4 can lead in a circle. The zero-aware distances have one. So they are derived again, proved, and compared
-with the table: their minimum with bytes, bit 1 of each with bits. The check shares only the index function with the
-builder; `deep_check_space` derives regions, moves and permutations again. If every move counts, the blank's moves are
-transitions like the others, and the same proof holds.
+labels modulo 4 can lead in a circle. The zero-aware distances have one. So the builder's search finds them again, they
+are proved, and compared with the table: their minimum with bytes, bit 1 of each with bits. The proof shares only the
+index function with the builder; `deep_check_space` derives regions, moves and permutations again. If every move counts,
+the blank's moves are transitions like the others, and the same proof holds.
 
 The proof. Let d be any labelling of the states with 0 .. 254 ("reached") or 255 ("unreached"), such that
 
@@ -19,22 +19,25 @@ d <= distance. Backwards: from any reached state one can move to a neighbour one
 exactly d moves is at d = 0, which is the goal (1). So the goal is d moves away and, because moves can be undone,
 distance <= d. It follows that the reached states are exactly those that the goal can reach.
 
-The proof does not depend on how d was found. The kernels check 1 to 3 for every state and every transition.
+The proof does not depend on how d was found: wrong distances of the search fail it. The kernels check 1 to 3 for every
+state and every transition.
 """
 
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.deep_check_kernels import UNREACHED, compare_with_bits, compare_with_table, expand_level, prove_blocks
+from pdb_build.deep_check_kernels import prove_blocks, take_minimum
 from pdb_build.deep_check_space import Bytes, StateSpace, permutation_type, state_space
-from pdb_build.plan import estimate_blocks
+from pdb_build.plan import estimate_blocks, layout_bytes
+from pdb_build.search import zero_aware_distances
+from pdb_build.word_layout import row_bytes
+from pdb_core.encoding import UNREACHED, block_bytes
 from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.layout import jump_positions
 from pdb_core.pattern import Pattern
@@ -45,8 +48,6 @@ from pdb_core.threads import thread_pool
 
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")
-
-_MAX_LEVEL = 253  # its neighbours get 254, the largest value that is not UNREACHED
 
 # About 5 transitions a block at about 1 ns a state: a kernel call of this many states takes about 0.1 s.
 _SLAB_STATES = 20_000_000
@@ -81,26 +82,29 @@ def prove_table(
 ) -> Proof:
     """Prove that every entry of a table is right.
 
-    `table` is uint8[n! / (n-k)!] in the order of `PatternIndex`, or uint8[n_blocks * (k! + 7) // 8] in bits; it is not
-    changed. Needs about `required_bytes` of memory. `progress(stage, fraction)` is called in the calling thread,
-    several times a second.
+    `table` is uint8[n_bytes] in the encoding of `spec`. Needs about `required_bytes` of memory. `progress(stage,
+    fraction)` is called in the calling thread.
 
-    Raises `TableFileDamagedError` for the first wrong entry or a wrong number of entries, `ValueError` for an array
-    that is not uint8, and `WrongAnswerError` if the derived distances fail their own proof, a fault of the program or
-    of the machine's memory. KeyboardInterrupt passes through within a fraction of a second.
+    Raises `TableFileDamagedError` for the first wrong entry or a wrong number of entries, and `WrongAnswerError` if the
+    distances of the search fail their proof, a fault of the program or of the machine's memory. KeyboardInterrupt
+    passes through within a fraction of a second.
     """
     start_s = time.perf_counter()
     progress("listing the moves", 0.0)
     space = state_space(spec.size, spec.n_tiles, spec.cost)
-    entries = _flat_table(spec, table, space)
-    goal_state = space.state_of(spec.goal, spec.pattern.tiles)
+    _check_size(spec, table, space)
+    distances = zero_aware_distances(
+        spec,
+        n_threads=n_threads,
+        progress=lambda _depth, n_reached, n_states: progress("searching the distances", n_reached / n_states),
+    )
     with thread_pool(n_threads, thread_name_prefix="deep-check") as executor:
         pool = _WorkerPool(executor, n_threads, progress)
         try:
-            distances = _derive_distances(space, goal_state, pool)
-            n_reached, max_distance = _prove_distances(space, goal_state, distances, pool)
+            goal_state = space.state_of(spec.goal, spec.pattern.tiles)
+            n_reached, max_distance = prove_distances(space, goal_state, distances, pool)
             compare = _compare_bits if spec.encoding == "bits" else _compare_bytes
-            compare(space, spec.pattern, distances, entries, pool)
+            compare(space, spec.pattern, distances, table.reshape(-1), pool)
         except BaseException:
             executor.shutdown(wait=False, cancel_futures=True)
             raise
@@ -108,9 +112,9 @@ def prove_table(
         n_states=space.n_states,
         n_blocks=space.n_blocks,
         n_reached=n_reached,
-        n_transitions=len(space.targets) * space.n_orders,
+        n_transitions=len(space.moves.targets) * space.n_orders,
         max_distance=max_distance,
-        n_entries=space.n_states if spec.encoding == "bits" else len(entries),
+        n_entries=space.n_states if spec.encoding == "bits" else table.size,
         seconds=time.perf_counter() - start_s,
     )
 
@@ -122,28 +126,22 @@ def required_bytes(spec: TableSpec) -> int:
     listing = 4 * spec.n_sets * n_cells + 24 * n_blocks + 50 * spec.n_transitions
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     permutations = (n_jumps + 40) * spec.n_orders * permutation_type(spec.n_orders).itemsize
-    return listing + permutations + n_blocks * _row_length(spec.n_orders)
+    search = n_blocks * (spec.n_orders + row_bytes(spec.n_tiles)) + layout_bytes(spec, n_blocks)
+    return listing + permutations + search
 
 
-def _flat_table(spec: TableSpec, table: Bytes, space: StateSpace) -> Bytes:
-    """Return the table as a flat read-only array. Always read-only, so that the kernel is compiled once."""
+def _check_size(spec: TableSpec, table: Bytes, space: StateSpace) -> None:
     # Not `spec.n_bytes`: the check counts blocks by itself.
-    n_bytes = space.n_sets * space.n_orders
-    if spec.encoding == "bits":
-        n_bytes = space.n_blocks * -(-space.n_orders // 8)
-    if table.dtype != np.uint8:
-        raise ValueError(f"a table has dtype uint8, not {table.dtype}")
+    is_bits = spec.encoding == "bits"
+    n_bytes = space.n_blocks * block_bytes(space.n_tiles) if is_bits else space.n_sets * space.n_orders
     if table.size != n_bytes:
         raise TableFileDamagedError(
             f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs {n_bytes}; "
             "rebuild it with pdb build"
         )
-    entries = np.ascontiguousarray(table).reshape(-1).view()
-    entries.flags.writeable = False
-    return entries
 
 
-# The three steps: derive, prove, compare.
+# After the search: prove, compare.
 
 
 @dataclass(frozen=True)
@@ -168,59 +166,20 @@ class _WorkerPool:
                 self.progress(stage, min(start + step, n_items) / n_items)
 
 
-def _row_length(n_orders: int) -> int:
-    """Return the bytes of a block: k! rounded up to a multiple of 64."""
-    return -(-n_orders // 64) * 64
-
-
-def _derive_distances(space: StateSpace, goal_state: tuple[int, int], pool: _WorkerPool) -> Bytes:
-    """Return the zero-aware distances: uint8[n_blocks, row length], 255 if unreached or padding."""
-    distances = np.empty((space.n_blocks, _row_length(space.n_orders)), dtype=np.uint8)
-    words = distances.view(np.int64)
-    n_open = np.full(space.n_blocks, space.n_orders, dtype=np.int64)
-    active, next_active = np.zeros((2, space.n_blocks), dtype=np.uint8)
-
-    def clear(start: int, stop: int) -> None:
-        distances[start:stop] = UNREACHED
-
-    def expand(level: int, start: int, stop: int) -> int:
-        found = np.empty(space.n_orders, dtype=space.permutations.dtype)
-        return expand_level(
-            start, stop, level, distances, words, space.first_transition, space.targets, space.jumps,
-            space.permutations, active, next_active, n_open, found,
-        )  # fmt: skip
-
-    for _ in pool.results(clear, space.n_blocks, space):
-        pass
-    distances[goal_state] = 0
-    active[goal_state[0]] = 1
-    n_reached = 0
-    # States beyond the last level would fail the proof: a reached one would have an unreached neighbour.
-    for level in range(_MAX_LEVEL + 1):
-        for n_states in pool.results(partial(expand, level), space.n_blocks, space):
-            n_reached += n_states
-            pool.progress("deriving the distances", n_reached / space.n_states)
-        active, next_active = next_active, active
-        if not active.any():
-            break
-    return distances
-
-
-def _prove_distances(
+def prove_distances(
     space: StateSpace, goal_state: tuple[int, int], distances: Bytes, pool: _WorkerPool
 ) -> tuple[int, int]:
-    """Check the conditions of the proof. Return the number of reached states and the largest distance."""
+    """Check the conditions of the proof for uint8[n_blocks, k!]. Return the reached states and the largest distance.
+
+    Raises `WrongAnswerError`.
+    """
     n_zeros = n_reached = max_distance = 0
     fault = None
 
     def prove(start: int, stop: int) -> tuple[int, npt.NDArray[np.int64]]:
         has_lower, gathered = np.empty((2, space.n_orders), dtype=np.uint8)
         counts = np.zeros(3, dtype=np.int64)
-        bad_block = prove_blocks(
-            start, stop, space.n_orders, distances, space.first_transition, space.targets, space.jumps,
-            space.permutations, has_lower, gathered, counts,
-        )  # fmt: skip
-        return bad_block, counts
+        return prove_blocks(start, stop, distances, space.moves, has_lower, gathered, counts), counts
 
     for bad_block, counts in pool.results(prove, space.n_blocks, space, "proving the distances"):
         if bad_block >= 0:
@@ -233,40 +192,46 @@ def _prove_distances(
         fault = "the goal is not the only state at distance 0"
     if fault is not None:
         raise WrongAnswerError(
-            f"the distances derived for the check fail their own proof: {fault}; the table may be sound, "
+            f"the distances of the search fail their own proof: {fault}; the table may be sound, "
             "run the check again and report it if it fails again"
         )
     return n_reached, max_distance
 
 
-def _compare_bytes(space: StateSpace, pattern: Pattern, distances: Bytes, entries: Bytes, pool: _WorkerPool) -> None:
+def _compare_bytes(space: StateSpace, pattern: Pattern, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
     """Raise `TableFileDamagedError` at the first entry that is not the minimum over the blank regions."""
+    n_orders = space.n_orders
 
-    def compare(start: int, stop: int) -> int:
-        smallest = np.empty(space.n_orders, dtype=np.uint8)
-        return compare_with_table(start, stop, space.n_orders, space.first_block, distances, entries, smallest)
+    def compare(start: int, stop: int) -> tuple[int, int] | None:
+        minimum = np.full((stop - start, n_orders), UNREACHED, dtype=np.uint8)
+        take_minimum(start, stop, space.first_block, distances, minimum)
+        return _first_difference(minimum, table, start * n_orders)
 
-    for entry in pool.results(compare, space.n_sets, space, "comparing the table"):
-        if entry >= 0:
-            cell_set, order = divmod(entry, space.n_orders)
-            right = distances[space.first_block[cell_set] : space.first_block[cell_set + 1], order].min()
+    for wrong in pool.results(compare, space.n_sets, space, "comparing the table"):
+        if wrong is not None:
+            entry, right = wrong
             raise TableFileDamagedError(
                 f"entry {entry} of the table of pattern {pattern} (the tiles on cells: "
-                f"{_cells_of(space, pattern, entry)}) is {entries[entry]} where {right} is right; rebuild it with "
+                f"{_cells_of(space, pattern, entry)}) is {table[entry]} where {right} is right; rebuild it with "
                 "pdb build"
             )
 
 
 def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
     """Raise `TableFileDamagedError` at the first bit that is not bit 1 of the distance, 0 for unreached states."""
-    row_bytes = -(-space.n_orders // 8)
+    row_bytes = block_bytes(space.n_tiles)
 
-    def compare(start: int, stop: int) -> int:
-        return compare_with_bits(start, stop, space.n_orders, distances, table, row_bytes)
+    def compare(start: int, stop: int) -> tuple[int, int] | None:
+        rows = distances[start:stop]
+        bits = np.packbits(rows & (rows != UNREACHED) * np.uint8(2), axis=1, bitorder="little")
+        return _first_difference(bits, table, start * row_bytes)
 
-    for wrong_bit in pool.results(compare, space.n_blocks, space, "comparing the table"):
-        if wrong_bit >= 0:
-            block, order = divmod(wrong_bit, 8 * row_bytes)
+    for wrong in pool.results(compare, space.n_blocks, space, "comparing the table"):
+        if wrong is not None:
+            byte, right = wrong
+            block, byte_of_block = divmod(byte, row_bytes)
+            different = int(table[byte]) ^ right
+            order = 8 * byte_of_block + (different & -different).bit_length() - 1
             cell_set = int(np.searchsorted(space.first_block, block, side="right")) - 1
             placed = "is padding"
             if order < space.n_orders:
@@ -275,6 +240,13 @@ def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: 
                 f"bit {order} of block {block} of the table of pattern {pattern} ({placed}, blank region "
                 f"{block - int(space.first_block[cell_set])}) is wrong; rebuild it with pdb build"
             )
+
+
+def _first_difference(expected: Bytes, table: Bytes, start: int) -> tuple[int, int] | None:
+    """Return the first byte of a table that differs from `expected`, which begins at `start`, and its right value."""
+    right = expected.reshape(-1)
+    wrong = np.flatnonzero(right != table[start : start + len(right)])
+    return (start + int(wrong[0]), int(right[wrong[0]])) if len(wrong) else None
 
 
 def _cells_of(space: StateSpace, pattern: Pattern, entry: int) -> str:

@@ -7,6 +7,7 @@ whole arrays of cell sets at a time.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,26 +22,34 @@ Masks = npt.NDArray[np.int64]
 NO_JUMP = -1
 
 
+class Moves(NamedTuple):
+    """Moves between blocks, as kernels read them.
+
+    first         int64[n_blocks + 1]   the moves out of a block
+    targets       int32[n_moves]        the block a move leads to
+    jumps         int16[n_moves]        row of `permutations`, or NO_JUMP if arrangements keep their rank
+    permutations  uint16 or uint32[n_jumps, k!]  from the rank before to the rank after
+    """
+
+    first: Masks
+    targets: npt.NDArray[np.int32]
+    jumps: npt.NDArray[np.int16]
+    permutations: npt.NDArray[np.unsignedinteger]
+
+
 @dataclass(frozen=True, eq=False)
 class StateSpace:
     """Blocks (cell set, blank region) and the moves between them. If every move counts, each free cell is a region.
 
-    first_block       int64[n_sets + 1]         the blocks of a cell set, regions by their lowest cells
-    region_numbers    uint8[n_cells, n_sets]    number of the region of a free cell in its cell set
-    first_transition  int64[n_blocks + 1]       the transitions out of a block
-    targets           int32[n_transitions]      the block a transition leads to
-    jumps             int16[n_transitions]      row of `permutations`, or NO_JUMP if arrangements keep their rank
-    permutations      uint16 or uint32[n_jumps, k!]  from the rank before to the rank after
+    first_block     int64[n_sets + 1]       the blocks of a cell set, regions by their lowest cells
+    region_numbers  uint8[n_cells, n_sets]  number of the region of a free cell in its cell set
     """
 
     size: BoardSize
     n_tiles: int
-    first_block: npt.NDArray[np.int64]
+    first_block: Masks
     region_numbers: Bytes
-    first_transition: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.int32]
-    jumps: npt.NDArray[np.int16]
-    permutations: npt.NDArray[np.unsignedinteger]
+    moves: Moves
 
     @property
     def n_orders(self) -> int:
@@ -76,13 +85,12 @@ def state_space(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Sta
     sources, targets, pairs = _moves(size, n_tiles, cell_sets, free, first_block, region_numbers, cost)
 
     by_source = np.argsort(sources, kind="stable")
-    first_transition = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=int(first_block[-1])))])
+    first = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=int(first_block[-1])))])
     positions = np.unique(pairs[pairs != NO_JUMP])
     jumps = np.where(pairs == NO_JUMP, NO_JUMP, np.searchsorted(positions, pairs)).astype(np.int16)
     permutations = jump_permutations(n_tiles, [divmod(int(pair), n_tiles) for pair in positions])
-    return StateSpace(
-        size, n_tiles, first_block, region_numbers, first_transition, targets[by_source], jumps[by_source], permutations
-    )
+    moves = Moves(first, targets[by_source], jumps[by_source], permutations)
+    return StateSpace(size, n_tiles, first_block, region_numbers, moves)
 
 
 def jump_permutations(n_tiles: int, positions: Sequence[tuple[int, int]]) -> npt.NDArray[np.unsignedinteger]:

@@ -224,10 +224,14 @@ def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
 
 def _search_bytes(spec: TableSpec, n_blocks: int) -> int:
     """Return the memory of a search."""
+    return _checkpoint_bytes(spec, n_blocks) + layout_bytes(spec, n_blocks)
+
+
+def layout_bytes(spec: TableSpec, n_blocks: int) -> int:
+    """Return the memory of the layout of a search: all but its rows and its table."""
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     return (
-        _checkpoint_bytes(spec, n_blocks)
-        + n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
+        n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
         + spec.n_sets * (32 + spec.size.n_cells) + n_blocks * 20 + spec.n_transitions * 6  # layout
     )  # fmt: skip
@@ -235,7 +239,7 @@ def _search_bytes(spec: TableSpec, n_blocks: int) -> int:
 
 def _checkpoint_bytes(spec: TableSpec, n_blocks: int) -> int:
     """Return the bytes of the arrays of a search."""
-    # Frontier and bits, or frontier, what is seen, and the table.
+    # The rows of the level and of the bits; or those of the level, of what is seen, and the table.
     rows = 2 * n_blocks if spec.encoding == "bits" else n_blocks + spec.n_sets
     table = 0 if spec.encoding == "bits" else spec.n_bytes
     return rows * row_bytes(spec.n_tiles) + table + 4 * n_blocks

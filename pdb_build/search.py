@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pdb_build.bit_rows import Spill
-from pdb_build.frontier import Arrays, BitsFrontier, BytesFrontier, Table, search_frontier, whole_pattern
+from pdb_build.level_search import Arrays, DistanceSearch, LevelSearch, Table, level_search, whole_pattern
 from pdb_core.durable_files import digest_of
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
@@ -76,43 +76,70 @@ class SearchPosition:
         return len(self.states_per_depth)
 
 
+class SearchCheckpoints:
+    """Checkpoints of one search; this class has none."""
+
+    def restore(self, arrays: Arrays) -> SearchPosition:  # noqa: ARG002
+        """Fill the arrays of the search from a checkpoint, and return its position; by default the start."""
+        return SearchPosition()
+
+    def keep(self, position: SearchPosition, arrays: Arrays) -> None:
+        """Write a checkpoint if it is due. Called after each level."""
+
+    def finishes_level(self, level: int) -> bool:  # noqa: ARG002
+        """Return whether a level that Ctrl-C interrupts is finished and kept before the search ends."""
+        return False
+
+
 def search_pattern(
     spec: TableSpec,
     *,
     n_threads: int,
     progress: Progress | None = None,
-    restore: Callable[[Arrays], SearchPosition] | None = None,
-    keep: Callable[[SearchPosition, Arrays], None] | None = None,
-    finishes_level: Callable[[int], bool] | None = None,
+    checkpoints: SearchCheckpoints | None = None,
     spill: Spill | None = None,
 ) -> PatternTable:
     """Return the distances of all placements of a pattern from the goal.
 
-    `restore` fills the arrays of the search from a checkpoint and returns its position. `keep` is called after each
-    level, and may write a checkpoint. `finishes_level` is called with the level that Ctrl-C interrupts; if it returns
-    True, the level is finished and kept before the search ends. `spill` keeps some of the bits in a file, which takes
-    less memory. The result does not depend on any of them, nor on `n_threads`.
+    `spill` keeps some of the bits in a file, which takes less memory. The result does not depend on it, nor on
+    `checkpoints` or `n_threads`.
 
     Raises `LimitReachedError` for a distance over 254, which no byte can hold; `DiskFullError` and `OutputError` if the
-    file of `spill` cannot be written or read; and what the callbacks raise.
+    file of `spill` cannot be written or read; and what `checkpoints` raises.
     """
     start = time.perf_counter()
-    frontier = search_frontier(whole_pattern(spec), spec.encoding, spill)
-    position = SearchPosition() if restore is None else restore(frontier.arrays())
+    search = level_search(whole_pattern(spec), spec.encoding, spill)
+    return _search(spec, search, n_threads, progress, checkpoints or SearchCheckpoints(), start)
+
+
+def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> Table:
+    """Return the zero-aware distance of each state, or `UNREACHED`: uint8[n_blocks, k!].
+
+    Raises `LimitReachedError` for a distance over 254.
+    """
+    search = DistanceSearch(whole_pattern(spec))
+    found = _search(spec, search, n_threads, progress, SearchCheckpoints(), time.perf_counter())
+    return found.table.reshape(-1, spec.n_orders)
+
+
+def _search(
+    spec: TableSpec, search: LevelSearch, n_threads: int, progress: Progress | None, checkpoints: SearchCheckpoints,
+    start: float,
+) -> PatternTable:  # fmt: skip
+    position = checkpoints.restore(search.arrays())
     start -= position.seconds
     with thread_pool(n_threads) as pool:
         try:
             while True:
                 level = position.level
-                n_reached, n_written, interrupt = _search_level(frontier, level, pool, finishes_level)
+                n_reached, n_written, interrupt = _search_level(search, level, pool, checkpoints)
                 if n_reached:
                     position = SearchPosition(
                         (*position.entries_per_depth, n_written),
                         (*position.states_per_depth, n_reached),
                         time.perf_counter() - start,
                     )
-                    if keep is not None:
-                        keep(position, frontier.arrays())
+                    checkpoints.keep(position, search.arrays())
                 if interrupt is not None:
                     raise interrupt
                 if not n_reached:
@@ -124,7 +151,7 @@ def search_pattern(
                         f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                     )
             entries_per_depth, states_per_depth = position.entries_per_depth, position.states_per_depth
-            table = frontier.finish(sum(entries_per_depth) == spec.n_entries, pool)
+            table = search.finish(sum(entries_per_depth) == spec.n_entries, pool)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -136,19 +163,16 @@ def search_pattern(
 
 
 def _search_level(
-    frontier: BytesFrontier | BitsFrontier,
-    level: int,
-    pool: ThreadPoolExecutor,
-    finishes_level: Callable[[int], bool] | None,
+    search: LevelSearch, level: int, pool: ThreadPoolExecutor, checkpoints: SearchCheckpoints
 ) -> tuple[int, int, KeyboardInterrupt | None]:
     """Search a level. Return the states reached, the entries written, and the interrupt after which it was finished."""
-    tasks = [pool.submit(frontier.advance, slab, level) for slab in frontier.slabs(level)]
+    tasks = [pool.submit(search.advance, slab, level) for slab in search.slabs(level)]
     interrupt = None
     try:
         for task in as_completed(tasks):
             task.result()
     except KeyboardInterrupt as error:
-        if finishes_level is None or not finishes_level(level):
+        if not checkpoints.finishes_level(level):
             raise
         interrupt = error
         wait(tasks)

@@ -11,13 +11,14 @@ level d-1 or d+1. So a row that holds level d-1 of its block is replaced by leve
 those that it holds. No other set of visited states is needed.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from pdb_build.word_layout import SOURCE_BITS, TARGET_BITS
+from pdb_build.word_layout import SOURCE_BITS, TARGET_BITS, WordJumps
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
+from pdb_core.layout_kernels import Transitions
 
 _ONE = np.uint64(1)
 _at = np.uint64
@@ -29,26 +30,39 @@ _LOWER_BITS = (0x5555, 0x3333, 0x0F0F, 0x00FF)
 _SPARSE = 16
 
 
+class LevelRows(NamedTuple):
+    """Rows of the states of the last levels. A search has one for each block, and further ones of other shards.
+
+    bits      uint64[n_rows, r]        a bit for each arrangement, in words
+    words     uint8|uint16[n_rows, w]  the same memory, word by word
+    n_active  int32[n_rows]            number of bits in each row
+    """
+
+    bits: Any
+    words: Any
+    n_active: Any
+
+
 @kernel
-def push_dense_row(source_words: Any, jump: Any, first_jumps: Any, received_words: Any) -> None:
+def push_dense_row(source_words: Any, by_digit: Any, first: Any, received_words: Any) -> None:
     """Apply a jump to a row, and add the result to `received_words`; both uint8|uint16[n].
 
-    jump, first_jumps: uint64[n_words] and int64[6], rows of those in `WordLayout`.
+    by_digit, first: uint64[n_words] and int64[6], rows of those in `WordJumps`.
     """
-    for i in range(first_jumps[0], first_jumps[1]):
-        entry = np.int64(jump[_at(i)])
+    for i in range(first[0], first[1]):
+        entry = np.int64(by_digit[_at(i)])
         received_words[_at(entry >> SOURCE_BITS)] |= source_words[_at(entry & _SOURCE_MASK)]
     for digit in range(4):
         mask, shift = _LOWER_BITS[digit], 1 << digit
-        for i in range(first_jumps[digit + 1], first_jumps[digit + 2]):
-            entry = np.int64(jump[_at(i)])
+        for i in range(first[digit + 1], first[digit + 2]):
+            entry = np.int64(by_digit[_at(i)])
             word = np.int64(source_words[_at(entry & _SOURCE_MASK)])
             received_words[_at(entry >> SOURCE_BITS)] |= ((word & mask) << shift) | ((word >> shift) & mask)
 
 
 @kernel
-def push_sparse_row(source: Any, source_words: Any, targets: Any, received_words: Any) -> None:
-    """Do the same for a row that is mostly 0, given as uint64 and as words; targets: uint32[n_words]."""
+def push_sparse_row(source: Any, source_words: Any, by_source: Any, received_words: Any) -> None:
+    """Apply a jump to a row that is mostly 0, given as uint64 and as words; by_source: uint32[n_words]."""
     words_per_64 = 8 // source_words.itemsize
     for i in range(source.shape[0]):
         if source[i] == 0:
@@ -57,7 +71,7 @@ def push_sparse_row(source: Any, source_words: Any, targets: Any, received_words
             word = np.int64(source_words[_at(w)])
             if word == 0:
                 continue
-            target = np.int64(targets[_at(w)])
+            target = np.int64(by_source[_at(w)])
             digit = (target >> TARGET_BITS) - 1
             if digit >= 0:
                 mask, shift = _LOWER_BITS[digit], 1 << digit
@@ -67,52 +81,49 @@ def push_sparse_row(source: Any, source_words: Any, targets: Any, received_words
 
 @kernel
 def advance_block(
-    block: int, first_transition: Any, sources: Any, jumps: Any, word_jumps: Any, first_jumps: Any, targets: Any,
-    frontier: Any, frontier_words: Any, n_active: Any, received: Any, received_words: Any,
-) -> int:  # fmt: skip
+    block: int, transitions: Transitions, word_jumps: WordJumps, level: LevelRows, received: Any, received_words: Any
+) -> int:
     """Advance one block by two levels. Return the number of new states.
 
-    first_transition, sources, jumps   as in `PatternLayout`
-    word_jumps, first_jumps, targets   as in `WordLayout`, there `jumps`
-    frontier      uint64[n_blocks, r]       mutated: the row of this block; frontier_words: the same as words
-    n_active      int32[n_blocks]           mutated: bits in the row
-    received      uint64[r]                 scratch, one for each thread; received_words: the same as words
+    level     mutated: the row of this block, and its number of bits
+    received  uint64[r]  scratch, one for each thread; received_words: its memory as words
     """
-    n_received = frontier.shape[1]
-    transitions = range(first_transition[block], first_transition[block + 1])
+    first, sources, jumps = transitions
+    bits, words, n_active = level
+    n_received = bits.shape[1]
 
     # Step 1. If nothing comes in, the row is empty at this level.
     has_source = False
-    for t in transitions:
+    for t in range(first[block], first[block + 1]):
         if n_active[sources[t]] != 0:
             has_source = True
             break
     if not has_source:
         if n_active[block] != 0:
             n_active[block] = 0
-            frontier[block, :] = 0
+            bits[block, :] = 0
         return 0
 
     # Step 2. Gather the rows that come in.
     received[:] = 0
-    for t in transitions:
+    for t in range(first[block], first[block + 1]):
         source = sources[t]
         if n_active[source] == 0:
             continue
-        if jumps[t] < 0:
+        jump = jumps[t]
+        if jump < 0:
             for w in range(n_received):
-                received[w] |= frontier[source, w]
-        elif n_active[source] * _SPARSE < targets.shape[1]:
-            push_sparse_row(frontier[source], frontier_words[source], targets[jumps[t]], received_words)
+                received[w] |= bits[source, w]
+        elif n_active[source] * _SPARSE < word_jumps.by_source.shape[1]:
+            push_sparse_row(bits[source], words[source], word_jumps.by_source[jump], received_words)
         else:
-            jump = jumps[t]
-            push_dense_row(frontier_words[source], word_jumps[jump], first_jumps[jump], received_words)
+            push_dense_row(words[source], word_jumps.by_digit[jump], word_jumps.first[jump], received_words)
 
     # Step 3. States that come in and are not of the level before last are new.
     n_new = 0
     for w in range(n_received):
-        word = received[w] & ~frontier[block, w]
-        frontier[block, w] = word
+        word = received[w] & ~bits[block, w]
+        bits[block, w] = word
         n_new += popcount(word)
     n_active[block] = n_new
     return n_new
@@ -120,80 +131,78 @@ def advance_block(
 
 @kernel
 def advance_minimum(
-    cell_sets: Any, level: int, first_block: Any, first_transition: Any, sources: Any, jumps: Any,
-    word_jumps: Any, first_jumps: Any, targets: Any, rank_of_slot: Any, frontier: Any, frontier_words: Any,
-    n_active: Any, seen: Any, table: Any,
-    received: Any, received_words: Any, counts: Any,
+    cell_sets: Any, depth: int, first_block: Any, transitions: Transitions, word_jumps: WordJumps, rank_of_slot: Any,
+    level: LevelRows, seen: Any, table: Any, received: Any, received_words: Any, counts: Any,
 ) -> None:  # fmt: skip
-    """Advance the blocks of some cell sets, all of the parity of `level`, from level-2 to `level`; write bytes.
+    """Advance the blocks of some cell sets, all of the parity of `depth`, from depth-2 to `depth`; write bytes.
 
     cell_sets     int64[m]                  indices of cell sets; no other thread may have one of them
     first_block   as in `Blocks`; rank_of_slot as in `WordLayout`; the others as in `advance_block`
     seen          uint64[n_sets, r]         mutated: arrangements reached in some region of the cell set
-    table         uint8[n_sets, k!]         mutated: `level` for each new arrangement
+    table         uint8[n_sets, k!]         mutated: `depth` for each new arrangement
     counts        int64[2]                  mutated: + states reached, + entries of the table written
     """
-    n_received = frontier.shape[1]
     for i in range(cell_sets.shape[0]):
         cell_set = cell_sets[i]
         first, last = first_block[cell_set], first_block[cell_set + 1]
         n_reached = 0
         for block in range(first, last):
-            n_reached += advance_block(
-                block, first_transition, sources, jumps, word_jumps, first_jumps, targets,
-                frontier, frontier_words, n_active, received, received_words,
-            )  # fmt: skip
+            n_reached += advance_block(block, transitions, word_jumps, level, received, received_words)
 
         # The additive minimum: the first level that reaches an arrangement in some region is its distance.
         if n_reached == 0:
             continue
         counts[0] += n_reached
         n_written = 0
-        for w in range(n_received):
+        for w in range(level.bits.shape[1]):
             word = np.uint64(0)
             for block in range(first, last):
-                word |= frontier[block, w]
+                word |= level.bits[block, w]
             word &= ~seen[cell_set, w]
             seen[cell_set, w] |= word
             n_written += popcount(word)
             while word != 0:
-                table[cell_set, rank_of_slot[_at((w << 6) + trailing_zeros(word))]] = level
+                table[cell_set, rank_of_slot[_at((w << 6) + trailing_zeros(word))]] = depth
                 word &= word - _ONE
         counts[1] += n_written
 
 
 @kernel
 def advance_blocks(
-    blocks: Any, first_transition: Any, sources: Any, jumps: Any, word_jumps: Any, first_jumps: Any, targets: Any,
-    frontier: Any, frontier_words: Any, n_active: Any, received: Any, received_words: Any,
-) -> int:  # fmt: skip
-    """Advance blocks by two levels. Return the number of new states.
+    blocks: Any, transitions: Transitions, word_jumps: WordJumps, level: LevelRows, received: Any, received_words: Any
+) -> int:
+    """Advance `blocks` (int64[m]) by two levels, see `advance_block`. Return the number of new states.
 
-    blocks        int64[m]                  all of one parity; no other thread may have one of them
-    The others as in `advance_block`.
+    All blocks have one parity, and no other thread may have one of them.
     """
     n_reached = 0
     for i in range(blocks.shape[0]):
-        n_reached += advance_block(
-            blocks[i], first_transition, sources, jumps, word_jumps, first_jumps, targets,
-            frontier, frontier_words, n_active, received, received_words,
-        )  # fmt: skip
+        n_reached += advance_block(blocks[i], transitions, word_jumps, level, received, received_words)
     return n_reached
 
 
 @kernel
-def add_bits(blocks: Any, n_active: Any, frontier: Any, bits: Any) -> None:
-    """Set the bits of all states that a level has reached in `blocks`.
-
-    blocks        int64[m]
-    n_active, frontier                      as in `advance_block`, after the level
-    bits          uint64[m, r]              mutated: the rows of `blocks`, in the order of words
-    """
+def write_distances(blocks: Any, depth: int, level: LevelRows, rank_of_slot: Any, distances: Any) -> None:
+    """Write `depth` into `distances` (uint8[n_blocks, k!]) for all states that a level has reached in `blocks`."""
     for i in range(blocks.shape[0]):
         block = blocks[i]
-        if n_active[block] != 0:
+        if level.n_active[block] == 0:
+            continue
+        for w in range(level.bits.shape[1]):
+            word = level.bits[block, w]
+            while word != 0:
+                distances[block, rank_of_slot[_at((w << 6) + trailing_zeros(word))]] = depth
+                word &= word - _ONE
+
+
+@kernel
+def add_bits(blocks: Any, level: LevelRows, bits: Any) -> None:
+    """Set the bits of all states that a level has reached in `blocks`, in their rows `bits` (uint64[m, r])."""
+    for i in range(blocks.shape[0]):
+        block = blocks[i]
+        if level.n_active[block] != 0:
             for w in range(bits.shape[1]):
-                bits[i, w] |= frontier[block, w]
+                bits[i, w] |= level.bits[block, w]
 
 
 @kernel

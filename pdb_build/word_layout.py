@@ -13,6 +13,7 @@ shifts. So up to 16 bits move at once instead of one.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,24 @@ from pdb_core.layout import jump_permutation, jump_positions
 from pdb_core.ranking import lexicographic_arrangements
 
 MAX_PAIRS = 4
-# In `WordLayout.jumps` the target has the bits above the source; in `WordLayout.targets` the digit those above it.
+# An entry of `WordJumps.by_digit`, uint64:   | target word, 32 bits | source word, 32 bits |
 SOURCE_BITS = 32
+# An entry of `WordJumps.by_source`, uint32:  | digit + 1, or 0 if nothing is exchanged, 8 bits | target word, 24 bits |
 TARGET_BITS = 24
+
+
+class WordJumps(NamedTuple):
+    """Effect of each jump on words, in two orders. Kernels read it.
+
+    by_digit   uint64[n_jumps, n_words]  source and target of each word. Unchanged words come first, then those whose
+               bits are exchanged by digit 0 of the bit numbers, by digit 1, ...
+    first      int64[n_jumps, 6]         where the unchanged words begin in `by_digit`, those of digit 0, ...
+    by_source  uint32[n_jumps, n_words]  digit and target of each source word
+    """
+
+    by_digit: npt.NDArray[np.uint64]
+    first: npt.NDArray[np.int64]
+    by_source: npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +50,6 @@ class WordLayout:
     n_words       words that hold the k! arrangements of a block
     slot_of_rank  uint32[k!]              slot of each arrangement: word * bits of a word + bit
     rank_of_slot  uint32[n_words * bits]  the inverse; 0 for unused bits
-    jumps         uint64[n_jumps, n_words]  source word | target word << 32 of each word. Unchanged words come first,
-                  then those whose bits are exchanged by digit 0 of the bit numbers, by digit 1, ...
-    first_jumps   int64[n_jumps, 6]       where the unchanged words begin in `jumps`, those of digit 0, ...
-    targets       uint32[n_jumps, n_words]  the same by source word: target | (digit + 1) << 24, or target if unchanged
     """
 
     n_tiles: int
@@ -45,9 +57,7 @@ class WordLayout:
     n_words: int
     slot_of_rank: npt.NDArray[np.uint32]
     rank_of_slot: npt.NDArray[np.uint32]
-    jumps: npt.NDArray[np.uint64]
-    first_jumps: npt.NDArray[np.int64]
-    targets: npt.NDArray[np.uint32]
+    jumps: WordJumps
 
     @property
     def bits(self) -> int:
@@ -95,14 +105,16 @@ def word_layout(n_tiles: int, width: int) -> WordLayout:
     digit_of_bit[[1 << pair for pair in range(n_pairs)]] = np.arange(1, n_pairs + 1)
     representatives = rank_of_slot[np.arange(n_words) * bits]
     positions = jump_positions(n_tiles, width)
-    jumps = np.empty((len(positions), n_words), dtype=np.uint64)
-    first_jumps = np.zeros((len(positions), MAX_PAIRS + 2), dtype=np.int64)
-    targets = np.empty((len(positions), n_words), dtype=np.uint32)
+    jumps = WordJumps(
+        np.empty((len(positions), n_words), dtype=np.uint64),
+        np.zeros((len(positions), MAX_PAIRS + 2), dtype=np.int64),
+        np.empty((len(positions), n_words), dtype=np.uint32),
+    )
     for jump, (before, after) in enumerate(positions):
         arrived = slot_of_rank[jump_permutation(n_tiles, before, after)[representatives]]
         target, digit = arrived // bits, digit_of_bit[arrived % bits]
         order = np.argsort(digit, kind="stable").astype(np.uint64)
-        targets[jump] = target | (digit << TARGET_BITS)
-        jumps[jump] = order | (target[order].astype(np.uint64) << np.uint64(SOURCE_BITS))
-        first_jumps[jump, 1:] = np.cumsum(np.bincount(digit, minlength=MAX_PAIRS + 1))
-    return WordLayout(n_tiles, dtype, n_words, slot_of_rank, rank_of_slot, jumps, first_jumps, targets)
+        jumps.by_source[jump] = target | (digit << TARGET_BITS)
+        jumps.by_digit[jump] = order | (target[order].astype(np.uint64) << np.uint64(SOURCE_BITS))
+        jumps.first[jump, 1:] = np.cumsum(np.bincount(digit, minlength=MAX_PAIRS + 1))
+    return WordLayout(n_tiles, dtype, n_words, slot_of_rank, rank_of_slot, jumps)

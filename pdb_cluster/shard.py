@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pdb_build.frontier import SearchPart, Table, search_frontier, whole_pattern
+from pdb_build.level_search import SearchPart, Table, level_search, whole_pattern
 from pdb_build.word_layout import word_layout
 from pdb_cluster.sent_rows import SentRows, sent_rows
 from pdb_core.encoding import UNREACHED
 from pdb_core.layout import block_transitions, pattern_blocks
+from pdb_core.layout_kernels import Transitions
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
 
@@ -148,7 +149,7 @@ class Shard:
         own_goal = goal_block - self._first_block
         goal_set = int(np.searchsorted(self._first_blocks, own_goal, side="right")) - 1
         self._part = SearchPart(
-            self._words, blocks.n_orders, self._first_blocks, first_transition, local_sources, jumps,
+            self._words, blocks.n_orders, self._first_blocks, Transitions(first_transition, local_sources, jumps),
             groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=n_keys,
             n_halo=int(self._borders[:, -1].max()),
             goal=(goal_set, own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
@@ -156,7 +157,7 @@ class Shard:
 
     def start(self) -> Counts:
         """Allocate the rows, at level 0: the goal."""
-        self._frontier = search_frontier(self._part, self._spec.encoding)
+        self._search = level_search(self._part, self._spec.encoding)
         n_goals = int(self._part.goal is not None)
         return np.array([n_goals, n_goals, 0])
 
@@ -166,8 +167,8 @@ class Shard:
             raise self._lost(level - 1)
         blocks = self._given.of((target * self._n_portions + portion) * 2 + level % 2)
         indices = blocks.astype(np.int64) - self._first_block
-        words = self._frontier.rows.view(self._words.dtype)
-        return sent_rows(self._number, indices, self._frontier.n_active, words)
+        words = self._search.rows.view(self._words.dtype)
+        return sent_rows(self._number, indices, self._search.n_active, words)
 
     def advance(self, level: int, portion: int, received: list[SentRows]) -> Counts:
         """Advance a portion to `level`. `received` comes from the other shards with states of level-1.
@@ -181,8 +182,8 @@ class Shard:
                 raise self._lost(level - 1)
             self._advanced.add(portion)
             self._fill_halo(received, 2 * portion + level % 2)
-            slabs = self._frontier.slabs(level, portion)
-            counts = sum(self._pool.map(lambda slab: self._frontier.advance(slab, level), slabs), np.zeros(2, np.int64))
+            slabs = self._search.slabs(level, portion)
+            counts = sum(self._pool.map(lambda slab: self._search.advance(slab, level), slabs), np.zeros(2, np.int64))
             self._is_complete = len(self._advanced) == self._n_portions
             return np.array([*counts, sum(sent.n_bytes for sent in received)])
 
@@ -201,7 +202,7 @@ class Shard:
         """Return the entries of its cell sets after the last level. `is_complete`: all shards reached every entry."""
         if self._level != level or not self._is_complete:
             raise self._lost(level)
-        self._entries = self._frontier.finish(is_complete, self._pool)
+        self._entries = self._search.finish(is_complete, self._pool)
         self._level, self._is_complete = _FINISHED, False
         return self._entries
 
@@ -216,7 +217,7 @@ class Shard:
 
     def _fill_halo(self, received: list[SentRows], key: int) -> None:
         """Fill the halo of a portion at a level, which `key` names."""
-        words, n_active = self._frontier.rows.view(self._words.dtype), self._frontier.n_active
+        words, n_active = self._search.rows.view(self._words.dtype), self._search.n_active
         n_active[self._n_own :] = 0
 
         def fill(sent: SentRows) -> None:

@@ -2,7 +2,7 @@
 
                  root
                /  |  \\
-              o   o   o           the client expands the upper tree breadth first, until it has enough subtrees
+              o   o   o           the first task starts at the root; at its limit it returns the subtrees left
              / \\  |  / \\
     paths   a  b  c  d  e         a path, the tiles moved from the root, is all that a worker needs of a subtree
            [a b  c][d  e]         tasks: some subtrees each, the most promising first
@@ -18,29 +18,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
 from pdb_cluster.solve_tasks import Task, Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_paths
 from pdb_core.puzzle import Tiles
 from pdb_query import Database
-from pdb_query.lookup import Int64s
 from solver.engine.search_result import SearchResult
-from solver.engine.subtrees import LowerBounds, upper_tree
-from solver.move_pruning.move_pruning import fsm_for
 from solver.progress import Iteration, Limits
 
-# Estimated nodes of a threshold, as a multiple of those of the threshold before.
-_GROWTH = 6
 # Intended number of running tasks of one board, per thread of the cluster.
 _TASKS_PER_THREAD = 3
 # Limits of a task, which then returns what is left. A board that takes more nodes is split.
 MOST_NODES, _TASK_S = 20_000_000, 0.5
-# Intended nodes of a task, which suit Dask's overhead of some milliseconds per task, and of a subtree.
-_TASK_NODES, _SUBTREE_NODES = 2_000_000, 20_000
-# Subtrees of a threshold; each costs the client 0.1 ms.
-_LEAST_SUBTREES, _MOST_SUBTREES = 64, 1024
+# Limit of the first task of a threshold, which suits the overhead of Dask of some milliseconds per task.
+_FIRST_NODES = 2_000_000
 
 
 @dataclass
@@ -119,7 +109,7 @@ class SplitBoard:
         n = min(len(paths), max(1, _TASKS_PER_THREAD * self._tasks.n_threads() - len(threshold.tasks)))
         self._send(threshold, [tuple(paths[first::n]) for first in range(n)])
 
-    def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]]) -> None:
+    def _send(self, threshold: _Threshold, groups: Sequence[tuple[bytes, ...]], max_nodes: int | None = None) -> None:
         threshold.tasks.update(
             self._tasks.submit(
                 search_paths,
@@ -130,7 +120,7 @@ class SplitBoard:
                 tables=self._tables,
                 board=self._board,
                 threshold=threshold.bound,
-                max_nodes=MOST_NODES,
+                max_nodes=max_nodes or MOST_NODES,
                 max_seconds=_TASK_S,
             )
         )
@@ -165,30 +155,9 @@ class SplitBoard:
             self._current.start = time.perf_counter()
 
     def _start_after(self, last: _Threshold) -> _Threshold:
-        """Return the threshold after `last`: its upper tree is searched, and its subtrees are sent, the best first."""
-        bound, first, n_nodes = last.bound + 2, self._databases[0], _GROWTH * last.generated
-        n_wanted = min(_MOST_SUBTREES, max(_LEAST_SUBTREES, n_nodes // _SUBTREE_NODES))
-        upper = upper_tree(
-            self._board, first.goal, first.size, bound, fsm_for(first.size), lower_bounds_by(self._databases),
-            # Subtrees start at the first depth that has enough of them.
-            lambda _depth, h: np.full(len(h), len(h) < n_wanted),
-        )  # fmt: skip
-        begun = _Threshold(bound, time.perf_counter(), upper.generated, upper.expanded, upper.tiles)
-        n_tasks = max(8 * self._tasks.n_threads(), n_nodes // _TASK_NODES)
-        n = max(1, -(-len(upper.rest) // n_tasks))
-        self._send(begun, [upper.rest[start : start + n] for start in range(0, len(upper.rest), n)])
+        """Return the threshold after `last`. A task searches it from the root on, up to a limit, and returns the
+        subtrees that are left.
+        """
+        begun = _Threshold(last.bound + 2, time.perf_counter(), 0, 0)
+        self._send(begun, [(b"",)], _FIRST_NODES)
         return begun
-
-
-def lower_bounds_by(databases: Sequence[Database]) -> LowerBounds:
-    """Return bounds for `upper_tree`: h is the largest sum of all databases; equals are ordered by all sums."""
-
-    def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
-        h, sums = np.zeros(len(boards), dtype=np.int64), np.zeros(len(boards), dtype=np.int64)
-        for database in databases if len(boards) else ():
-            batch = database.probe_batch(boards, databases[0].goal)
-            np.maximum(h, batch.maximum, out=h)
-            sums += batch.sums.sum(axis=1)
-        return h, sums
-
-    return lower_bounds

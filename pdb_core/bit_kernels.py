@@ -4,7 +4,8 @@ Addresses are int64, so that one kernel can read several mapped files. Whoever p
 """
 
 import ctypes
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from llvmlite import ir
@@ -25,9 +26,9 @@ if JIT_DISABLED:
         value = int(word)
         return (value & -value).bit_length() - 1
 
-    def load_byte(address: int) -> int:
-        """Return the byte at an address."""
-        return ctypes.c_uint8.from_address(int(address)).value
+    def _loader(bits: int) -> Callable[[int], int]:
+        unsigned: Any = {8: ctypes.c_uint8, 16: ctypes.c_uint16, 32: ctypes.c_uint32}[bits]
+        return lambda address: unsigned.from_address(int(address)).value
 
     def equal_bytes(address: int, byte: int) -> int:
         """Return which of the 16 bytes at an address equal a byte, as a mask, the first one lowest."""
@@ -62,15 +63,16 @@ else:
 
         return types.int64(word), codegen
 
-    @intrinsic
-    def load_byte(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
-        """Return the byte at an address (int64)."""
+    def _loader(bits: int) -> Callable[[int], int]:
+        @intrinsic
+        def load(typingctx: Any, address: Any) -> Any:  # noqa: ARG001
+            def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
+                pointer = builder.inttoptr(args[0], ir.IntType(bits).as_pointer())
+                return builder.zext(builder.load(pointer), ir.IntType(64))
 
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001
-            pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-            return builder.zext(builder.load(pointer), ir.IntType(64))
+            return types.int64(types.int64), codegen
 
-        return types.int64(types.int64), codegen
+        return cast(Callable[[int], int], load)
 
     @intrinsic
     def equal_bytes(typingctx: Any, address: Any, byte: Any) -> Any:  # noqa: ARG001
@@ -129,3 +131,7 @@ else:
             return array._getvalue()
 
         return array_type(n), codegen
+
+
+# Return the unsigned number of 8, 16 or 32 bits at an address (int64).
+load_byte, load_half, load_word = (_loader(bits) for bits in (8, 16, 32))

@@ -66,11 +66,11 @@ def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -
             raise
 
 
-def lock_file(path: Path, *, shared: bool = False) -> int | None:
+def lock_file(path: Path) -> int | None:
     """Open and lock a file, which is made if it is missing. The lock ends with the descriptor or with the process.
 
-    Return the descriptor, or None if the file or its folder was removed meanwhile: try again. A shared lock waits for
-    an exclusive one. On file systems without locks the file is opened without one.
+    Return the descriptor, or None if the file or its folder was removed meanwhile: try again. On file systems without
+    locks the file is opened without one.
 
     Raises `BlockingIOError` if another process holds the lock, and `OSError`.
     """
@@ -78,7 +78,7 @@ def lock_file(path: Path, *, shared: bool = False) -> int | None:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | system.BINARY, 0o644)
         try:
-            system.lock(descriptor, shared=shared)
+            system.lock(descriptor)
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise

@@ -5,7 +5,6 @@ after a digest of all kernel sources (and what they import), the numba version a
 looks only at the file of the outermost function and would keep an old inner one.
 """
 
-import ast
 import gc
 import hashlib
 import os
@@ -21,6 +20,7 @@ import llvmlite.binding as llvm
 import numba
 import platformdirs
 from numba.core import event
+from numba.core.runtime.nrt import rtsys
 from numba.extending import overload
 
 from pdb_core import __version__
@@ -32,8 +32,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGES = ("pdb_core", "pdb_build", "pdb_query", "solver", "pdb_study", "pdb_cluster", "pdb_service")
 _ROOT = Path(__file__).parent.parent
-# Parsing whole files would take 0.1 s at each start.
-_IMPORT = re.compile(r"^ *((?:from|import) [^\n(]*(?:\([^)]*\))?)", re.MULTILINE)
+# What follows `import` on a line of code, or in a text, which does no harm.
+_IMPORT = re.compile(r"import +(\([^)]*\)|.*)")
 # Lanes of the levels of x86-64, by the name in NUMBA_CPU_NAME.
 _LANES_OF_LEVELS = {"x86-64-v4": 16, "x86-64-v3": 8, "x86-64-v2": 4, "x86-64": 4}
 # numba fills this module from the environment; no type checker can see its names.
@@ -43,35 +43,29 @@ _COMPILER_BYTES, _LOADER_BYTES = 128_000_000, 16_000_000
 JIT_DISABLED = bool(_settings.DISABLE_JIT)
 
 
-def _kernel_sources() -> list[Path]:
-    """Return all files of kernels, and our files that they import: their constants are compiled into the kernels."""
-    to_read = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*_kernels.py")]
-    to_read.append(_ROOT / "pdb_core" / "jit.py")
-    found: set[Path] = set()
+def _kernel_sources() -> dict[str, bytes]:
+    """Return all files of kernels, and our files that they import: their constants are compiled into the kernels.
+
+    The keys are the names of the modules, in order.
+    """
+    n_root = len(str(_ROOT)) + 1
+    files = [path for package in _PACKAGES for path in (_ROOT / package).rglob("*.py")]
+    paths = {str(path)[n_root:-3].replace(os.sep, ".").removesuffix(".__init__"): path for path in files}
+    to_read = ["pdb_core.jit", *(name for name in paths if name.endswith("_kernels"))]
+    found: dict[str, bytes] = {}
     while to_read:
-        path = to_read.pop()
-        if path not in found:
-            found.add(path)
-            to_read += _own_imports(path)
-    return sorted(found)
-
-
-def _own_imports(path: Path) -> list[Path]:
-    """Return our files that a file imports, in whatever way and place."""
-    source = path.read_text(encoding="utf-8")
-    try:
-        tree = ast.parse("\n".join(_IMPORT.findall(source)))
-    except SyntaxError:  # a line of a text looks like an import
-        tree = ast.parse(source)
-    names = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            # A name may be that of a module.
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    places = [_ROOT.joinpath(*name.split(".")) for name in names if name.partition(".")[0] in _PACKAGES]
-    return [file for at in places for file in (at.with_suffix(".py"), at / "__init__.py") if file.is_file()]
+        name = to_read.pop()
+        if name in paths and name not in found:
+            found[name] = paths[name].read_bytes()
+            source = found[name].decode()
+            for match in _IMPORT.finditer(source):
+                # `from MODULE import NAMES`, where a name may be that of a module, or `import MODULE`.
+                _from, _, module = (
+                    source[source.rfind("\n", 0, match.start()) + 1 : match.start()].strip().rpartition(" ")
+                )
+                names = re.findall(r"[\w.]+", match[1])
+                to_read += [module, *names, *(f"{module}.{of}" for of in names)]
+    return dict(sorted(found.items()))
 
 
 def _sources_digest() -> str:
@@ -103,9 +97,8 @@ def vector_lanes() -> int:
 def own_sources_digest() -> str:
     """Return the digest of the sources of the kernels: the same on machines that run the same kernels."""
     digest = hashlib.sha256()
-    for path in _kernel_sources():
-        digest.update(path.relative_to(_ROOT).as_posix().encode())
-        digest.update(path.read_bytes())
+    for name, source in _kernel_sources().items():
+        digest.update(name.encode() + source)
     return digest.hexdigest()
 
 
@@ -210,12 +203,15 @@ def _compiled(function: Function, *, counts_references: bool, is_inlined: bool =
 def _forgive_cache(compiled: Any, folder: Path) -> None:
     """Make a full or damaged cache cost a compilation, and nothing else."""
     cache = compiled._cache
-    load, save = cache.load_overload, cache.save_overload
+    save = cache.save_overload
 
-    def load_overload(*arguments: Any) -> Any:
+    def load_overload(signature: Any, target: Any) -> Any:
         _check_addresses(_LOADER_BYTES)
         try:
-            return load(*arguments)
+            # numba's own method first imports all that a compilation needs: a quarter of the time of a short command.
+            rtsys.initialize(target)
+            with cache._guard_against_spurious_io_errors():
+                return cache._load_overload(signature, target)
         except Exception as error:  # what unpickling half a file raises may be anything
             _warn_of_cache(f"{folder} is damaged ({type(error).__name__}: {error}): kernels are compiled again")
             with suppress(OSError):
@@ -245,16 +241,29 @@ def _warn_of_cache(text: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
-class _CollectorPause(event.Listener):
-    """Pause of Python's garbage collector while kernels are compiled: it takes a sixth of that time, and finds little.
+def _check_addresses(n_bytes: int) -> None:
+    """Raise `MemoryLimitError` if LLVM might get no memory: it would abort the process."""
+    if not has_addresses(n_bytes):
+        raise MemoryLimitError(
+            "the limit of the address space is too small to load or compile kernels; raise it (ulimit -v 1000000)"
+        )
+
+
+class _CompilationListener(event.Listener):
+    """Announce the first compilation, and pause Python's garbage collector: it takes a sixth of the time.
 
     The events come one after another, since numba compiles with a lock.
     """
 
     def __init__(self) -> None:
+        self.announce: Callable[[], None] | None = None
         self._n_nested, self._was_enabled = 0, False
 
     def on_start(self, event: event.Event) -> None:  # noqa: ARG002 (the signature is numba's)
+        _check_addresses(_COMPILER_BYTES)
+        announce, self.announce = self.announce, None
+        if announce is not None:
+            announce()
         if self._n_nested == 0:
             self._was_enabled = gc.isenabled()
             gc.disable()
@@ -266,45 +275,14 @@ class _CollectorPause(event.Listener):
             gc.enable()
 
 
-def _check_addresses(n_bytes: int) -> None:
-    """Raise `MemoryLimitError` if LLVM might get no memory: it would abort the process."""
-    if not has_addresses(n_bytes):
-        raise MemoryLimitError(
-            "the limit of the address space is too small to load or compile kernels; raise it (ulimit -v 1000000)"
-        )
-
-
-class _AddressCheck(event.Listener):
-    def on_start(self, event: event.Event) -> None:  # noqa: ARG002 (the signature is numba's)
-        _check_addresses(_COMPILER_BYTES)
-
-    def on_end(self, event: event.Event) -> None:
-        pass
-
-
-class _CompilationListener(event.Listener):
-    def __init__(self, announce: Callable[[], None]) -> None:
-        self._announce: Callable[[], None] | None = announce
-
-    def on_start(self, event: event.Event) -> None:  # noqa: ARG002 (the signature is numba's)
-        if self._announce is not None:
-            self._announce()
-            self._announce = None
-
-    def on_end(self, event: event.Event) -> None:
-        pass
+_listener = _CompilationListener()
 
 
 def announce_compilation(announce: Callable[[], None]) -> None:
     """Call `announce` once, when the first kernel that is not on disk yet is about to be compiled."""
-    _listen(_CompilationListener(announce))
-
-
-def _listen(listener: event.Listener) -> None:
-    register: Any = event.register
-    register("numba:compile", listener)
+    _listener.announce = announce
 
 
 if not JIT_DISABLED:
-    _listen(_CollectorPause())
-    _listen(_AddressCheck())
+    _register: Any = event.register
+    _register("numba:compile", _listener)

@@ -12,13 +12,19 @@ do not change the arrangement.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.encoding import DEFAULT_COST, Cost
-from pdb_core.layout_kernels import count_regions, fill_regions, fill_transitions
+from pdb_core.layout_kernels import (
+    BlockArrays,
+    CellMasks,
+    Transitions,
+    count_regions,
+    fill_regions,
+    fill_transitions,
+)
 from pdb_core.puzzle import BLANK, BoardSize, Tiles, check_table_size
 from pdb_core.ranking import (
     PatternIndex,
@@ -39,11 +45,24 @@ class Blocks:
 
     size: BoardSize
     n_tiles: int
-    cell_sets: npt.NDArray[np.int64]  # [n_sets] masks, in lexicographic order
-    first_block: npt.NDArray[np.int32]  # [n_sets + 1] the blocks of cell set s are first_block[s] .. first_block[s+1]-1
-    regions: npt.NDArray[np.int64]  # [n_blocks] masks of the blank regions, those of a cell set by their lowest cells
-    region_numbers: npt.NDArray[np.uint8]  # [n_sets, n_cells] of each free cell within its cell set, or OCCUPIED
+    arrays: BlockArrays
     cost: Cost
+
+    @property
+    def cell_sets(self) -> npt.NDArray[np.int64]:
+        return self.arrays.cell_sets
+
+    @property
+    def first_block(self) -> npt.NDArray[np.int32]:
+        return self.arrays.first_block
+
+    @property
+    def regions(self) -> npt.NDArray[np.int64]:
+        return self.arrays.regions
+
+    @property
+    def region_numbers(self) -> npt.NDArray[np.uint8]:
+        return self.arrays.region_numbers
 
     @property
     def n_orders(self) -> int:
@@ -75,23 +94,12 @@ class Blocks:
         return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 
-class PatternLayout(NamedTuple):
-    """Transitions into the blocks of some consecutive cell sets, the same for any goal and any tiles."""
-
-    first_transition: npt.NDArray[np.int64]  # [n_blocks + 1] running counts of the transitions into these blocks
-    sources: npt.NDArray[np.int32]  # [n_transitions] the block a transition comes from
-    jumps: npt.NDArray[np.int16]  # [n_transitions] index into `jump_positions`, or NO_JUMP
-
-
-def cell_masks(size: BoardSize) -> tuple[int, int, int]:
-    """Return masks of all cells, of those outside the left column, and of those outside the right column.
-
-    Raises `InputError` for boards with more cells than a mask has bits.
-    """
+def cell_masks(size: BoardSize) -> CellMasks:
+    """Return the masks of a board. Raises `InputError` for boards with more cells than a mask has bits."""
     check_table_size(size)
     all_cells = (1 << size.n_cells) - 1
     left = sum(1 << cell for cell in range(0, size.n_cells, size.width))
-    return all_cells, all_cells & ~left, all_cells & ~(left << (size.width - 1))
+    return CellMasks(all_cells, all_cells & ~left, all_cells & ~(left << (size.width - 1)))
 
 
 def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
@@ -110,9 +118,8 @@ def count_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> in
 
 def count_regions_of(size: BoardSize, cell_sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
     """Return the running number of blank regions over cell sets (masks): int32[n_sets + 1]."""
-    all_cells, not_left, not_right = cell_masks(size)
     first_block = np.empty(len(cell_sets) + 1, dtype=np.int32)
-    count_regions(cell_sets, all_cells, size.width, not_left, not_right, first_block)
+    count_regions(cell_sets, size.width, cell_masks(size), first_block)
     return first_block
 
 
@@ -123,11 +130,11 @@ def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> 
     if cost == "every-move":
         return _blocks_of_cells(size, n_tiles, cell_sets)
     first_block = count_regions_of(size, cell_sets)
-    all_cells, not_left, not_right = cell_masks(size)
     regions = np.empty(int(first_block[-1]), dtype=np.int64)
     region_numbers = np.full((len(cell_sets), size.n_cells), OCCUPIED, dtype=np.uint8)
-    fill_regions(cell_sets, all_cells, size.width, not_left, not_right, regions, region_numbers)
-    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, cost)
+    arrays = BlockArrays(cell_sets, first_block, regions, region_numbers)
+    fill_regions(arrays, size.width, cell_masks(size))
+    return Blocks(size, n_tiles, arrays, cost)
 
 
 def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.int64]) -> Blocks:
@@ -138,10 +145,10 @@ def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.in
     first_block = (np.arange(len(cell_sets) + 1) * (size.n_cells - n_tiles)).astype(np.int32)
     numbers = np.cumsum(is_free, axis=1, dtype=np.uint8) - np.uint8(1)
     region_numbers = np.where(is_free, numbers, np.uint8(OCCUPIED))
-    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, "every-move")
+    return Blocks(size, n_tiles, BlockArrays(cell_sets, first_block, regions, region_numbers), "every-move")
 
 
-def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> PatternLayout:
+def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transitions:
     """Return the transitions into the blocks of cell sets `first_set` to `last_set`-1."""
     size, n_tiles = blocks.size, blocks.n_tiles
     ranks = cell_set_ranks(size.n_cells, n_tiles)
@@ -150,18 +157,12 @@ def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> PatternL
     for jump, pair in enumerate(jump_positions(n_tiles, size.width)):
         jump_ids[pair] = jump
     n_blocks = int(blocks.first_block[last_set] - blocks.first_block[first_set])
-    first_transition = np.empty(n_blocks + 1, dtype=np.int64)
-    sources, jumps = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int16)
-    for count_only in (True, False):
-        fill_transitions(
-            blocks.cell_sets, ranks.low_bits, ranks.high_bits, ranks.low, ranks.high, blocks.first_block,
-            blocks.regions, blocks.region_numbers, neighbour_masks, jump_ids,
-            first_transition, sources, jumps, count_only, first_set, last_set,
-        )  # fmt: skip
-        if count_only:
-            sources = np.empty(int(first_transition[-1]), dtype=np.int32)
-            jumps = np.empty(int(first_transition[-1]), dtype=np.int16)
-    return PatternLayout(first_transition, sources, jumps)
+    found = Transitions(np.empty(n_blocks + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.int16))
+    fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, True, first_set, last_set)
+    n_transitions = int(found.first[-1])
+    found = Transitions(found.first, np.empty(n_transitions, np.int32), np.empty(n_transitions, np.int16))
+    fill_transitions(blocks.arrays, ranks, neighbour_masks, jump_ids, found, False, first_set, last_set)
+    return found
 
 
 def jump_permutation(n_tiles: int, before: int, after: int) -> npt.NDArray[np.uint32]:

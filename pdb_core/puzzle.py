@@ -11,16 +11,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.drawing import Drawing, HasPartition, board_drawing, pattern_colours
 from pdb_core.errors import BoardError, GoalError, InputError
 from pdb_core.messages import listed, shorten
-
-if TYPE_CHECKING:
-    from pdb_core.drawing import Drawing, HasPartition
 
 # A board: the tile on each cell, row by row.
 Tiles = tuple[int, ...]
@@ -168,11 +166,10 @@ class Board(tuple[int, ...]):
         """Return whether the board can be solved for `goal`, a board or a name. Raises `GoalError`."""
         return is_solvable(self, as_goal(goal, self.size), self.size)
 
-    def draw(self, database: "HasPartition | None" = None) -> "Drawing":
+    def draw(self, database: HasPartition | None = None) -> Drawing:
         """Return a picture of the board, with a colour for each pattern of a `Database` if one is given."""
-        from pdb_core.drawing import board_drawing
-
-        return board_drawing(self, database)
+        rows = [self[start : start + self.size.width] for start in range(0, len(self), self.size.width)]
+        return board_drawing(rows, repr(self), pattern_colours(len(self), database))
 
     def _repr_svg_(self) -> str:
         return self.draw().svg

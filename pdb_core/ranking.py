@@ -18,7 +18,6 @@ do the same with many patterns. tests/solver/test_index_functions.py compares th
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -26,37 +25,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize, check_table_size
-from pdb_core.ranking_kernels import rank_many
+from pdb_core.ranking_kernels import ArrangementRanks, CellSetRanks, rank_many
 
 INDEX_FUNCTION = "lexicographic-cell-set-then-arrangement"
 # A search keeps the state of a pattern, its cell set and its packed labels, in a signed word of 64 bits.
 MAX_STATE_BITS = 63
 
 Cells = npt.NDArray[np.uint8]
-
-
-@dataclass(frozen=True)
-class CellSetRanks:
-    """Tables for rank(cell set): `low` is indexed by the lower cells, `high` by (cells taken below, upper cells)."""
-
-    low_bits: int
-    high_bits: int
-    low: npt.NDArray[np.int32]
-    high: npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class ArrangementRanks:
-    """Tables for rank(arrangement) = prefix * n_suffixes + suffix, uint16, small enough for the innermost cache.
-
-    `prefix` is indexed by the packed labels of the first positions, `suffix` by those of the last ones.
-    """
-
-    label_bits: int
-    prefix_bits: int
-    n_suffixes: int
-    prefix: npt.NDArray[np.uint16]
-    suffix: npt.NDArray[np.uint16]
 
 
 @lru_cache(maxsize=32)
@@ -181,11 +156,8 @@ class PatternIndex:
             raise ValueError("two tiles on one cell")
         ranks = np.empty(len(given), dtype=np.int64)
         sets, orders = cell_set_ranks(self.size.n_cells, self.n_tiles), arrangement_ranks(self.n_tiles)
-        rank_many(
-            np.ascontiguousarray(given, dtype=np.uint8), math.factorial(self.n_tiles),
-            sets.low_bits, sets.high_bits, sets.low, sets.high,
-            orders.label_bits, orders.prefix_bits, orders.n_suffixes, orders.prefix, orders.suffix, ranks,
-        )  # fmt: skip
+        placed = np.ascontiguousarray(given, dtype=np.uint8)
+        rank_many(placed, math.factorial(self.n_tiles), sets, orders, ranks)
         return ranks
 
     def unrank(self, ranks: npt.ArrayLike) -> Cells:

@@ -3,26 +3,54 @@
 Masks and packed labels are int64 throughout: masks have at most 36 bits, packed labels at most 40.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import kernel
 
 
-@kernel
-def rank_cell_set(mask: int, low_bits: int, high_bits: int, low: Any, high: Any) -> int:
-    """Return the lexicographic rank of a cell set; the tables are those of `ranking.CellSetRanks`."""
-    below = mask & ((1 << low_bits) - 1)
-    return np.int64(low[below]) + np.int64(high[(popcount(below) << high_bits) | (mask >> low_bits)])  # type: ignore[return-value]
+class CellSetRanks(NamedTuple):
+    """Tables for rank(cell set) = low[lower cells] + high[cells taken below, upper cells].
+
+    A mask of cells:     | upper cells, high_bits | lower cells, low_bits |
+    An index of `high`:  | cells taken below      | upper cells, high_bits |
+    """
+
+    low_bits: int
+    high_bits: int
+    low: npt.NDArray[np.int32]
+    high: npt.NDArray[np.int32]
+
+
+class ArrangementRanks(NamedTuple):
+    """Tables for rank(arrangement) = prefix * n_suffixes + suffix, uint16, small enough for the innermost cache.
+
+    Packed labels:  | labels of the last positions | labels of the first positions, prefix_bits |, label_bits each
+    """
+
+    label_bits: int
+    prefix_bits: int
+    n_suffixes: int
+    prefix: npt.NDArray[np.uint16]
+    suffix: npt.NDArray[np.uint16]
 
 
 @kernel
-def rank_arrangement(labels: int, prefix_bits: int, n_suffixes: int, prefix: Any, suffix: Any) -> int:
-    """Return the lexicographic rank of packed labels; the tables are those of `ranking.ArrangementRanks`."""
-    before = np.int64(prefix[labels & ((1 << prefix_bits) - 1)])
-    return before * n_suffixes + np.int64(suffix[labels >> prefix_bits])  # type: ignore[return-value]
+def rank_cell_set(mask: int, ranks: CellSetRanks) -> int:
+    """Return the lexicographic rank of a cell set."""
+    below = mask & ((1 << ranks.low_bits) - 1)
+    above = (popcount(below) << ranks.high_bits) | (mask >> ranks.low_bits)
+    return np.int64(ranks.low[below]) + np.int64(ranks.high[above])  # type: ignore[return-value]
+
+
+@kernel
+def rank_arrangement(labels: int, ranks: ArrangementRanks) -> int:
+    """Return the lexicographic rank of packed labels."""
+    before = np.int64(ranks.prefix[labels & ((1 << ranks.prefix_bits) - 1)])
+    return before * ranks.n_suffixes + np.int64(ranks.suffix[labels >> ranks.prefix_bits])  # type: ignore[return-value]
 
 
 @kernel
@@ -65,13 +93,9 @@ def cells_mask(cells: Any) -> int:
 
 
 @kernel
-def rank_many(
-    cells: Any, n_orders: int, low_bits: int, high_bits: int, low: Any, high: Any,
-    label_bits: int, prefix_bits: int, n_suffixes: int, prefix: Any, suffix: Any, ranks: Any,
-) -> None:  # fmt: skip
+def rank_many(cells: Any, n_orders: int, sets: CellSetRanks, orders: ArrangementRanks, ranks: Any) -> None:
     """Fill `ranks` (int64[m]) with the entries of `cells` (uint8[m, k])."""
     for row in range(cells.shape[0]):
         mask = cells_mask(cells[row])
-        labels = pack_labels(cells[row], mask, label_bits)
-        order = rank_arrangement(labels, prefix_bits, n_suffixes, prefix, suffix)
-        ranks[row] = rank_cell_set(mask, low_bits, high_bits, low, high) * n_orders + order
+        labels = pack_labels(cells[row], mask, orders.label_bits)
+        ranks[row] = rank_cell_set(mask, sets) * n_orders + rank_arrangement(labels, orders)

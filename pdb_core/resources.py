@@ -1,6 +1,7 @@
 """Available memory, disk and cores of this machine, within the limits of control groups and of the process."""
 
 import os
+import re
 import shutil
 import sys
 from contextlib import suppress
@@ -47,14 +48,14 @@ def peak_memory() -> int:
     """Return the peak memory of this process, in bytes; the present memory if the system does not report its peak."""
     # psutil knows the peak only on Windows. ru_maxrss begins with the size of the parent process, so it comes after
     # /proc; it is in bytes on macOS.
-    peak = _kilobytes(Path("/proc/self/status"), "VmHWM:")
-    if peak is None and _resource is not None:
-        unit = 1 if sys.platform == "darwin" else 1024
-        peak = int(_resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss) * unit
-    if peak is None:
-        memory = psutil.Process().memory_info()
-        peak = int(getattr(memory, "peak_wset", memory.rss))
-    return peak
+    with suppress(OSError):
+        peak = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)
+        if peak is not None:
+            return int(peak[1]) * 1024
+    if _resource is not None:
+        return int(_resource.getrusage(_resource.RUSAGE_SELF).ru_maxrss) * (1 if sys.platform == "darwin" else 1024)
+    memory = psutil.Process().memory_info()
+    return int(getattr(memory, "peak_wset", memory.rss))
 
 
 def raise_file_limit() -> None:
@@ -96,23 +97,7 @@ def _free_addresses() -> int | None:
     if soft == _resource.RLIM_INFINITY:
         return None
     with suppress(psutil.Error, OSError):
-        return int(soft) - _address_space()
-    return None
-
-
-def _address_space() -> int:
-    return int(psutil.Process().memory_info().vms)
-
-
-def _kilobytes(path: Path, field: str) -> int | None:
-    """Return a field of a file of /proc, stated in kB, in bytes. Return None if there is none."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024
+        return int(soft) - int(psutil.Process().memory_info().vms)
     return None
 
 

@@ -10,21 +10,18 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 
 def optional_module(name: str) -> Any:
-    """Return a module of Python; None on a system without it, such as `fcntl` on Windows."""
+    """Return a module of Python; None on a system without it, such as `resource` on Windows."""
     try:
         return importlib.import_module(name)
     except ImportError:
         return None
 
-
-_fcntl = optional_module("fcntl")
 
 # Windows refuses to open a folder, and to remove or rename an open file and its folder.
 OPENS_FOLDERS = REMOVES_OPEN_FILES = hasattr(os, "O_DIRECTORY")
@@ -40,22 +37,16 @@ PIPE_SIGNAL: int = getattr(signal, "SIGPIPE", 13)
 # macOS and Windows refuse reads and writes of 2 GiB and more.
 _MOST_BYTES = 1 << 30
 _WILL_NEED: int = getattr(os, "POSIX_FADV_WILLNEED", 0)
-_POLL_S = 0.01
 _position_lock = threading.Lock()
 
 
-def lock(descriptor: int, *, shared: bool = False) -> None:
-    """Lock an open file, until the descriptor is closed or the process ends. A shared lock waits for an exclusive one.
+def lock(descriptor: int) -> None:
+    """Lock an open file, until the descriptor is closed or the process ends.
 
-    On Windows an open file is a shared lock on its folder, which cannot be renamed meanwhile. There an exclusive lock
-    keeps other processes from reading byte 0 of the file.
+    On Windows the lock keeps other processes from reading byte 0 of the file.
 
     Raises `BlockingIOError` if another process holds the lock, and `OSError`, also on file systems without locks.
     """
-    if shared:
-        if _fcntl is not None:
-            _fcntl.flock(descriptor, _fcntl.LOCK_SH)
-        return
     from filelock import lock_descriptor  # takes milliseconds, and few commands lock
 
     if not lock_descriptor(descriptor, blocking=False):
@@ -134,14 +125,6 @@ def lower_thread_priority(niceness: int) -> None:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), niceness)
 
 
-def send_signal(number: int) -> None:
-    """Send a signal to this process. It interrupts the main thread, on Windows only between two Python instructions."""
-    if OPENS_FOLDERS:
-        os.kill(os.getpid(), number)
-    else:  # os.kill would end the process at once
-        signal.raise_signal(number)
-
-
 def end_by_signal(number: int) -> None:
     """End this process by a signal. Do nothing on Windows, where processes end with exit codes only."""
     if OPENS_FOLDERS:
@@ -149,24 +132,9 @@ def end_by_signal(number: int) -> None:
         os.kill(os.getpid(), number)
 
 
-def wait_until_writable(descriptor: int) -> None:
-    """Wait until a full pipe takes bytes. On Windows, where only sockets can be waited for, wait some milliseconds."""
-    import select
-
-    try:
-        select.select([], [descriptor], [])
-    except (OSError, ValueError):
-        time.sleep(_POLL_S)
-
-
 def has_no_reader(error: OSError) -> bool:
     """Return whether a write failed because the reader of the pipe has ended. Windows reports EINVAL then."""
     return isinstance(error, BrokenPipeError) or (not OPENS_FOLDERS and error.errno == errno.EINVAL)
-
-
-def is_windows_console(stream: Any) -> bool:
-    """Return whether only this text stream of Python writes all characters: that of a console of Windows."""
-    return not OPENS_FOLDERS and stream is not None and bool(stream.isatty())
 
 
 def text_encoding(stream: Any) -> str:

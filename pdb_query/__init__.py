@@ -1,6 +1,8 @@
 """Table files and sets of boards: open a file, and look up one board or an array of boards.
 
-The example needs the file of `pdb build 8`.
+Examples
+--------
+After `pdb build 8`:
 
 >>> from pdb_query import open_database
 >>> with open_database("data/8.h5") as database:

@@ -1,7 +1,7 @@
-"""Kernels that look boards up in tables.
+"""Kernels that place patterns, move their tiles, and find and read their entries.
 
-`byte_address` is the index function of `pdb_core.ranking` over the arrays of `LookupTables`, in which each pattern has
-its part. It reads them at offsets, because slices of arrays cost time. tests/solver/test_index_functions.py compares
+`state_address` is the index function of `pdb_core.ranking` by the records of patterns, see `records`, which lookups and
+searches share. `tables` is `LookupTables`, or `UnitTables` of a search. tests/solver/test_index_functions.py compares
 all kernels that rank placements.
 """
 
@@ -9,99 +9,137 @@ from typing import Any
 
 import numpy as np
 
-from pdb_core.bit_kernels import popcount, prefetch
+from pdb_core.bit_kernels import load_byte, load_half, load_word, popcount, prefetch
 from pdb_core.encoding import UNREACHED
-from pdb_core.jit import borrowing_kernel, kernel
+from pdb_core.jit import borrowing_kernel, inlined_kernel, kernel
 from pdb_core.puzzle import BLANK
+from pdb_query.records import (
+    BLOCK_BITS,
+    BLOCKS,
+    BOTH_CELLS,
+    CELLS_BELOW,
+    CELLS_BETWEEN,
+    ENTRY_SHIFT,
+    GOAL_MASK,
+    HIGH,
+    IS_UPWARD,
+    LABEL_BITS,
+    LOW,
+    N_SUFFIXES,
+    PREFIX,
+    PREFIX_BITS,
+    RECORD_FIELDS,
+    REGIONS,
+    SUFFIX,
+    TABLE_BIT,
+)
 
-# Boards whose entries are prefetched together.
-_GROUP_BOARDS = 16
-
-
-@borrowing_kernel
-def rank_set(tables: Any, pattern: int, mask: int) -> int:
-    """Return the rank of a cell set of a pattern; tables: `LookupTables`."""
-    below = mask & ((1 << tables.low_bits) - 1)
-    above = (popcount(below) << tables.high_bits) | (mask >> tables.low_bits)
-    # Unsigned indices spare numba its test for negative ones.
-    return np.int64(tables.low[np.uint64(tables.low_start[pattern] + below)]) + np.int64(  # type: ignore[return-value]
-        tables.high[np.uint64(tables.high_start[pattern] + above)]
-    )
-
-
-@borrowing_kernel
-def rank_order(tables: Any, pattern: int, labels: int) -> int:
-    """Return the rank of the packed labels of a pattern."""
-    prefix_bits = tables.prefix_bits[pattern]
-    before = tables.prefix[np.uint64(tables.prefix_start[pattern] + (labels & ((1 << prefix_bits) - 1)))]
-    after = tables.suffix[np.uint64(tables.suffix_start[pattern] + (labels >> prefix_bits))]
-    return np.int64(before) * tables.n_suffixes[pattern] + np.int64(after)  # type: ignore[no-any-return]
-
-
-@borrowing_kernel
-def byte_address(tables: Any, pattern: int, mask: int, labels: int) -> int:
-    """Return the index in `tables.memory` of the entry of a placement, for tables in bytes."""
-    entry = rank_set(tables, pattern, mask) * tables.n_orders[pattern] + rank_order(tables, pattern, labels)
-    return tables.table_start[pattern] + entry  # type: ignore[no-any-return]
+# Units whose entries are prefetched together.
+_GROUP_UNITS = 64
+# Unsigned indices spare numba its test for negative ones.
+_at = np.uint64
 
 
-@borrowing_kernel
-def place_units(boards: Any, row: int, tables: Any, views: Any, masks: Any, labels: Any) -> None:
-    """Fill `masks` and `labels` (int64[s, p]) with the cell set and packed labels of each unit; boards:
-    uint8[m, n_cells].
+@inlined_kernel
+def place_unit(
+    boards: Any, board: int, unit_maps: Any, unit_map: int, n_cells: int, label_bits: int
+) -> tuple[int, int]:
+    """Return the state of a unit of a board, and the blank's cell in the unit's view.
+
+    boards, board        uint8, and where the board begins in it
+    unit_maps, unit_map  see `SumViews`, and where the unit begins in it
     """
-    n_views, n_cells = views.given_cells.shape
-    for s in range(masks.shape[0]):
-        for pattern in range(masks.shape[1]):
-            masks[s, pattern] = 0
-            labels[s, pattern] = 0
-    for view in range(n_views):
-        s = views.sum_of_view[view]
-        for cell in range(n_cells):
-            tile = np.uint64(boards[row, np.uint64(views.given_cells[view, cell])])
-            pattern = views.tile_patterns[view, tile]
-            if pattern >= 0:
-                # Cells come in order, so the tiles before this one are those that are placed.
-                position = popcount(masks[s, pattern])
-                masks[s, pattern] |= 1 << cell
-                labels[s, pattern] |= views.tile_labels[view, tile] << (tables.label_bits[pattern] * position)
+    mask, labels, shift, blank = 0, 0, 0, 0
+    for cell in range(n_cells):
+        tile = np.int64(boards[_at(board + unit_maps[_at(unit_map + cell)])])
+        label = unit_maps[_at(unit_map + n_cells + tile)]
+        # All ones or none in place of a branch, which would be mispredicted.
+        is_in_unit = ~(label >> 63)
+        mask |= (1 << cell) & is_in_unit
+        labels |= (label & is_in_unit) << shift
+        shift += label_bits & is_in_unit
+        blank = cell if tile == BLANK else blank
+    return mask | labels << n_cells, blank
+
+
+@borrowing_kernel
+def move_state(tables: Any, record: int, move: int, state: int) -> int:
+    """Return the state of a pattern after a move of one of its tiles.
+
+    record, move  where their records begin in `tables.records` and `tables.moves`
+
+    The tile jumps over those on the cells between; their labels and its own rotate by one place, as in
+    `ranking_kernels.move_label`.
+    """
+    label_bits = tables.records[_at(record + LABEL_BITS)]
+    shift = label_bits * popcount(state & tables.moves[_at(move + CELLS_BELOW)]) + tables.n_cells
+    length = label_bits * (popcount(state & tables.moves[_at(move + CELLS_BETWEEN)]) + 1)
+    segment_mask = (1 << length) - 1
+    segment = (state >> shift) & segment_mask
+    right = label_bits if tables.moves[_at(move + IS_UPWARD)] != 0 else length - label_bits
+    rotated = ((segment >> right) | (segment << (length - right))) & segment_mask
+    return state ^ ((segment ^ rotated) << shift) ^ tables.moves[_at(move + BOTH_CELLS)]  # type: ignore[no-any-return]
+
+
+@inlined_kernel
+def rank_set(tables: Any, record: int, state: int) -> int:
+    """Return the rank of the cell set of a state."""
+    below = state & ((1 << tables.low_bits) - 1)
+    above = (popcount(below) << tables.high_bits) | ((state >> tables.low_bits) & ((1 << tables.high_bits) - 1))
+    low, high = tables.records[_at(record + LOW)], tables.records[_at(record + HIGH)]
+    return load_word(low + 4 * below) + load_word(high + 4 * above)
+
+
+@inlined_kernel
+def rank_order(tables: Any, record: int, labels: int) -> int:
+    """Return the rank of packed labels."""
+    prefix_bits = tables.records[_at(record + PREFIX_BITS)]
+    before = load_half(tables.records[_at(record + PREFIX)] + 2 * (labels & ((1 << prefix_bits) - 1)))
+    after = load_half(tables.records[_at(record + SUFFIX)] + 2 * (labels >> prefix_bits))
+    return before * tables.records[_at(record + N_SUFFIXES)] + after  # type: ignore[no-any-return]
+
+
+@borrowing_kernel
+def state_address(tables: Any, record: int, state: int, blank: int) -> int:
+    """Return the bit address of the entry of a state: 8 * the address of a byte + the number of a bit."""
+    block = rank_set(tables, record, state)
+    if tables.records[_at(record + BLOCKS)] != 0:
+        region = load_byte(tables.records[_at(record + REGIONS)] + block * tables.n_cells + blank)
+        block = load_word(tables.records[_at(record + BLOCKS)] + 4 * block) + region
+    order = rank_order(tables, record, state >> tables.n_cells)
+    first = tables.records[_at(record + TABLE_BIT)] + block * tables.records[_at(record + BLOCK_BITS)]
+    return first + (order << tables.records[_at(record + ENTRY_SHIFT)])  # type: ignore[no-any-return]
 
 
 @kernel
-def place_all_units(boards: Any, tables: Any, views: Any, masks: Any, labels: Any) -> None:
-    """Fill `masks` and `labels` (int64[m, s, p]) with the cell set and packed labels of each unit of each board."""
-    for row in range(boards.shape[0]):
-        place_units(boards, row, tables, views, masks[row], labels[row])
+def probe_bytes(boards: Any, unit_maps: Any, tables: Any, states: Any, values: Any) -> None:
+    """Find the states and distances of all units of all boards in tables in bytes.
 
-
-@kernel
-def probe_bytes(tables: Any, masks: Any, labels: Any, values: Any) -> None:
-    """Read `values` in tables in bytes, some boards at a time, so that their waits for memory overlap.
-
-    See `lookup.probe_boards` for the arrays.
-
-    A move takes a tile to a cell of the other colour. So the cells give the parity of a distance, and an entry with the
-    other parity is damaged: it counts as UNREACHED.
+    Parameters are those of `descent_kernels.probe_bits`. Some units are read at a time, so that their waits for memory
+    overlap. A move takes a tile to a cell of the other colour. So the cells give the parity of a distance, and an entry
+    with the other parity is damaged: it counts as UNREACHED.
     """
-    n_boards, n_sums, n_patterns = masks.shape
-    addresses = np.empty((_GROUP_BOARDS, n_sums, n_patterns), dtype=np.int64)
+    n_cells = tables.n_cells
+    n_patterns, n_maps = tables.records.shape[0] // RECORD_FIELDS, unit_maps.shape[0] // (2 * n_cells)
+    addresses = np.empty(_GROUP_UNITS, dtype=np.int64)
     base = tables.memory.ctypes.data
-    for first in range(0, n_boards, _GROUP_BOARDS):
-        n_rows = min(_GROUP_BOARDS, n_boards - first)
-        for row in range(n_rows):
-            for s in range(n_sums):
-                for pattern in range(n_patterns):
-                    mask, order = masks[first + row, s, pattern], labels[first + row, s, pattern]
-                    address = byte_address(tables, pattern, mask, order)
-                    addresses[row, s, pattern] = address
-                    prefetch(base + address)
-        for row in range(n_rows):
-            for s in range(n_sums):
-                for pattern in range(n_patterns):
-                    value = np.int64(tables.memory[np.uint64(addresses[row, s, pattern])])
-                    n_dark = popcount(masks[first + row, s, pattern] & tables.dark_cells)
-                    is_odd = (value + n_dark + tables.n_dark[pattern]) & 1
-                    values[first + row, s, pattern] = value | (UNREACHED & -is_odd)
+    for first in range(0, values.shape[0], _GROUP_UNITS):
+        n_units = min(_GROUP_UNITS, values.shape[0] - first)
+        for i in range(n_units):
+            unit = first + i
+            record = unit % n_patterns * RECORD_FIELDS
+            board, unit_map = unit // n_maps * n_cells, unit % n_maps * 2 * n_cells
+            label_bits = tables.records[_at(record + LABEL_BITS)]
+            state, blank = place_unit(boards, board, unit_maps, unit_map, n_cells, label_bits)
+            states[_at(unit)] = state
+            addresses[_at(i)] = state_address(tables, record, state, blank) >> 3
+            prefetch(base + addresses[_at(i)])
+        for i in range(n_units):
+            unit = first + i
+            value = np.int64(tables.memory[_at(addresses[_at(i)])])
+            goal_mask = tables.records[_at(unit % n_patterns * RECORD_FIELDS + GOAL_MASK)]
+            is_odd = (value + popcount((states[_at(unit)] ^ goal_mask) & tables.dark_cells)) & 1
+            values[_at(unit)] = value | (UNREACHED & -is_odd)
 
 
 @kernel

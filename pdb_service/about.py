@@ -2,7 +2,6 @@
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from fastapi import APIRouter, Request
 from prometheus_client import generate_latest
@@ -12,9 +11,19 @@ from starlette.staticfiles import StaticFiles
 from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
 from pdb_core.puzzle import Tiles, blank_last, parse_goal
+from pdb_query.database import Database
 from pdb_query.instances import instance_sets, read_instances
-from pdb_service.answers import DatabasesAnswer, Instances, InstanceSets
-from pdb_service.json_text import json_text
+from pdb_service.answers import (
+    Answer,
+    DatabaseInfo,
+    DatabasesAnswer,
+    InstanceInfo,
+    Instances,
+    InstanceSet,
+    InstanceSets,
+    LimitsInfo,
+    PatternInfo,
+)
 from pdb_service.problems import problem_responses
 from pdb_service.service import Service
 
@@ -40,14 +49,15 @@ def about_routes(service: Service) -> APIRouter:
     @router.get("/v1/instances", tags=["about"], response_model=InstanceSets, responses=problem_responses())
     async def sets() -> Response:
         """List the instance sets: boards that are used to compare solvers."""
-        return _json({"sets": [{"name": name, "n_boards": len(_instances(name))} for name in instance_sets()]})
+        found = (InstanceSet(name=name, n_boards=len(_instances(name).instances)) for name in instance_sets())
+        return _json(InstanceSets(sets=tuple(found)))
 
     @router.get("/v1/instances/{name}", tags=["about"], response_model=Instances, responses=problem_responses(404, 422))
     async def instances(name: str) -> Response:
         """List the boards of an instance set."""
         if name not in instance_sets():
             raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
-        return _json({"name": name, "instances": _instances(name)})
+        return _json(_instances(name))
 
     @router.get("/healthz", tags=["health"], response_class=PlainTextResponse)
     async def healthz() -> Response:
@@ -78,53 +88,58 @@ def about_routes(service: Service) -> APIRouter:
     return router
 
 
-def _json(body: dict[str, Any]) -> Response:
-    return Response(json_text(body), media_type="application/json")
+def _json(answer: Answer) -> Response:
+    return Response(answer.to_json(), media_type="application/json")
 
 
-def _databases(service: Service) -> dict[str, Any]:
-    """Return the body of a `DatabasesAnswer`."""
-    described: list[dict[str, object]] = []
+def _databases(service: Service) -> DatabasesAnswer:
     goals: dict[str, Tiles] = {}
-    for name, database in service.databases:
-        header = database.header
+    for _, database in service.databases:
         goals.setdefault(str(database.size), service.databases.default_goal(database))
-        described.append(
-            {
-                "id": name,
-                "partition": header.spec.partition.name,
-                "size": str(database.size),
-                "goal": database.goal,
-                "encoding": database.encoding,
-                "cost": database.cost,
-                "patterns": [
-                    {"tiles": at.pattern.tiles, "n_entries": sum(at.histogram), "max": len(at.histogram) - 1}
-                    for at in header.patterns
-                ],
-                "n_bytes": sum(at.n_bytes for at in header.tables.values()),
-            }
-        )
     settings = service.settings
-    limits = {
-        "solve_seconds_limit": settings.solve_s,
-        "short_seconds_limit": settings.short_s,
-        "wait_seconds_limit": settings.wait_s,
-        "body_bytes_limit": settings.max_body_bytes,
-        "batch_boards_limit": settings.max_boards,
-    }
-    return {"databases": described, "default_goals": goals, "limits": limits}
+    return DatabasesAnswer(
+        databases=tuple(_database(name, database) for name, database in service.databases),
+        default_goals=goals,
+        limits=LimitsInfo(
+            solve_seconds_limit=settings.solve_s,
+            short_seconds_limit=settings.short_s,
+            wait_seconds_limit=settings.wait_s,
+            body_bytes_limit=settings.max_body_bytes,
+            batch_boards_limit=settings.max_boards,
+        ),
+    )
+
+
+def _database(name: str, database: Database) -> DatabaseInfo:
+    header = database.header
+    return DatabaseInfo(
+        id=name,
+        partition=header.spec.partition.name,
+        size=str(database.size),
+        goal=database.goal,
+        encoding=database.encoding,
+        cost=database.cost,
+        patterns=tuple(
+            PatternInfo(tiles=at.pattern.tiles, n_entries=sum(at.histogram), max=len(at.histogram) - 1)
+            for at in header.patterns
+        ),
+        n_bytes=sum(at.n_bytes for at in header.tables.values()),
+    )
 
 
 @lru_cache(maxsize=64)
-def _instances(name: str) -> list[dict[str, object]]:
-    """Return the boards of an instance set as the fields of `InstanceInfo`."""
-    return [
-        {
-            "id": at.id,
-            "size": str(at.size),
-            "board": at.board,
-            "goal": blank_last(at.size) if at.goal is None else parse_goal(at.goal, at.size),
-            "optimal_length": at.optimal_length,
-        }
-        for at in read_instances(name, None)
-    ]
+def _instances(name: str) -> Instances:
+    """Return an instance set that is present."""
+    return Instances(
+        name=name,
+        instances=tuple(
+            InstanceInfo(
+                id=at.id,
+                size=str(at.size),
+                board=at.board,
+                goal=blank_last(at.size) if at.goal is None else parse_goal(at.goal, at.size),
+                optimal_length=at.optimal_length,
+            )
+            for at in read_instances(name, None)
+        ),
+    )

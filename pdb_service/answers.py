@@ -1,4 +1,4 @@
-"""Pydantic models of the answers of the service: the source of the OpenAPI document, and what `Client` returns.
+"""Pydantic models of all answers: what the service sends, the source of the OpenAPI document, what `Client` returns.
 
 Names are those of the Python library; an alias is the name in JSON if that differs. docs/http.md describes the fields.
 """
@@ -13,6 +13,10 @@ class Answer(BaseModel):
     """Base of the models: immutable, and without conversions such as "1" to 1."""
 
     model_config = ConfigDict(frozen=True, strict=True)
+
+    def to_json(self) -> bytes:
+        """Return the answer in JSON, with the fields that were given."""
+        return self.model_dump_json(by_alias=True, exclude_unset=True).encode()
 
 
 class PatternInfo(Answer):
@@ -161,7 +165,7 @@ class SolveProgress(Answer):
     solve so far, in generated nodes for `nodes_per_s`.
     """
 
-    n_ahead: int = Field(0, alias="ahead")
+    n_ahead: int = Field(default=0, alias="ahead")
     threshold: int | None = None
     generated: int = 0
     expanded: int = 0

@@ -8,7 +8,6 @@ the database that serves a board  served_databases
 state of the server, its start    service
 errors                            problems
 token, sizes, hosts, headers      middleware, settings
-slow, large, idle connections     connection_limits
 sockets, signals, systemd         server
 """
 
@@ -27,7 +26,7 @@ from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Cors, Gate
-from pdb_service.problems import problem_body, problem_response, reported_problem
+from pdb_service.problems import problem_of_status, problem_response, reported_problem
 from pdb_service.requests import first_error
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
@@ -54,7 +53,7 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
         summary="Pattern databases for sliding-tile puzzles, over HTTP.",
         version=__version__,
         lifespan=lifespan,
-        # FastAPI's pages load scripts from other hosts; page/api.html replaces them.
+        # FastAPI's pages load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
         # A redirect would lead to the host that the request names.
@@ -87,12 +86,12 @@ async def _answer_bad_request(_: Request, error: Exception) -> Response:
     """Answer a request with a missing or invalid parameter."""
     assert isinstance(error, RequestValidationError)
     errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
-    return problem_response(problem_body(422, first_error(errors), "RequestError"))
+    return problem_response(problem_of_status(422, first_error(errors), "RequestError"))
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    response = problem_response(problem_body(error.status_code, f"{error.detail}; /openapi.json lists all routes"))
+    response = problem_response(problem_of_status(error.status_code, f"{error.detail}; /openapi.json lists all routes"))
     response.headers.update(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         # The router names the methods of one route; a path may have another.

@@ -1,68 +1,74 @@
-"""Python client of `pdb serve`, with the names of `Database` and `Solver`. It needs the extra `client`."""
+"""Python clients of `pdb serve`, with the names of `Database` and `Solver`. They need the extra `client`."""
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
+import httpx
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.errors import BoardError, ServiceError, UnknownDatabaseError, UnsolvableError
-from pdb_core.messages import as_typed, shorten
-from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, format_board, parse_size
+from pdb_core.errors import BoardError, UnsolvableError
+from pdb_core.puzzle import Board, BoardLike, BoardSize
 from pdb_query.database import Probe, board_rows
-from pdb_service.answers import (
-    BoardAnswer,
-    DatabaseInfo,
-    DatabasesAnswer,
-    LookupAnswer,
-    MovesAnswer,
-    SolveAnswer,
-    SolveProgress,
-)
-from pdb_service.client_connection import BINARY, Connections
+from pdb_service.answers import DatabaseInfo, MovesAnswer, SolveAnswer
+from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport
 
 Default = TypeVar("Default")
-SolveReport = Callable[[SolveProgress], None]
-SomeAnswer = TypeVar("SomeAnswer", bound=BoardAnswer)
-
-# The boards that a server accepts in one batch.
-_BATCH_BOARDS = 100_000
-# The seconds that /v1/moves searches by default.
-_HINT_S = 1.0
+Given = ParamSpec("Given")
+# Raised if the server closes a kept connection just when it is used. Every request may be sent twice.
+_CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
 @dataclass(frozen=True)
 class BatchMaximum:
     """Lower bounds of m boards.
 
-    maximum  int16[m]  the largest sum; -1 if a board cannot be solved, -2 if a row is not a board
+    Attributes
+    ----------
+    maximum : int16[m]
+        The largest sum; -1 if a board cannot be solved, -2 if a row is not a board.
     """
 
     maximum: npt.NDArray[np.int16]
 
 
-class Client:
+class Client(ServiceCalls):
     """Client for one database of a service, with methods of `Database`, and for the service's solver. Thread-safe.
-
-    url        of the service, such as http://127.0.0.1:8015
-    db         the id of the database, see `databases`; by default the first for boards of `size`, or the first of all
-    token      the token of the service, if it needs one. Plain http sends it unencrypted
-    timeout_s  seconds to wait for the next bytes of the service
 
     Connections are kept, and opened again if the server has closed them. Use the client as a context manager, or
     `close` it.
 
-    Every method raises `ServiceError` if the service cannot be reached or is not `pdb serve`, `TokenError` if it needs
-    another token, `BusyError` if it is overloaded, and `ValueError` if the client is closed. The constructor also
-    raises `InputError` for an invalid address, token or time, and `UnknownDatabaseError` if the service has no such
-    database.
+    Parameters
+    ----------
+    url : str
+        Address of the service, such as http://127.0.0.1:8015.
+    db : str, optional
+        Id of the database, see `databases`. The default is the first for boards of `size`, or the first of all.
+    size : BoardSize, optional
+        Size of the boards.
+    token : str, optional
+        Token of the service, if it needs one. Plain http sends it unencrypted.
+    timeout_s : float
+        Seconds to wait for the next bytes of the service.
 
-        with Client("http://127.0.0.1:8015", size=parse_size("4x4")) as client:
-            client.probe(board).maximum
-            client.solve(board, report=print).tiles
+    Raises
+    ------
+    InputError
+        If the address, the token or the time is invalid.
+    UnknownDatabaseError
+        If the service has no such database.
+    ServiceError, TokenError, BusyError
+        Of every method too: if the service cannot be reached or is not `pdb serve`, needs another token, or is
+        overloaded.
+
+    Examples
+    --------
+    >>> with Client("http://127.0.0.1:8015", size=parse_size("4x4")) as client:  # doctest: +SKIP
+    ...     client.probe(board).maximum
+    ...     client.solve(board, report=print).tiles
     """
 
     def __init__(
@@ -74,12 +80,10 @@ class Client:
         token: str | None = None,
         timeout_s: float = 30.0,
     ) -> None:
-        self._service = Connections(url, token=token, timeout_s=timeout_s)
-        self.url = self._service.url
+        super().__init__(url, db=db, size=size, token=token, timeout_s=timeout_s)
+        self._http = httpx.Client(**self._options)
         try:
-            self.database = self._choose(db, size)
-            self.size = parse_size(self.database.size)
-            self.goal = Board(self.database.goal, self.size)
+            self._choose(self._send(self._databases()))
         except BaseException:
             self.close()
             raise
@@ -92,26 +96,34 @@ class Client:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
-        return f"<Client {self.database.partition} {self.size} {self.url}>"
-
     def close(self) -> None:
-        """Close the connections. Later requests raise `ValueError`."""
-        self._service.close()
+        """Close the connections. Later requests raise `RuntimeError`."""
+        self._http.close()
 
     def databases(self) -> tuple[DatabaseInfo, ...]:
         """Return all databases of the service, in the order in which it looks for one that serves a board."""
-        return self._service.get("/v1/databases", {}, DatabasesAnswer).databases
+        return self._send(self._databases()).databases
 
     def probe(self, board: BoardLike, goal: BoardLike | None = None) -> Probe:
         """Return the lower bound of one board and its parts. A catalogue has `values` for each sum.
 
-        Raises `BoardError` if it is not a board of this size, `UnsolvableError` if it cannot be solved, `GoalError`
-        if the tables cannot serve `goal`.
+        Parameters
+        ----------
+        board : BoardLike
+            A board of this size.
+        goal : BoardLike, optional
+            The goal; by default that of the database.
+
+        Raises
+        ------
+        BoardError
+            If it is not a board of this size.
+        UnsolvableError
+            If it cannot be solved.
+        GoalError
+            If the tables cannot serve `goal`.
         """
-        answer = self._get("/v1/lookup", board, goal, LookupAnswer)
-        assert answer.h is not None
-        return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
+        return self._send(self._lookup(board, goal))
 
     def get(self, board: BoardLike, default: Default, goal: BoardLike | None = None) -> Probe | Default:
         """Return the result of `probe`, or `default` if `probe` raises `BoardError` or `UnsolvableError`."""
@@ -121,30 +133,36 @@ class Client:
             return default
 
     def probe_batch(self, boards: npt.ArrayLike, goal: BoardLike | None = None, *, strict: bool = True) -> BatchMaximum:
-        """Return the lower bounds of many boards, an array of integers of shape (m, n_cells).
+        """Return the lower bounds of many boards.
 
-        Boards are sent as bytes, in requests of 100,000 boards, and only `maximum` is returned. For values and sums
-        use `probe`, or open the table file with `open_database`.
+        Boards are sent as bytes, in requests as large as the service allows, and only `maximum` is returned. For
+        values and sums use `probe`, or open the table file with `open_database`.
 
-        Boards that cannot be solved have the `maximum` -1. Raises `BoardError` for the first row that is not a board;
-        with `strict=False` such rows have the `maximum` -2. Raises `GoalError` if the tables cannot serve `goal`.
+        Parameters
+        ----------
+        boards : array of integers of shape (m, n_cells)
+            The boards. Those that cannot be solved have the `maximum` -1.
+        goal : BoardLike, optional
+            The goal; by default that of the database.
+        strict : bool
+            With False, rows that are not boards have the `maximum` -2.
+
+        Raises
+        ------
+        BoardError
+            If `strict`, for the first row that is not a board.
+        GoalError
+            If the tables cannot serve `goal`.
         """
         rows = board_rows(boards, self.size)
-        maximum = np.empty(len(rows), dtype=np.int16)
-        # An empty batch is sent too: the service checks the goal.
-        for start in range(0, max(1, len(rows)), _BATCH_BOARDS):
-            part = rows[start : start + _BATCH_BOARDS]
-            answer = self._service.post("/v1/lookup", self._names(goal), part.tobytes(), BINARY)
-            if len(answer) != 2 * len(part):
-                raise self._service.unexpected(f"{len(answer)} bytes for {len(part)} boards, not two for each")
-            maximum[start : start + len(part)] = np.frombuffer(answer, dtype="<i2")
-        bad = np.flatnonzero(maximum == -2)
+        found = BatchMaximum(np.concatenate([self._send(call) for call in self._batches(rows, goal)]))
+        bad = np.flatnonzero(found.maximum == -2)
         if strict and len(bad):
             try:
                 Board(rows[bad[0]].tolist(), self.size)
             except BoardError as error:
                 raise BoardError(f"row {bad[0]}: {error}") from None
-        return BatchMaximum(maximum)
+        return found
 
     def moves(
         self, board: BoardLike, goal: BoardLike | None = None, *, seconds: float | None = None, nodes: int | None = None
@@ -153,8 +171,7 @@ class Client:
 
         The service searches for one second by default, and not at all for 0 seconds. Raises the errors of `probe`.
         """
-        patience_s = _HINT_S if seconds is None else max(0.0, seconds)
-        return self._get("/v1/moves", board, goal, MovesAnswer, seconds=seconds, nodes=nodes, patience_s=patience_s)
+        return self._send(self._moves(board, goal, seconds=seconds, nodes=nodes))
 
     def solve(
         self,
@@ -167,62 +184,89 @@ class Client:
     ) -> SolveAnswer:
         """Return an optimal solution, or the proved lower bound on its length if a limit was reached first.
 
-        The limits of the service apply too. `report` is called several times a second. Any exception that it raises,
-        and Ctrl-C, closes the connection: the service then ends the search. Raises the errors of `probe`.
+        The limits of the service apply too. Raises the errors of `probe`.
+
+        Parameters
+        ----------
+        board, goal : BoardLike
+            As for `probe`.
+        seconds, nodes : float and int, optional
+            Limits of the search.
+        report : callable, optional
+            Called with a `SolveProgress` several times a second. Any exception that it raises, and Ctrl-C, closes the
+            connection: the service then ends the search.
         """
-        checked = Board(board, self.size)
-        query = self._query(checked, goal, seconds=seconds, nodes=nodes)
-        result: SolveAnswer | None = None
-        # Events also without `report`: between them, a long search and a dead server can be told apart.
-        with closing(self._service.events("/v1/solve", query)) as events:
-            for name, data in events:
-                if name == "problem":
-                    raise self._service.problem(data, 200)
-                if name == "result":
-                    result = self._service.parse(SolveAnswer, data)
-                elif report is not None:
-                    report(self._service.parse(SolveProgress, data))
-        if result is None:
-            raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
-        return self._solvable(result, checked)
+        return self._send(self._solve(board, goal, seconds=seconds, nodes=nodes, report=report))
 
-    def _choose(self, db: str | None, size: BoardSize | None) -> DatabaseInfo:
-        """Return the database of this id or for this size. Raises `UnknownDatabaseError`."""
-        present = self.databases()
-        for database in present:
-            if db in (None, database.id) and (size is None or str(size) == database.size):
-                return database
-        wanted = ("" if db is None else f" {shorten(db, 40)!r}") + ("" if size is None else f" for {size} boards")
-        listed = ", ".join(f"{database.id} ({database.size})" for database in present)
-        raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
+    def _send(self, call: Call[Result]) -> Result:
+        request, received = self._request(self._http, call), bytearray()
+        with self._sending(call):
+            try:
+                response = self._http.send(request, stream=True)
+            except _CLOSED:
+                response = self._http.send(request, stream=True)
+            with closing(response):
+                if response.status_code != httpx.codes.OK:
+                    response.read()
+                    raise self._refusal(response)
+                for part in response.iter_bytes():
+                    received += part
+                    call.watch(received)
+        return call.read(bytes(received))
 
-    def _names(self, goal: BoardLike | None) -> dict[str, str]:
-        """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
-        return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
 
-    def _query(self, board: Tiles, goal: BoardLike | None, **limits: float | None) -> dict[str, str]:
-        given = {name: str(value) for name, value in limits.items() if value is not None}
-        return {"board": format_board(board), **self._names(goal), **given}
+def _awaited(
+    make: Callable[Concatenate[ServiceCalls, Given], Call[Result]],
+) -> Callable[Concatenate["AsyncClient", Given], Awaitable[Result]]:
+    """Return the method of `AsyncClient` that sends the call that `make` returns."""
 
-    def _get(
-        self,
-        path: str,
-        board: BoardLike,
-        goal: BoardLike | None,
-        answer: type[SomeAnswer],
-        *,
-        patience_s: float = 0.0,
-        **limits: float | None,
-    ) -> SomeAnswer:
-        """Return the answer about a board. Raises `BoardError`, `UnsolvableError`."""
-        checked = Board(board, self.size)
-        query = self._query(checked, goal, **limits)
-        return self._solvable(self._service.get(path, query, answer, patience_s=patience_s), checked)
+    async def method(self: "AsyncClient", /, *args: Given.args, **named: Given.kwargs) -> Result:
+        return await self._send(make(self, *args, **named))
 
-    def _solvable(self, answer: SomeAnswer, board: Tiles) -> SomeAnswer:
-        """Return an answer about a solvable board, with an h. Raises `UnsolvableError`."""
-        if not answer.solvable:
-            raise UnsolvableError(f"board {format_board(board)} cannot be solved: {as_typed(answer.why or '', 400)}")
-        if answer.h is None:
-            raise self._service.unexpected("a solvable board without h")
-        return answer
+    return method
+
+
+class AsyncClient(ServiceCalls):
+    """Client for asyncio, with parameters and errors of `Client`, and its methods `probe`, `moves` and `solve`.
+
+    Use it as a context manager, which chooses the database. If a task is cancelled, the service ends its search.
+
+    Examples
+    --------
+    >>> async with AsyncClient("http://127.0.0.1:8015") as client:  # doctest: +SKIP
+    ...     solutions = await asyncio.gather(*map(client.solve, boards))
+    """
+
+    probe = _awaited(ServiceCalls._lookup)
+    moves = _awaited(ServiceCalls._moves)
+    solve = _awaited(ServiceCalls._solve)
+
+    async def __aenter__(self) -> "AsyncClient":
+        self._http = httpx.AsyncClient(**self._options)
+        try:
+            self._choose(await self._send(self._databases()))
+        except BaseException:
+            await self._http.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._http.aclose()
+
+    async def _send(self, call: Call[Result]) -> Result:
+        request, received = self._request(self._http, call), bytearray()
+        with self._sending(call):
+            try:
+                response = await self._http.send(request, stream=True)
+            except _CLOSED:
+                response = await self._http.send(request, stream=True)
+            async with aclosing(response):
+                if response.status_code != httpx.codes.OK:
+                    await response.aread()
+                    raise self._refusal(response)
+                async for part in response.aiter_bytes():
+                    received += part
+                    call.watch(received)
+        return call.read(bytes(received))

@@ -1,47 +1,40 @@
-"""/v1/lookup: the routes, the answer for one board, and batches of boards in JSON, in lines of JSON or in bytes.
+"""/v1/lookup: the routes, the answer for one board, and batches of boards in JSON or in bytes.
 
 In a batch, an invalid board has a problem at its position in the answer; boards that cannot be solved have no h.
 """
 
 import asyncio
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from io import BytesIO
-from itertools import chain, islice
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 from fastapi import APIRouter, Query, Request
 from pydantic import ValidationError
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestTooLargeError
-from pdb_core.messages import as_typed, shorten
+from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, BoardSize, Tiles, is_solvable, parse_size, why_unsolvable
-from pdb_service.answers import BatchAnswer, LookupAnswer
-from pdb_service.json_text import json_text
+from pdb_service.answers import BatchAnswer, LookupAnswer, SumAnswer
 from pdb_service.problems import problem, problem_responses
 from pdb_service.requests import BatchBody, BatchQuery, BoardQuery, first_error
 from pdb_service.served_databases import MAX_NUMBERS, Served, ServedDatabases, check_length
 from pdb_service.service import Service
 
-JSON, LINES, BINARY = "application/json", "application/x-ndjson", "application/octet-stream"
+JSON, BINARY = "application/json", "application/octet-stream"
 _CONCURRENT_BATCHES = 2
 # Boards of one lookup: other requests run between two lookups.
 _SLICE_BOARDS = 4096
 _NO_BOARD = 255
-_WHITESPACE = b" \t\r\n"
-# No string in JSON contains this: it has a quotation mark that is not escaped, before a letter.
-_BETWEEN_ANSWERS = re.compile(rb',(?=\{"(?:h|error)":)')
 _BATCH_BODY = {
     "required": True,
     "content": {
         JSON: {"schema": BatchBody.model_json_schema()},
-        LINES: {"schema": {"type": "string"}, "example": "[1,2,3,4,5,6,7,8,0]\n[1,2,3,4,5,6,7,0,8]\n"},
         BINARY: {"schema": {"type": "string", "format": "binary"}},
     },
 }
@@ -59,13 +52,13 @@ def lookup_routes(service: Service) -> APIRouter:
         """Look up one board: the lower bound on the length of its solutions, and each pattern's distance."""
         tiles, served = service.databases.place(query.board, query.goal, query.db)
         service.metrics.boards.inc()
-        return Response(json_text(look_up(tiles, served)), media_type=JSON)
+        return Response(look_up(tiles, served).to_json(), media_type=JSON)
 
     @router.post(
         "/lookup",
         response_model=BatchAnswer,
         responses={
-            200: {"content": {LINES: {"schema": {"type": "string"}}, BINARY: {"schema": {"type": "string"}}}},
+            200: {"content": {BINARY: {"schema": {"type": "string"}}}},
             **problem_responses(400, 403, 404, 413, 415, 422, 503),
         },
         openapi_extra={"requestBody": _BATCH_BODY},
@@ -73,11 +66,10 @@ def lookup_routes(service: Service) -> APIRouter:
     async def lookup_batch(request: Request, query: Annotated[BatchQuery, Query()]) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        look_up_batch = {JSON: _look_up_json, LINES: _look_up_lines, BINARY: _look_up_bytes}.get(media_type)
+        look_up_batch = {JSON: _look_up_json, BINARY: _look_up_bytes}.get(media_type)
         if look_up_batch is None:
             raise MediaTypeError(
-                f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON}, {LINES} "
-                f"or {BINARY}"
+                f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
             )
         body = await request.body()
         answer = partial(look_up_batch, service.databases, service.settings.max_boards, body, query)
@@ -90,39 +82,32 @@ def lookup_routes(service: Service) -> APIRouter:
     return router
 
 
-def look_up(board: Tiles, served: Served) -> dict[str, Any]:
-    """Return the body of a `LookupAnswer`."""
-    answer = board_answer(board, served)
-    if not answer["solvable"]:
-        return {**answer, "h": None, "sums": []}
+def look_up(board: Tiles, served: Served) -> LookupAnswer:
+    """Return the answer for one board."""
+    about = about_board(board, served)
+    if not about["solvable"]:
+        return LookupAnswer(**about, h=None, sums=())
     # `place` has checked the board: `probe_batch` does not check it again.
     batch = served.database.probe_batch(np.array([board], dtype=np.uint8), served.goal)
     # A catalogue has a sum for each symmetry and partition.
-    terms = [
-        ([values[place] for place in places], [patterns[place] for place in places])
+    terms = (
+        (tuple(values[place] for place in places), tuple(patterns[place] for place in places))
         for values, patterns in zip(batch.values[0].tolist(), _pattern_tiles(served), strict=True)
         for places in served.database.partition.sums
-    ]
-    sums = [
-        {"h": total, "values": values, "patterns": patterns}
+    )
+    sums = tuple(
+        SumAnswer(h=total, values=values, patterns=patterns)
         for total, (values, patterns) in zip(batch.sums[0].tolist(), terms, strict=True)
-    ]
-    return {**answer, "h": int(batch.maximum[0]), "sums": sums}
+    )
+    return LookupAnswer(**about, h=int(batch.maximum[0]), sums=sums)
 
 
-def board_answer(board: Tiles, served: Served) -> dict[str, Any]:
+def about_board(board: Tiles, served: Served) -> dict[str, Any]:
     """Return the fields of a `BoardAnswer` except for h."""
-    solvable = is_solvable(board, served.goal, served.size)
-    answer: dict[str, Any] = {
-        "db": served.id,
-        "size": str(served.size),
-        "board": board,
-        "goal": served.goal,
-        "solvable": solvable,
-    }
-    if not solvable:
-        answer["why"] = why_unsolvable(board, served.goal, served.size)
-    return answer
+    about = {"db": served.id, "size": str(served.size), "board": board, "goal": served.goal}
+    if is_solvable(board, served.goal, served.size):
+        return {**about, "solvable": True}
+    return {**about, "solvable": False, "why": why_unsolvable(board, served.goal, served.size)}
 
 
 def maxima(boards: Sequence[Tiles], served: Served) -> list[int]:
@@ -151,31 +136,12 @@ def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, quer
     served = _served(databases, query, boards[:1])
     slices = (boards[start : start + _SLICE_BOARDS] for start in range(0, len(boards), _SLICE_BOARDS))
     answers = b",".join(_look_up_slice(part, served) for part in slices)
-    head = json_text({"db": served.id, "size": str(served.size), "goal": served.goal})
+    head = to_json({"db": served.id, "size": str(served.size), "goal": tuple(served.goal)})
     return head[:-1] + b',"answers":[' + answers + b"]}", len(boards)
 
 
-def _look_up_lines(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
-    """Return a line with the answer for each line with a board in JSON, and the number of boards."""
-    _check_json(body, max_boards)
-    lines = list(islice((line for line in BytesIO(body) if line.strip(_WHITESPACE)), max_boards + 1))
-    _check_number(len(lines), max_boards)
-    served = _served(databases, query, [_read_line(line) for line in lines[:1]])
-    slices = (map(_read_line, lines[start : start + _SLICE_BOARDS]) for start in range(0, len(lines), _SLICE_BOARDS))
-    answers = (_BETWEEN_ANSWERS.sub(b"\n", _look_up_slice(list(part), served)) + b"\n" for part in slices)
-    return b"".join(answers), len(lines)
-
-
-def _read_line(line: bytes) -> Any:
-    """Return the value of a line of JSON, or a `RequestError` if it has none."""
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        return RequestError(f"{shorten(line[:200].decode(errors='replace'), 40)!r} is not JSON: {error}")
-
-
 def _look_up_slice(boards: Sequence[Any], served: Served) -> bytes:
-    """Return the answers for boards as JSON, separated by commas."""
+    """Return the answers for boards, as `BatchItem` in JSON, separated by commas."""
     problems: dict[int, dict[str, Any]] = {}
     rows = _read_lists(boards, served.size)
     if rows is None:
@@ -183,8 +149,8 @@ def _look_up_slice(boards: Sequence[Any], served: Served) -> bytes:
         for at, board in enumerate(boards):
             try:
                 rows[at] = _read_board(board, served.size)
-            except (BoardError, RequestError) as caught:
-                problems[at] = {"error": problem(caught)}
+            except BoardError as caught:
+                problems[at] = {"error": problem(caught).model_dump(exclude_unset=True)}
     batch = served.database.probe_batch(rows, served.goal, strict=False)
     answers = [
         {"h": None, "solvable": False} if h < 0 else {"h": h, "sums": sums}
@@ -192,7 +158,7 @@ def _look_up_slice(boards: Sequence[Any], served: Served) -> bytes:
     ]
     for at, refused in problems.items():
         answers[at] = refused
-    return json_text(answers)[1:-1]  # one call: a call for each board takes nine times as long
+    return to_json(answers)[1:-1]  # one call, without models: a call for each board takes nine times as long
 
 
 def _read_lists(boards: Sequence[Any], size: BoardSize) -> npt.NDArray[np.uint8] | None:
@@ -254,9 +220,7 @@ def _is_numbers(board: Any) -> bool:
 
 
 def _read_board(board: Any, size: BoardSize) -> Tiles:
-    """Return a board of a batch: a string, or a list of numbers. Raises `BoardError`, or the error of its line."""
-    if isinstance(board, RequestError):
-        raise board
+    """Return a board of a batch: a string, or a list of numbers. Raises `BoardError`."""
     check_length(board)
     if not isinstance(board, str) and not _is_numbers(board):
         raise BoardError(f"a {size} board is a list of {size.n_cells} numbers or a string")

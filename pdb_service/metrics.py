@@ -1,5 +1,7 @@
 """Metrics of the service, for Prometheus."""
 
+from functools import lru_cache
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 # From 0.1 ms, a lookup, to a minute, a hard solve.
@@ -12,10 +14,10 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        self.requests = Counter(
+        requests = Counter(
             "tile_pdb_requests", "Requests answered.", ["route", "method", "status"], registry=self.registry
         )
-        self.seconds = Histogram(
+        seconds = Histogram(
             "tile_pdb_request_seconds",
             "From the head of a request to the end of its answer.",
             ["route"],
@@ -46,3 +48,10 @@ class Metrics:
         self.cached = Gauge("tile_pdb_cached_bytes", "Memory of kept answers.", registry=self.registry)
         self.running = Gauge("tile_pdb_solves_running", "Searches that run.", registry=self.registry)
         self.waiting = Gauge("tile_pdb_solves_waiting", "Searches that wait for a thread.", registry=self.registry)
+        # Finding the series of some labels takes longer than counting.
+        self._requests, self._seconds = lru_cache(requests.labels), lru_cache(seconds.labels)
+
+    def count_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that was answered in `seconds`."""
+        self._seconds(route).observe(seconds)
+        self._requests(route, method, status).inc()

@@ -2,10 +2,10 @@
 
 import asyncio
 import hmac
+import logging
 import re
 import secrets
 import time
-from collections.abc import Callable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pdb_core.errors import BusyError, OriginError, RequestError, RequestTooLargeError, TokenError
+from pdb_core.errors import OriginError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
 from pdb_service.problems import problem, problem_response, reported_problem
 from pdb_service.service import Service
@@ -33,6 +33,8 @@ _PATHS_FOR_ANY_HOST = ("/healthz", "/readyz")
 _PATHS_WITH_TABLES = ("/v1/lookup", "/v1/moves", "/v1/solve")
 # Requests of the service's own page, and of no page: an address that a user types.
 _OWN_SITES = ("same-origin", "none")
+_LOGGED_CHARACTERS = 400
+_log = logging.getLogger("tile_pdb.service")
 
 
 class Gate:
@@ -49,58 +51,39 @@ class Gate:
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
-        status = n_held = 0
-        request_id = _request_id(Headers(scope=scope))
-        # A copy: the server reads in its own scope that the method is HEAD.
+        headers = Headers(scope=scope)
+        request_id = _request_id(headers)
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         scope = {**scope, "method": method, "state": {**scope.get("state", {}), "request_id": request_id}}
-
-        def hold(n_bytes: int) -> None:
-            nonlocal n_held
-            n_held += n_bytes
-            self._service.n_held_bytes += n_bytes
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                _add_headers(headers, request_id)
-                if self._service.searches.is_stopping:
-                    # Or the requests that the client has sent behind this one would be answered too.
-                    headers["Connection"] = "close"
-            await _send_in_pieces(message, send, hold)
-
-        async def answer_problem(body: dict[str, object]) -> None:
-            await problem_response(body)(scope, receive, send_with_headers)
-
+        exchange = _Exchange(self._service, request_id, receive, send)
         try:
-            self._check_head(scope)
+            self._check_head(scope, headers)
             if scope["path"] in _PATHS_WITH_TABLES:
                 await self._service.wait_until_loaded()
-            await self._app(scope, self._limited(receive, hold), send_with_headers)
+            await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
-            status = CLIENT_GONE
+            # Or the body is malformed: the server does not tell these apart.
+            found = problem(RequestError("the body of the request is incomplete or malformed"))
+            await problem_response(found)(scope, receive, exchange.send)
+            exchange.status = CLIENT_GONE
         except Exception as error:
-            body = reported_problem(error, request_id)
-            if status:
-                raise
-            await answer_problem(body)
-        except asyncio.CancelledError:
-            # The server ends, and the request took longer than the time of grace. Half an answer stays as it is.
-            if not status:
-                await answer_problem(problem(BusyError("this server has stopped; try again")))
+            found = reported_problem(error, request_id)
+            if exchange.status:
+                raise  # the server then cuts the answer
+            await problem_response(found)(scope, receive, exchange.send)
         finally:
-            self._service.n_held_bytes -= n_held
+            self._service.n_held_bytes -= exchange.n_held_bytes
             # The route, not the path: clients must not be able to create new series.
             route = getattr(scope.get("route"), "path", "other")
-            metrics = self._service.metrics
-            metrics.seconds.labels(route).observe(time.perf_counter() - started)
-            metrics.requests.labels(route, method if method in _METHODS else "other", status).inc()
+            known_method = method if method in _METHODS else "other"
+            seconds = time.perf_counter() - started
+            self._service.metrics.count_request(route, known_method, exchange.status, seconds)
+            if self._settings.access_log:
+                path = as_typed(scope["path"], _LOGGED_CHARACTERS)
+                _log.info("%s %s %s %d %.3f s", request_id, as_typed(method), path, exchange.status, seconds)
 
-    def _check_head(self, scope: Scope) -> None:
+    def _check_head(self, scope: Scope, headers: Headers) -> None:
         """Raise `RequestError` or a subclass, `OriginError` or `TokenError` for a request refused by its head."""
-        headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         is_served = len(hosts) == 1 and is_allowed(hosts[0], self._settings.allowed_hosts)
         if not is_served and scope["path"] not in _PATHS_FOR_ANY_HOST and "*" not in self._settings.allowed_hosts:
@@ -119,7 +102,7 @@ class Gate:
             raise RequestError(
                 f"Content-Length {as_typed(length, 40)!r} is not a number; send the number of bytes of the body"
             )
-        self._check_size(int(length[:20]))
+        _check_size(int(length[:20]), self._settings.max_body_bytes)
 
     def _check_origin(self, headers: Headers) -> None:
         """Raise `OriginError` for a request of a page of another origin that is not allowed.
@@ -141,39 +124,53 @@ class Gate:
                 "origin with --cors-origin"
             )
 
-    def _check_size(self, n_bytes: int) -> None:
-        if n_bytes > self._settings.max_body_bytes:
-            raise RequestTooLargeError(
-                f"a request has more than the {self._settings.max_body_bytes:,} bytes allowed; send several"
-            )
 
-    def _limited(self, receive: Receive, hold: Callable[[int], None]) -> Receive:
-        """Return a `receive` that raises for a body that is too large or too slow, or exceeds the memory budget."""
-        n_bytes = 0
-        is_complete = False
-        deadline = time.monotonic() + self._settings.request_s
+class _Exchange:
+    """A request with its answer: limits of the body, headers of the answer, and the memory that both take."""
 
-        async def limited() -> Message:
-            nonlocal n_bytes, is_complete
-            if is_complete:  # only the end of the connection may follow
-                return await receive()
-            try:
-                async with asyncio.timeout(deadline - time.monotonic()):
-                    message = await receive()
-            except TimeoutError:
-                raise RequestError(
-                    f"the body took more than {self._settings.request_s:.0f} seconds; send smaller ones"
-                ) from None
-            n_new = len(message.get("body", b""))
-            n_bytes += n_new
-            hold(n_new)
-            is_complete = not message.get("more_body", False)
-            self._check_size(n_bytes)
-            if n_bytes > _SMALL_BODY_BYTES:
-                self._service.check_memory()
-            return message
+    def __init__(self, service: Service, request_id: str, receive: Receive, send: Send) -> None:
+        self.status = self.n_held_bytes = 0
+        self._service, self._request_id, self._receive, self._send = service, request_id, receive, send
+        self._n_body_bytes = 0
+        self._is_received = False
+        self._deadline = time.monotonic() + service.settings.request_s
 
-        return limited
+    def _hold(self, n_bytes: int) -> None:
+        self.n_held_bytes += n_bytes
+        self._service.n_held_bytes += n_bytes
+
+    async def receive(self) -> Message:
+        """Return the next part of the body. Raises if it is too large or too slow, or exceeds the memory budget."""
+        if self._is_received:  # only the end of the connection may follow
+            return await self._receive()
+        settings = self._service.settings
+        try:
+            async with asyncio.timeout(self._deadline - time.monotonic()):
+                message = await self._receive()
+        except TimeoutError:
+            raise RequestError(f"the body took more than {settings.request_s:.0f} seconds; send smaller ones") from None
+        n_new = len(message.get("body", b""))
+        self._n_body_bytes += n_new
+        self._hold(n_new)
+        self._is_received = not message.get("more_body", False)
+        _check_size(self._n_body_bytes, settings.max_body_bytes)
+        if self._n_body_bytes > _SMALL_BODY_BYTES:
+            self._service.check_memory()
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer. Unread parts wait here, where they are counted, not in the server."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            _add_headers(MutableHeaders(scope=message), self._request_id)
+        body = message.get("body", b"")
+        if len(body) <= _PIECE_BYTES:
+            await self._send(message)
+            return
+        self._hold(len(body))
+        for start in range(0, len(body), _PIECE_BYTES):
+            more = message.get("more_body", False) or start + _PIECE_BYTES < len(body)
+            await self._send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
 
 
 class Cors(CORSMiddleware):
@@ -198,13 +195,6 @@ def _add_headers(headers: MutableHeaders, request_id: str) -> None:
     headers.setdefault("X-Content-Type-Options", "nosniff")
 
 
-async def _send_in_pieces(message: Message, send: Send, hold: Callable[[int], None]) -> None:
-    """Send a part of an answer. Unread parts wait here, where they are counted, not in the buffer of a socket."""
-    body = message.get("body", b"")
-    if len(body) <= _PIECE_BYTES:
-        await send(message)
-        return
-    hold(len(body))
-    for start in range(0, len(body), _PIECE_BYTES):
-        more = message.get("more_body", False) or start + _PIECE_BYTES < len(body)
-        await send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
+def _check_size(n_bytes: int, max_body_bytes: int) -> None:
+    if n_bytes > max_body_bytes:
+        raise RequestTooLargeError(f"a request has more than the {max_body_bytes:,} bytes allowed; send several")

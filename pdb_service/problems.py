@@ -22,7 +22,6 @@ from pdb_core.errors import (
     UnknownDatabaseError,
 )
 from pdb_service.answers import Problem
-from pdb_service.json_text import json_text
 
 _MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("tile_pdb.service")
@@ -51,39 +50,40 @@ def status_of(error: PdbError) -> HTTPStatus:
     return next(status for kind, status in STATUS if isinstance(error, kind))
 
 
-def problem(error: PdbError) -> dict[str, Any]:
-    """Return the body of a `Problem` for an error; its `type` ends in the name of the error's class."""
+def problem(error: PdbError) -> Problem:
+    """Return the problem of an error; its `type` ends in the name of the error's class."""
     status = status_of(error)
-    return problem_body(status, _FAULT if _is_fault(status) else str(error), type(error).__name__)
+    return problem_of_status(status, _FAULT if _is_fault(status) else str(error), type(error).__name__)
 
 
-def reported_problem(error: Exception, request_id: str) -> dict[str, Any]:
-    """Return the body for any error. Log the server's own faults with their traceback and the id of the request."""
-    body = problem(error) if isinstance(error, PdbError) else problem_body(HTTPStatus.INTERNAL_SERVER_ERROR, _FAULT)
-    if not _is_fault(body["status"]):
-        return body
+def reported_problem(error: Exception, request_id: str) -> Problem:
+    """Return the problem of any error. Log the server's own faults with their traceback and the id of the request."""
+    internal = HTTPStatus.INTERNAL_SERVER_ERROR
+    found = problem(error) if isinstance(error, PdbError) else problem_of_status(internal, _FAULT)
+    if not _is_fault(found.status):
+        return found
     _log.error("request %s failed", request_id, exc_info=error)
-    return {**body, "request_id": request_id}
+    return found.model_copy(update={"request_id": request_id})
 
 
-def problem_body(status: int, detail: str, kind: str | None = None) -> dict[str, Any]:
-    """Return the body for a status; without `kind` it is an error of HTTP itself."""
-    return {
-        "type": "about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
-        "title": _TITLES.get(status, "Error"),
-        "status": int(status),
-        "detail": detail,
-    }
+def problem_of_status(status: int, detail: str, kind: str | None = None) -> Problem:
+    """Return the problem of a status; without `kind` it is an error of HTTP itself."""
+    return Problem(
+        type="about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
+        title=_TITLES.get(status, "Error"),
+        status=int(status),
+        detail=detail,
+    )
 
 
-def problem_response(body: dict[str, Any]) -> Response:
+def problem_response(found: Problem) -> Response:
     """Return a problem as a response."""
     headers = {}
-    if body["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+    if found.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = "5"
-    if body["status"] == HTTPStatus.UNAUTHORIZED:
+    if found.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(json_text(body), body["status"], headers, _MEDIA_TYPE)
+    return Response(found.to_json(), found.status, headers, _MEDIA_TYPE)
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -13,16 +13,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 from cachetools import LRUCache
 
 from pdb_core.errors import BusyError
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import Board, Tiles
 from pdb_core.system import lower_thread_priority
 from pdb_core.threads import thread_pool
 from pdb_query.database import Database
-from pdb_service.json_text import json_text
+from pdb_service.answers import Answer, SolveProgress
 from pdb_service.metrics import Metrics
 from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
@@ -72,7 +71,7 @@ class Question(ABC):
     nodes    the most nodes that it may generate; None for no limit
     """
 
-    board: Tiles
+    board: Board
     served: Served
     seconds: float
     nodes: int | None
@@ -83,8 +82,8 @@ class Question(ABC):
         """Return whether the answer needs more than lookups."""
 
     @abstractmethod
-    def find(self, solvers: Solvers, report: Report) -> tuple[dict[str, Any], bool]:
-        """Return the body of the answer, and whether no limit cut it short. Raises what `report` raises."""
+    def find(self, solvers: Solvers, report: Report) -> tuple[Answer, bool]:
+        """Return the answer, and whether no limit cut it short. Raises what `report` raises."""
 
     def without_limits(self) -> "Question":
         """Return the question that complete answers belong to."""
@@ -112,7 +111,7 @@ class Search:
     started    the time of its start; None while it waits
     """
 
-    found: "asyncio.Task[Found]"
+    found: "asyncio.Future[Found]"
 
     def __init__(self, queue: _Queue) -> None:
         self.queue = queue
@@ -136,20 +135,20 @@ class Search:
                 generated, expanded = generated + latest.generated, expanded + latest.expanded
         self._progress = generated, expanded, progress
 
-    def progress(self) -> dict[str, float] | None:
+    def progress(self) -> SolveProgress | None:
         """Return the data of the event `progress`; None before the first report."""
         if self._progress is None or self.started is None:
             return None
         generated, expanded, latest = self._progress
         seconds = time.monotonic() - self.started
         generated += latest.generated
-        return {
-            "threshold": latest.threshold,
-            "generated": generated,
-            "expanded": expanded + latest.expanded,
-            "seconds": round(seconds, 3),
-            "nodes_per_s": round(generated / seconds) if seconds > 0 else 0,
-        }
+        return SolveProgress(
+            threshold=latest.threshold,
+            generated=generated,
+            expanded=expanded + latest.expanded,
+            seconds=round(seconds, 3),
+            nodes_per_s=round(generated / seconds) if seconds > 0 else 0,
+        )
 
 
 class Searches:
@@ -188,10 +187,10 @@ class Searches:
         """Return whether `stop` was called."""
         return self._end < math.inf
 
-    def known(self, question: Question) -> bytes | None:
+    def _known(self, question: Question) -> bytes | None:
         """Return the body of the answer if it was kept or needs no search, else None."""
         if not question.needs_search:
-            return json_text(question.find(self._solvers, lambda _: None)[0])
+            return question.find(self._solvers, lambda _: None)[0].to_json()
         kept = self._answers.get(question.without_limits())
         if kept is not None:
             self._metrics.answers.labels("cache").inc()
@@ -209,10 +208,17 @@ class Searches:
 
     @contextlib.contextmanager
     def join(self, question: Question) -> Iterator[Search]:
-        """Yield the search that answers a question: one that others wait for, or a new one.
+        """Yield the search that answers a question: one that has ended, one that others wait for, or a new one.
 
         The search ends when its last request leaves. Raises `BusyError` if the queue is full, or the server stops.
         """
+        known = self._known(question)
+        if known is not None:
+            answered = Search(self._queue(question))
+            answered.found = asyncio.get_running_loop().create_future()
+            answered.found.set_result((known, True))
+            yield answered
+            return
         search = self._current.get(question)
         if search is None:
             search = self._start(question)
@@ -294,7 +300,7 @@ class Searches:
             search.report(progress)
 
         answer, is_complete = question.find(self._solvers, report)
-        return json_text(answer), is_complete
+        return answer.to_json(), is_complete
 
     def _note(self, question: Question, search: Search, found: "asyncio.Task[Found]") -> None:
         """Keep the answer of a search that has ended, or log its error."""

@@ -1,28 +1,29 @@
-"""The server process: sockets, signals, uvicorn, and the protocol of systemd, sd_listen_fds(3) and sd_notify(3)."""
+"""The server process: sockets, signals, granian, and the protocol of systemd, sd_listen_fds(3) and sd_notify(3)."""
 
+import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import socket
-from collections.abc import Callable
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator
 
-import uvicorn
 from fastapi import FastAPI
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.net import SocketHolder  # type: ignore[attr-defined]
+from granian.server.embed import Server
 
 from pdb_core.errors import InputError, PdbError, ServiceError
 from pdb_core.messages import as_typed
 from pdb_core.resources import raise_file_limit
-from pdb_service.connection_limits import Connection
+from pdb_core.system import HANGUP
 from pdb_service.service import Service
+from pdb_service.settings import ServiceSettings
 
 _BACKLOG = 2048
-# Of malloc.h.
-_M_MMAP_THRESHOLD = -3
-_LARGE_BLOCK_BYTES = 65_536
 _SYSTEMD_SOCKET = 3
+# Seconds that requests other than searches have after the time of grace.
+_LAST_REQUEST_S = 5
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -42,40 +43,16 @@ def open_socket(host: str, port: int) -> socket.socket:
         ) from None
 
 
-def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) -> None:
-    """Answer requests until SIGTERM or SIGINT; then answer running requests, within the time of grace, and return.
+def serve(app: FastAPI, listener: socket.socket) -> None:
+    """Answer requests until SIGTERM, SIGHUP or SIGINT; then answer running requests, within the time of grace.
 
     Raises `KeyboardInterrupt` if it was SIGINT. Raises `ServiceError`, or the `PdbError` that was the cause, if the
     service cannot be made ready.
     """
-    service: Service = app.state.service
     raise_file_limit()
-    _give_back_memory()
-    config = uvicorn.Config(
-        app,
-        http=Connection,
-        loop="auto",  # uvloop if it is installed, else asyncio: uvloop is not made for Windows
-        ws="none",
-        lifespan="on",
-        access_log=access_log,
-        log_config=None,
-        # uvicorn warns of what clients send: that must not fill the log.
-        log_level="info" if access_log else "error",
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=service.settings.keep_alive_s,
-        # Reached only if all connections have a current request, see Connection.
-        limit_concurrency=service.settings.max_connections + 1,
-        backlog=_BACKLOG,
-        # Searches end by themselves after the time of grace; this bounds all other requests.
-        timeout_graceful_shutdown=int(service.settings.grace_s) + 5,
-    )
-    server = _Server(config, service.searches.stop)
-    service.on_failure = partial(setattr, server, "should_exit", True)
-    server.run(sockets=[listener])
-    if server.stopped_by == signal.SIGINT:
-        raise KeyboardInterrupt
-    failure = service.failure
+    with asyncio.Runner(loop_factory=_event_loop) as runner:
+        runner.run(_serve(app, listener))
+    failure = app.state.service.failure
     if isinstance(failure, PdbError):
         raise failure
     if failure is not None:
@@ -84,46 +61,89 @@ def serve(app: FastAPI, listener: socket.socket, *, access_log: bool = False) ->
         ) from failure
 
 
-class _Server(uvicorn.Server):
-    """Server of uvicorn that calls `on_stop` before it waits for requests: searches have to end first."""
+async def _serve(app: FastAPI, listener: socket.socket) -> None:
+    service: Service = app.state.service
+    server = _Server(app, listener, service.settings)
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
 
-    def __init__(self, config: uvicorn.Config, on_stop: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_stop = on_stop
-        self.stopped_by: int | None = None
+    def stop(*_: object) -> None:
+        loop.call_soon_threadsafe(stopped.set)
 
-    def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 (the signature is uvicorn's)
-        # uvicorn's own raises the signal again in the end: a clean stop would look like a crash.
-        self.force_exit = self.should_exit and sig == signal.SIGINT
-        self.stopped_by = sig
-        self._on_stop()
-        self.should_exit = True
+    service.on_failure = stop
+    serving = asyncio.create_task(server.serve())
+    stopping = asyncio.create_task(stopped.wait())
+    with _handling_signals(stop):
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
+            stopping.cancel()
+            service.searches.stop()
+            server.stop()  # type: ignore[no-untyped-call]
+            # Searches end by themselves after the time of grace; this bounds all other requests.
+            await asyncio.wait({serving}, timeout=service.settings.grace_s + _LAST_REQUEST_S)
+    if serving.done():
+        serving.result()
+    else:  # the connections that are left are cut, and granian would report that
+        loop.set_exception_handler(lambda *_: None)
 
 
-def _give_back_memory() -> None:
-    """Let malloc return large blocks of memory to the system when they are freed.
+@contextlib.contextmanager
+def _handling_signals(handle: Callable[..., object]) -> Iterator[None]:
+    """Handle the signals that end a server. One that nohup started ignores SIGHUP."""
+    numbers = [number for number in {signal.SIGTERM, HANGUP} if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
-    By default glibc keeps them in heaps that never shrink: large bodies, one after the other, would let the process
-    grow to several times the memory of one. Other C libraries lack the setting.
+
+class _Server(Server):
+    """granian in this process. It closes connections that send no whole head in time, and reads no unread answers on.
+
+    Granian opens a socket of its own. This one serves the socket that is already open: that of systemd, or one on a
+    port that the system has chosen.
     """
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+
+    def __init__(self, app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
+        super().__init__(
+            app,
+            interface=Interfaces.ASGI,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=_BACKLOG,
+            backpressure=settings.max_connections,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=round(1000 * settings.head_s), max_buffer_size=settings.max_head_bytes
+            ),
+            # Every request that fails is logged by `Gate`.
+            log_enabled=False,
+        )
+        self._listener = listener
+
+    def _init_shared_socket(self) -> None:
+        self._shd = SocketHolder(self._listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
+
+
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return an event loop of uvloop if it is installed: it is not made for Windows."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _systemd_socket() -> socket.socket | None:
-    """Return the socket that systemd listens on for this process, if any. Raises `InputError` if it is not TCP."""
+    """Return the socket that systemd listens on for this process, if any. Raises `InputError` if there are several."""
     n_sockets = os.environ.get("LISTEN_FDS", "0")
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or n_sockets == "0":
         return None
-    if n_sockets != "1":
-        raise InputError(f"systemd passes {n_sockets} sockets; keep one ListenStream in the socket unit")
-    try:
-        listener = socket.socket(fileno=_SYSTEMD_SOCKET)
-    except OSError as error:
-        raise InputError(f"systemd passes no socket: {error.strerror}; check the socket unit") from None
-    if listener.family not in (socket.AF_INET, socket.AF_INET6) or listener.type != socket.SOCK_STREAM:
-        listener.close()
-        raise InputError("the socket of systemd is not TCP; write ListenStream=ADDRESS:PORT")
+    listener = socket.socket(fileno=_SYSTEMD_SOCKET)
+    if n_sockets != "1" or listener.family not in (socket.AF_INET, socket.AF_INET6):
+        raise InputError("systemd passes other sockets than one of TCP; keep one ListenStream=ADDRESS:PORT in its unit")
     return listener
 
 

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -24,11 +23,10 @@ _log = logging.getLogger("tile_pdb.service")
 class Service:
     """State that the requests of one server share.
 
-    n_held_bytes      of bodies and answers in memory, counted by `middleware.Gate` in the event loop
-    idle_connections  kept by `connection_limits.Connection`
-    failure           the exception of the start, if it failed
-    on_ready          called in the thread of the start after loading
-    on_failure        called there if loading or `on_ready` fails; `server.serve` ends the process
+    n_held_bytes  of bodies and answers in memory, counted by `middleware.Gate` in the event loop
+    failure       the exception of the start, if it failed
+    on_ready      called in the thread of the start after loading
+    on_failure    called there if loading or `on_ready` fails; `server.serve` ends the process
     """
 
     def __init__(self, databases: Iterable[Database], settings: ServiceSettings) -> None:
@@ -38,7 +36,6 @@ class Service:
         self.solvers = Solvers(self.metrics.nodes.inc)
         self.searches = Searches(self.solvers, settings, self.metrics)
         self.n_held_bytes = 0
-        self.idle_connections: dict[Any, None] = {}
         self.is_loading = self.is_ready = False
         self.failure: BaseException | None = None
         self.on_ready: Callable[[], None] = lambda: None

@@ -40,8 +40,6 @@ class ServiceSettings:
     max_cached_bytes: int = 16_000_000
     request_s: float = 30.0
     head_s: float = 10.0
-    stall_s: float = 30.0
-    keep_alive_s: int = 30
     max_head_bytes: int = 64_000
     max_connections: int = 1000
     max_held_bytes: int = 64_000_000
@@ -49,6 +47,7 @@ class ServiceSettings:
     token: str | None = None
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = LOOPBACK
+    access_log: bool = False
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -2,8 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,10 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, is_solvable
-from pdb_service.answers import MovesAnswer, SolveAnswer
-from pdb_service.json_text import json_text
-from pdb_service.lookups import board_answer, maxima
+from pdb_core.puzzle import BLANK, Board, is_solvable
+from pdb_service.answers import MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress, Threshold
+from pdb_service.lookups import about_board, maxima
 from pdb_service.middleware import CLIENT_GONE
 from pdb_service.problems import problem_responses, reported_problem
 from pdb_service.requests import SearchQuery, SolveBody
@@ -59,8 +57,8 @@ def solve_routes(service: Service) -> APIRouter:
         if _EVENTS not in request.headers.get("accept", ""):
             return await _answer(request, service.searches, question)
         service.searches.check_open(question)  # a refusal needs the status, which events come after
-        stream = _stream(_events(question, service.searches), request.state.request_id)
-        return StreamingResponse(stream, media_type=_EVENTS, headers=_EVENT_HEADERS)
+        events = _events(question, service.searches, request.state.request_id)
+        return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
 
     @router.get("/solve", **_SOLVE_ROUTE)
     async def solve_from_query(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
@@ -81,21 +79,19 @@ def solve_routes(service: Service) -> APIRouter:
 
 async def _answer(request: Request, searches: Searches, question: Question) -> Response:
     """Return the answer; an empty response if the client leaves first."""
-    known = searches.known(question)
-    if known is not None:
-        return Response(known, media_type=_JSON)
-    # A single task: each new `receive` would let the server read more of the requests that are sent behind this one.
-    leaving = asyncio.create_task(_wait_until_left(request))
-    try:
-        with searches.join(question) as search:
-            await asyncio.wait({leaving, search.found}, return_when=asyncio.FIRST_COMPLETED)
+    with searches.join(question) as search:
+        # A single task: each new `receive` would let the server read more requests that are sent behind this one.
+        leaving = asyncio.create_task(_wait_until_left(request))
+        try:
+            ends: set[asyncio.Future[Any]] = {leaving, search.found}
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not leaving.done():
                 return Response(search.found.result()[0], media_type=_JSON)
             leaving.result()
             return Response(status_code=CLIENT_GONE)
-    finally:
-        leaving.cancel()
-        await asyncio.gather(leaving, return_exceptions=True)
+        finally:
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
 
 
 async def _wait_until_left(request: Request) -> None:
@@ -104,36 +100,25 @@ async def _wait_until_left(request: Request) -> None:
         pass
 
 
-async def _stream(events: AsyncGenerator[tuple[str, bytes], None], request_id: str) -> AsyncIterator[bytes]:
-    """Yield events as text, at last the answer or the problem."""
+async def _events(question: Question, searches: Searches, request_id: str) -> AsyncIterator[bytes]:
+    """Yield progress several times a second, then the answer or the problem. Closing the iterator leaves the search."""
     try:
-        async with aclosing(events):
-            async for name, data in events:
-                yield _event(name, data)
+        with searches.join(question) as search:
+            # Events also while the search waits: only writing shows that a client has left.
+            while not (await asyncio.wait({search.found}, timeout=_EVENT_S))[0]:
+                progress = search.progress()
+                if progress is None:
+                    yield _event("queued", SolveProgress(ahead=search.n_ahead).to_json())
+                else:
+                    yield _event("progress", progress.to_json())
+            yield _event("result", search.found.result()[0])
     except Exception as error:
         # The status was sent before: only an event can describe the error.
-        yield _event("problem", json_text(reported_problem(error, request_id)))
+        yield _event("problem", reported_problem(error, request_id).to_json())
 
 
 def _event(name: str, data: bytes) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
-
-
-async def _events(question: Question, searches: Searches) -> AsyncGenerator[tuple[str, bytes], None]:
-    """Yield progress several times a second, then the answer. Closing the iterator leaves the search."""
-    known = searches.known(question)
-    if known is not None:
-        yield "result", known
-        return
-    with searches.join(question) as search:
-        # Events also while the search waits: only writing shows that a client has left.
-        while not (await asyncio.wait({search.found}, timeout=_EVENT_S))[0]:
-            progress = search.progress()
-            if progress is None:
-                yield "queued", json_text({"ahead": search.n_ahead})
-            else:
-                yield "progress", json_text(progress)
-        yield "result", search.found.result()[0]
 
 
 @dataclass(frozen=True)
@@ -145,26 +130,28 @@ class Solve(Question):
         """Return whether the board can be solved."""
         return is_solvable(self.board, self.served.goal, self.served.size)
 
-    def find(self, solvers: Solvers, report: Report) -> tuple[dict[str, Any], bool]:
+    def find(self, solvers: Solvers, report: Report) -> tuple[SolveAnswer, bool]:
         """Return as `Question.find`."""
-        answer = board_answer(self.board, self.served)
-        if not answer["solvable"]:
-            unknown = {"length": None, "moves": None, "optimal": False, "h": None, "lower_bound": None}
-            return {**answer, **unknown, "generated": 0, "expanded": 0, "seconds": 0.0, "thresholds": []}, True
+        about = about_board(self.board, self.served)
+        if not about["solvable"]:
+            return SolveAnswer(
+                **about, length=None, moves=None, optimal=False, h=None, lower_bound=None,
+                generated=0, expanded=0, seconds=0.0, thresholds=(),
+            ), True  # fmt: skip
         limits = Limits(self.seconds, self.nodes)
         solution = solvers.solve(self.served.database, self.board, self.served.goal, limits, report)
-        return {
-            **answer,
-            "length": solution.length,
-            "moves": solution.tiles,
-            "optimal": solution.is_optimal,
-            "h": solution.h,
-            "lower_bound": solution.lower_bound,
-            "generated": solution.generated,
-            "expanded": solution.expanded,
-            "seconds": round(solution.seconds, 6),
-            "thresholds": [{**vars(at), "seconds": round(at.seconds, 6)} for at in solution.iterations],
-        }, solution.is_optimal
+        return SolveAnswer(
+            **about,
+            length=solution.length,
+            moves=solution.tiles,
+            optimal=solution.is_optimal,
+            h=solution.h,
+            lower_bound=solution.lower_bound,
+            generated=solution.generated,
+            expanded=solution.expanded,
+            seconds=round(solution.seconds, 6),
+            thresholds=tuple(Threshold(**{**vars(at), "seconds": round(at.seconds, 6)}) for at in solution.iterations),
+        ), solution.is_optimal
 
 
 class _TooFarError(Exception):
@@ -181,13 +168,13 @@ class ListMoves(Question):
         goal = self.served.goal
         return self.seconds > 0 and self.board != goal and is_solvable(self.board, goal, self.served.size)
 
-    def find(self, solvers: Solvers, report: Report) -> tuple[dict[str, Any], bool]:
+    def find(self, solvers: Solvers, report: Report) -> tuple[MovesAnswer, bool]:
         """Return as `Question.find`."""
-        answer = board_answer(self.board, self.served)
-        children = _children(self.board, self.served.size)
+        about = about_board(self.board, self.served)
+        children = [self.board.move(tile) for tile in self.board.moves()]
         h: int | None = None
-        h_of, distance, distances = dict[Tiles, int](), None, dict[Tiles, int]()
-        if answer["solvable"]:
+        h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
+        if about["solvable"]:
             h, *child_h = maxima([self.board, *children], self.served)
             h_of = dict(zip(children, child_h, strict=True))
             children.sort(key=h_of.__getitem__)
@@ -198,13 +185,13 @@ class ListMoves(Question):
         if distance is not None:
             # A child whose distance was not found is between those one nearer and those one farther.
             children.sort(key=lambda child: (distances.get(child, distance), h_of[child]))
-        moves = [_move(self.board, child, h_of.get(child), distances.get(child)) for child in children]
+        moves = tuple(_move(self.board, child, h_of.get(child), distances.get(child)) for child in children)
         is_complete = len(distances) == len(children)
-        return {**answer, "h": h, "distance": distance, "moves": moves}, is_complete
+        return MovesAnswer(**about, h=h, distance=distance, moves=moves), is_complete
 
     def _distances(
-        self, children: Sequence[Tiles], solvers: Solvers, report: Report
-    ) -> tuple[int | None, dict[Tiles, int]]:
+        self, children: Sequence[Board], solvers: Solvers, report: Report
+    ) -> tuple[int | None, dict[Board, int]]:
         """Return the distance of the board and those of its children, as far as they are found within the limits.
 
         A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
@@ -212,7 +199,7 @@ class ListMoves(Question):
         deadline = time.monotonic() + self.seconds
         nodes_left = self.nodes
 
-        def solve(board: Tiles, longest: int | None) -> Solution | None:
+        def solve(board: Board, longest: int | None) -> Solution | None:
             """Return the solution, without a length if a limit was reached; None if it is longer than `longest`."""
             nonlocal nodes_left
 
@@ -233,7 +220,7 @@ class ListMoves(Question):
         root = solve(self.board, None)
         if root is None or root.length is None or not root.tiles:
             return None, {}
-        distances: dict[Tiles, int] = {}
+        distances: dict[Board, int] = {}
         for child in children:
             if self.board[child.index(BLANK)] == root.tiles[0]:
                 distances[child] = root.length - 1
@@ -246,17 +233,6 @@ class ListMoves(Question):
         return root.length, distances
 
 
-def _children(board: Tiles, size: BoardSize) -> list[Tiles]:
-    """Return the board after each legal move."""
-    blank = board.index(BLANK)
-    boards = []
-    for cell in size.neighbours[blank]:
-        cells = list(board)
-        cells[blank], cells[cell] = cells[cell], BLANK
-        boards.append(tuple(cells))
-    return boards
-
-
-def _move(board: Tiles, child: Tiles, h: int | None, distance: int | None) -> dict[str, Any]:
+def _move(board: Board, child: Board, h: int | None, distance: int | None) -> MoveAnswer:
     cell, blank = child.index(BLANK), board.index(BLANK)
-    return {"tile": board[cell], "cell": cell, "blank": blank, "board": child, "h": h, "distance": distance}
+    return MoveAnswer(tile=board[cell], cell=cell, blank=blank, board=child, h=h, distance=distance)

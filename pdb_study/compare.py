@@ -2,14 +2,16 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
-from pdb_core.errors import PdbError, UnsolvableError
+from pdb_core.errors import MemoryLimitError, UnsolvableError
 from pdb_core.puzzle import BoardLike
 from pdb_study import plots
 from solver.progress import Limits
+from solver.requests import Result
 from solver.solution import Solution
 
 
@@ -17,13 +19,22 @@ from solver.solution import Solution
 class ComparisonRow:
     """Means over the boards that one search solved; None if it solved no board.
 
-    heuristic             name of the heuristic or of the solver; None for a search without one
-    search                name of the search, or "-" if no board can be solved
-    n_boards              all boards; `n_unsolvable` and `n_solved` are part of them
-    mean_h                lower bound at the root
-    mean_length           moves of the solutions
-    mean_generated_error  standard error of `mean_generated`; None for fewer than two boards
-    nodes_per_second      generated nodes; None if no time was measured
+    Attributes
+    ----------
+    heuristic
+        The name of the heuristic or of the solver; None for a search without one.
+    search
+        The name of the search, or "-" if no board can be solved.
+    n_boards
+        All boards; `n_unsolvable` and `n_solved` are part of them.
+    mean_h
+        The lower bound at the root.
+    mean_length
+        The moves of the solutions.
+    mean_generated_error
+        The standard error of `mean_generated`; None for fewer than two boards.
+    nodes_per_second
+        Generated nodes; None if no time was measured.
     """
 
     heuristic: str | None
@@ -67,11 +78,32 @@ class Comparison:
             )
             for row in self.rows
         ]  # fmt: skip
-        return plots.html(self._draw, header, cells)
+        return plots.html(self.draw, header, cells)
 
-    def _draw(self, axes: object) -> None:
-        if self.whole_rows:
-            plots.draw_comparison(self, axes)
+    def draw(self, axes: Any) -> None:
+        """Draw the mean nodes of the rows that solved all boards, on a logarithmic scale."""
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+        rows = self.whole_rows
+        if not rows:
+            return
+        labels = [f"{row.heuristic or 'no heuristic'}, {row.search}" for row in rows]
+        means = [row.mean_generated or 0.0 for row in rows]
+        # Points, because the lengths of bars on a logarithmic scale mean nothing.
+        axes.plot(means, labels, "o")
+        for label, mean in zip(labels, means, strict=True):
+            axes.annotate(
+                f"{mean:,.0f}", (mean, label), xytext=(7, 0), textcoords="offset points", va="center", fontsize=8
+            )
+        axes.invert_yaxis()
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.margins(x=0.15, y=0.15)
+        axes.set_xlabel("mean nodes generated")
+        axes.set_title(f"Mean nodes to solve the same {rows[0].n_solved:,} boards")
+        axes.grid(axis="x", alpha=0.3)
 
 
 class BoardSolver(Protocol):
@@ -90,35 +122,52 @@ def compare(
 ) -> Comparison:
     """Solve the same boards with each solver, and return the means of each solver.
 
-    `solvers` maps names to solvers, such as `{"Manhattan": HeuristicSolver(...), "78": Solver(...)}`. Boards that
-    cannot be solved, and those given up at `limits`, are left out of the means. `progress` is called after each board
-    with the name of the solver and the number of boards that it has finished. Raises what the solvers raise, such as
-    `BoardError`.
+    Boards that cannot be solved, and those given up at a limit, are left out of the means. Raises what the solvers
+    raise, such as `BoardError`.
+
+    Parameters
+    ----------
+    solvers
+        The solvers by name, such as `{"Manhattan": HeuristicSolver(...), "78": Solver(...)}`.
+    limits
+        Limits of each board.
+    progress
+        Called after each board with the name of the solver and the number of boards that it has finished.
     """
     given = list(boards)
-    rows = []
-    for name, solver in solvers.items():
-        answers: list[Solution | PdbError] = []
-        for number, board in enumerate(given, start=1):
+
+    def results(solver: BoardSolver) -> Iterator[Result]:
+        for board in given:
             try:
-                answers.append(solver.solve(board, limits=limits))
-            except UnsolvableError as error:
-                answers.append(error)
-            progress(name, number)
-        search = next((answer.search for answer in answers if isinstance(answer, Solution)), "-")
-        rows.append(comparison_row(name, search, answers))
+                yield solver.solve(board, limits=limits)
+            except (UnsolvableError, MemoryLimitError) as error:
+                yield error
+
+    rows = (comparison_row(name, None, results(solver), partial(progress, name)) for name, solver in solvers.items())
     return Comparison(tuple(rows))
 
 
-def comparison_row(heuristic: str | None, search: str, answers: Sequence[Solution | PdbError]) -> ComparisonRow:
-    """Return the means over `answers`: for each board its solution, or the error that the search raised."""
+def comparison_row(
+    heuristic: str | None,
+    search: str | None,
+    results: Iterable[Result],
+    progress: Callable[[int], None] = lambda _n_boards: None,
+) -> ComparisonRow:
+    """Return the means over results, as solvers and sources of answers find them.
+
+    `search` is by default the name in the solutions. `progress` is called with the number of results so far.
+    """
+    answers: list[Result] = []
+    for result in results:
+        answers.append(result)
+        progress(len(answers))
     solved = [answer for answer in answers if isinstance(answer, Solution) and answer.length is not None]
     generated = [answer.generated for answer in solved]
     seconds = sum(answer.seconds for answer in solved)
     error = statistics.stdev(generated) / math.sqrt(len(generated)) if len(generated) > 1 else None
     return ComparisonRow(
         heuristic=heuristic,
-        search=search,
+        search=search or next((answer.search for answer in answers if isinstance(answer, Solution)), "-"),
         n_boards=len(answers),
         n_unsolvable=sum(isinstance(answer, UnsolvableError) for answer in answers),
         n_solved=len(solved),

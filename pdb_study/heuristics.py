@@ -3,24 +3,27 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
-from pdb_core.puzzle import BoardLike, Boards, BoardSize, Tiles, as_goal, as_size, random_boards
+from pdb_core.puzzle import BoardLike, Boards, BoardSize, Tiles, as_goal, as_size, check_table_size, random_boards
 from pdb_core.resources import available_cores
 from pdb_query import Database
 from pdb_study import plots
 from pdb_study.layer_search import MAX_CELLS, all_boards
 from solver import Solver
-from solver.heuristics import heuristic_tables, parse_heuristic
+from solver.heuristics import HEURISTICS, heuristic_tables, parse_heuristic
 from solver.heuristics.evaluate_kernels import evaluate_many
 
 Values = npt.NDArray[np.int64]
 _BOARDS_AT_A_TIME, _SOLVED_AT_A_TIME = 100_000, 2000
 # Random boards of the 15-puzzle are solved to know their distances; on larger boards that may take hours.
 _MAX_SOLVED_CELLS = 16
+# Bands of standard deviations that can be distinguished in a plot.
+_MOST_SHADED = 4
 
 
 @dataclass(frozen=True)
@@ -46,12 +49,20 @@ class DistanceRow:
 class HeuristicStudy:
     """Values of heuristics over boards.
 
-    names          of the heuristics, then of the databases
-    mean_distance  None if the distances are unknown
-    rows           one for each distance; empty if the distances are unknown
-    overall        over all boards, for each heuristic
-    exceeds        exceeds[i][j]: the number of boards on which heuristic i is larger than heuristic j
-    is_sample      whether the boards are a sample, so that means have a standard error
+    Attributes
+    ----------
+    names
+        The names of the heuristics, then of the databases.
+    mean_distance
+        None if the distances are unknown.
+    rows
+        One for each distance; empty if the distances are unknown.
+    overall
+        The values over all boards, for each heuristic.
+    exceeds
+        `exceeds[i][j]` is the number of boards on which heuristic i is larger than heuristic j.
+    is_sample
+        Whether the boards are a sample, so that means have a standard error.
     """
 
     size: BoardSize
@@ -72,11 +83,31 @@ class HeuristicStudy:
         rows = [(str(row.distance), row.n_boards, row.spreads) for row in self.rows]
         rows.append(("all", self.n_boards, self.overall))
         cells = [(name, f"{n:,}", *(f"{spread.mean:.3f}" for spread in spreads)) for name, n, spreads in rows]
-        return plots.html(self._draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
+        return plots.html(self.draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
 
-    def _draw(self, axes: object) -> None:
-        if self.rows:
-            plots.draw_heuristics(self, axes)
+    def draw(self, axes: Any) -> None:
+        """Draw the mean of each heuristic by distance; with few heuristics also a band of one standard deviation."""
+        if not self.rows:
+            return
+        shades = len(self.names) <= _MOST_SHADED
+        distances = [row.distance for row in self.rows]
+        axes.plot(distances, distances, color="black", linewidth=0.8, linestyle=":", label="the distance itself")
+        # By decreasing mean, so that the legend has the order of the lines.
+        for i in sorted(range(len(self.names)), key=lambda i: -self.overall[i].mean):
+            means = np.array([row.spreads[i].mean for row in self.rows])
+            deviations = np.array([row.spreads[i].standard_deviation for row in self.rows])
+            (line,) = axes.plot(distances, means, marker="o", markersize=3, label=self.names[i])
+            if shades:
+                axes.fill_between(
+                    distances, means - deviations, means + deviations, color=line.get_color(), alpha=0.12, linewidth=0
+                )
+        axes.set_xlabel("distance from the goal (moves)")
+        axes.set_ylabel("h: mean and standard deviation" if shades else "mean h")
+        axes.set_title(f"Heuristics on {self.boards_text}")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
 
     def standard_error(self, spread: Spread, n_boards: int) -> float | None:
         """Return the standard error of the mean over a sample of boards; None if there is one board, or no sample."""
@@ -107,6 +138,18 @@ def heuristic_values(
     return values
 
 
+def fitting_heuristics(size: BoardSize, goal: Tiles) -> dict[str, InputError | None]:
+    """Return all heuristics, each with the error that says why it does not exist for this size and goal, if so."""
+    found: dict[str, InputError | None] = {}
+    for name in HEURISTICS:
+        try:
+            heuristic_tables((name,), size, goal)
+            found[name] = None
+        except InputError as error:
+            found[name] = error
+    return found
+
+
 def study_heuristics(
     size: BoardSize | str,
     heuristics: Sequence[str] = ("manhattan", "linear-conflict"),
@@ -121,29 +164,46 @@ def study_heuristics(
 ) -> HeuristicStudy:
     """Return the values of heuristics and databases, by the distance of the boards from the goal.
 
-    Up to 10 cells all boards are evaluated, otherwise `n_boards` random ones. Up to 16 cells their distances are found:
-    random boards are solved with `databases`, or with those that `solves_with` returns. `heuristics` are names, see
-    `solver.heuristics.HEURISTICS`. `progress` is called with the number of boards solved and to solve.
+    Up to 10 cells all boards are evaluated, otherwise random ones. Up to 16 cells their distances are found.
 
-    Raises `InputError` if a heuristic does not exist for the size, or if there is no database to solve boards with, and
-    `GoalError` for an invalid goal or if a database cannot serve it.
+    Parameters
+    ----------
+    heuristics
+        Names, see `solver.heuristics.HEURISTICS`. `fitting_heuristics` returns those of a size.
+    n_boards
+        Number of random boards.
+    solves_with
+        Returns the databases that random boards are solved with. The default are `databases`.
+    progress
+        Called with the number of boards solved and to solve.
+
+    Raises
+    ------
+    InputError
+        For boards larger than 6x6, if a heuristic does not exist for the size, or if there is no database to solve
+        boards with.
+    GoalError
+        For an invalid goal, or if a database cannot serve it.
     """
     size = as_size(size)
+    check_table_size(size, what="heuristics and optimal solutions", instead="choose a smaller size")
     checked = as_goal(goal, size)
     distances: npt.NDArray[np.int64] | None = None
-    if size.n_cells <= MAX_CELLS:
+    is_whole = size.n_cells <= MAX_CELLS
+    if is_whole:
         boards, of_boards = all_boards(size, checked)
         distances = of_boards.astype(np.int64)
     else:
         boards = random_boards(size, checked, n_boards, seed).astype(np.uint8)
-        if size.n_cells <= _MAX_SOLVED_CELLS:
-            solving = databases if solves_with is None else solves_with()
-            if not solving:
-                raise InputError(f"random boards of {size} are solved to know their distances; give a database")
-            distances = _optimal_lengths(boards, checked, solving, n_threads or available_cores(), progress)
+    # Before boards are solved: it raises at once if a heuristic or a database cannot be used.
     values = heuristic_values(boards, size, checked, heuristics, databases)
+    if not is_whole and size.n_cells <= _MAX_SOLVED_CELLS:
+        solving = databases if solves_with is None else solves_with()
+        if not solving:
+            raise InputError(f"random boards of {size} are solved to know their distances; give a database")
+        distances = _optimal_lengths(boards, checked, solving, n_threads or available_cores(), progress)
     labels = (*heuristics, *(f"db {database.partition.name} {database.encoding}" for database in databases))
-    return study_values(size, labels, values, distances, is_sample=len(boards) < math.factorial(size.n_cells) // 2)
+    return study_values(size, labels, values, distances, is_sample=not is_whole)
 
 
 def _optimal_lengths(

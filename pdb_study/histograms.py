@@ -1,5 +1,7 @@
 """Histograms of the tables of a database."""
 
+from typing import Any
+
 from pdb_query import Database
 from pdb_study import plots
 
@@ -28,4 +30,21 @@ class Histograms:
             for distance in range(max(map(len, counts.values())))
         ]
         names = [f"entries of {','.join(map(str, tiles))}" for tiles in counts]
-        return plots.html(lambda axes: plots.draw_histograms(self._database, axes), ["distance", *names], cells)
+        return plots.html(self.draw, ["distance", *names], cells)
+
+    def draw(self, axes: Any) -> None:
+        """Draw the share of the entries of each table by distance."""
+        database = self._database
+        for entry in database.header.tables.values():
+            share = [100 * n / entry.n_entries for n in entry.histogram]
+            mean = sum(distance * n for distance, n in enumerate(entry.histogram)) / sum(entry.histogram)
+            tiles = " ".join(map(str, entry.pattern.tiles))
+            axes.plot(range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {mean:.1f}")
+        of_tiles = " of the pattern's tiles" if database.cost == "additive" else ""
+        axes.set_xlabel(f"distance of an entry (moves{of_tiles})")
+        axes.set_ylabel("share of the entries (%)")
+        axes.set_title(f"Pattern database {database.partition.name} of the {database.size} board")
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.3)
+        axes.legend(title="pattern")

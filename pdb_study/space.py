@@ -1,18 +1,19 @@
 """Number of boards at each distance from the goal. Read this first.
 
-`complete_search` searches whole spaces of up to 12 cells with one bit per board: 12 cells take 1.4 s of processor time.
-`layer_search` searches larger spaces, or up to a depth, at 8 bytes per board and word: 12 cells take it more than 30 s.
+`complete_search` searches whole spaces of up to 12 cells with one bit per board, 12 cells in seconds. `layer_search`
+searches larger spaces, or up to a depth, with 8 bytes per board, or a byte per tile for more than 16 cells.
 """
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size
 from pdb_study import plots
 from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
-from pdb_study.layer_search import Layer, MemoryLimitError, PackedOrders, layers
+from pdb_study.layer_search import Layer, MemoryLimitError, first_boards, layers
 
 # Called from the main thread after each level: (depth, boards reached).
 Progress = Callable[[int, int], None]
@@ -22,11 +23,18 @@ Progress = Callable[[int, int], None]
 class StateSpace:
     """Boards of a state space by their distance from the goal.
 
-    counts          the number of boards at each distance from 0 on
-    is_complete     whether all boards were reached
-    out_of_memory   whether the search ended at the memory limit
-    antipodes       the first boards at the largest distance, sorted; empty if the search is not complete
-    seconds         of the search
+    Attributes
+    ----------
+    counts
+        The number of boards at each distance from 0 on.
+    is_complete
+        Whether all boards were reached.
+    out_of_memory
+        Whether the search ended at the memory limit.
+    antipodes
+        The first boards at the largest distance, sorted; empty if the search is not complete.
+    seconds
+        The time of the search.
     """
 
     size: BoardSize
@@ -44,7 +52,30 @@ class StateSpace:
 
     def _repr_html_(self) -> str:
         cells = [(str(distance), f"{n:,}") for distance, n in enumerate(self.counts)]
-        return plots.html(lambda axes: plots.draw_space(self, axes), ("distance", "boards"), cells)
+        return plots.html(self.draw, ("distance", "boards"), cells)
+
+    def draw(self, axes: Any) -> None:
+        """Draw the number of boards by distance."""
+        from matplotlib.ticker import EngFormatter, MaxNLocator
+
+        axes.bar(range(len(self.counts)), self.counts, width=0.85, color="#4878a8")
+        axes.set_xlabel("distance from the goal (moves)")
+        axes.set_ylabel("boards")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.set_xlim(-0.8, len(self.counts) - 0.2)
+        axes.grid(axis="y", alpha=0.3)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        title = f"Boards of the {self.size} puzzle up to {self.depth} moves from the goal"
+        if self.is_complete:
+            axes.axvline(self.mean, color="#c44e52", linestyle="--")
+            farthest = f"{self.counts[-1]:,} board" + ("" if self.counts[-1] == 1 else "s")
+            title = (
+                f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
+                f"largest {self.depth} ({farthest})"
+            )
+        axes.set_title(title)
 
     @property
     def n_reached(self) -> int:
@@ -73,14 +104,26 @@ def explore_space(
 ) -> StateSpace:
     """Count the boards at each distance from `goal`, by breadth-first search.
 
-    max_depth           largest distance to search; by default all boards are searched
-    memory_limit_bytes  if the boards need more memory, the search ends early, and `out_of_memory` is True. Whether this
-                        happens may depend on `n_threads`; nothing else does
-    max_antipodes       most boards in `antipodes`
-    progress            is called after each level with the depth and the number of boards reached
+    Parameters
+    ----------
+    max_depth
+        Largest distance to search. By default all boards are searched.
+    memory_limit_bytes
+        If the boards need more memory, the search ends early, and `out_of_memory` is True.
+    max_antipodes
+        Most boards in `antipodes`.
+    progress
+        Called after each level with the depth and the number of boards reached.
 
-    Raises `GoalError` if the goal is not a board of this size, `InputError` for boards larger than 6x6.
+    Raises
+    ------
+    GoalError
+        If the goal is not a board of this size.
+    InputError
+        For boards larger than 6x6.
 
+    Examples
+    --------
     >>> explore_space("2x2").counts
     (1, 2, 2, 2, 2, 2, 1)
     """
@@ -98,21 +141,28 @@ def explore_space(
             size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
         )
         return StateSpace(size, goal, counts, True, False, tuple(sorted(antipodes)), time.perf_counter() - start)
-    reached: list[int] = []
-    farthest: Layer = {}
-    is_complete = out_of_memory = False
-    try:
-        for layer in layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes):
-            farthest = layer
-            reached.append(sum(map(len, layer.values())))
-            if progress is not None:
-                progress(len(reached) - 1, sum(reached))
-            if max_depth is not None and len(reached) > max_depth:
-                break
-        else:
-            is_complete = True
-    except (MemoryLimitError, MemoryError):
-        out_of_memory = True
-    antipodes = PackedOrders(size).first_boards(farthest, max_antipodes) if is_complete else ()
+    counts, farthest, out_of_memory = _search_layers(
+        layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes), max_depth, progress
+    )
+    is_complete = farthest is not None
+    antipodes = () if farthest is None else first_boards(farthest, size, max_antipodes)
     seconds = time.perf_counter() - start
-    return StateSpace(size, goal, tuple(reached), is_complete, out_of_memory, tuple(sorted(antipodes)), seconds)
+    return StateSpace(size, goal, counts, is_complete, out_of_memory, tuple(sorted(antipodes)), seconds)
+
+
+def _search_layers(
+    found: Iterator[Layer], max_depth: int | None, progress: Progress | None
+) -> tuple[tuple[int, ...], Layer | None, bool]:
+    """Return the counts, the last layer if all boards were reached, and whether the search ran out of memory."""
+    counts: list[int] = []
+    layer: Layer | None = None
+    try:
+        for layer in found:
+            counts.append(sum(map(len, layer.values())))
+            if progress is not None:
+                progress(len(counts) - 1, sum(counts))
+            if max_depth is not None and len(counts) > max_depth:
+                return tuple(counts), None, False
+    except (MemoryLimitError, MemoryError):
+        return tuple(counts), None, True
+    return tuple(counts), layer, False

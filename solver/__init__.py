@@ -1,6 +1,11 @@
 """Solvers: optimal solutions with databases or heuristics, and suboptimal solutions of large boards.
 
-The example needs the file of `pdb build 663`.
+Start reading in `solve`, about searches that store their nodes in `graph_search`, and for A* and IDA* as in textbooks
+in `textbook`. Names are imported when they are first used: `solver.algorithms` needs no numba.
+
+Examples
+--------
+After `pdb build 663`:
 
 >>> from pdb_query import open_database
 >>> from solver import Solver
@@ -8,9 +13,6 @@ The example needs the file of `pdb build 663`.
 ...     solution = Solver(database).solve("1 2 3 4/5 6 7 8/9 10 11 0/13 14 15 12")
 >>> solution.length, solution.tiles
 (1, (12,))
-
-Start reading in `solve`, about searches that store their nodes in `graph_search`, and for A* and IDA* as in textbooks
-in `textbook`. Names are imported when they are first used: `solver.algorithms` needs no numba.
 """
 
 from importlib import import_module

@@ -14,9 +14,14 @@ HEURISTIC_NAMES = (
 class Algorithm(NamedTuple):
     """Search algorithm.
 
-    finds           the kind of solution that it returns, in words
-    uses_heuristic  whether it evaluates a heuristic or databases
-    stores_nodes    whether it keeps the nodes that it generates, up to a limit of memory
+    Attributes
+    ----------
+    finds
+        Kind of solution that it returns, in words.
+    uses_heuristic
+        Whether it evaluates a heuristic or databases.
+    stores_nodes
+        Whether it keeps the nodes that it generates, up to a limit of memory.
     """
 
     finds: str

@@ -13,9 +13,14 @@ DIVIDE_ABOVE = 50_000_000
 class Subtrees:
     """Subtrees of a threshold that were searched to their end and contain no solution.
 
-    numbers              indices in the list of the threshold's subtrees
-    generated, expanded  nodes of these subtrees
-    seconds              of the search of the threshold until these subtrees were finished, in all runs
+    Parameters
+    ----------
+    numbers
+        Indices in the list of the threshold's subtrees.
+    generated, expanded
+        Nodes of these subtrees.
+    seconds
+        Time that the search of the threshold took until these subtrees were finished, in all runs.
     """
 
     numbers: set[int] = field(default_factory=set)
@@ -37,8 +42,12 @@ class Checkpoint:
     Pass it to `Solver.solve`. A later search of the same board, with the same checkpoint, tables and method, continues
     from there.
 
-    finished  thresholds that were searched to their end, from the first one on
-    share     the estimated share of nodes that is finished in the threshold under way; None if it is not divided
+    Attributes
+    ----------
+    finished
+        Thresholds that were searched to their end, from the first one on.
+    share
+        Estimated share of nodes that is finished in the threshold under way; None if it is not divided.
     """
 
     def __init__(self) -> None:

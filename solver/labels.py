@@ -19,11 +19,16 @@ from solver.progress import Report
 class Labels:
     """Exact distances of m boards and, with `moves`, of their neighbours.
 
-    distances    int16[m]     optimal length; -1 for a board that cannot be solved
-    first_moves  uint8[m]     bit k is set if an optimal solution begins with the blank's move k (0 up, 1 left, 2 right,
-                              3 down); None without `moves`
-    after        int16[m, 4]  distance after each move of the blank; -1 if the blank is at that edge, or if the board
-                              cannot be solved; None without `moves`
+    Attributes
+    ----------
+    distances
+        Optimal lengths, int16[m]; -1 for a board that cannot be solved.
+    first_moves
+        Optimal moves, uint8[m]: bit k is set if an optimal solution begins with the blank's move k (0 up, 1 left, 2
+        right, 3 down). None without `moves`.
+    after
+        Distance after each move of the blank, int16[m, 4]; -1 if the blank is at that edge, or if the board cannot be
+        solved. None without `moves`.
     """
 
     distances: npt.NDArray[np.int16]

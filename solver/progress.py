@@ -1,5 +1,6 @@
 """Limits of a search, and the progress that it reports."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,9 +10,19 @@ from pdb_core.errors import InputError
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a search: seconds and generated nodes; None for no limit. The search ends at the first one reached.
+    """Limits of a search, which ends at the first one that is reached.
 
-    Raises `InputError` if one is negative or NaN.
+    Parameters
+    ----------
+    seconds
+        Time of the search; None for no limit.
+    nodes
+        Generated nodes; None for no limit.
+
+    Raises
+    ------
+    InputError
+        If a limit is negative or NaN.
     """
 
     seconds: float | None = None
@@ -32,9 +43,14 @@ WARM_UP_LIMITS = Limits(nodes=1_000)
 class Iteration:
     """Threshold of IDA*, finished or under way, or the progress of another search.
 
-    threshold            number of moves; for other searches the current key or depth
-    generated, expanded  nodes of this threshold; for other searches all nodes so far
-    seconds              of this threshold; for other searches since the search began
+    Attributes
+    ----------
+    threshold
+        Number of moves; for other searches the current key or depth.
+    generated, expanded
+        Nodes of this threshold; for other searches all nodes so far.
+    seconds
+        Time of this threshold; for other searches the time since the search began.
     """
 
     threshold: int
@@ -48,10 +64,11 @@ Report = Callable[[Iteration], None]
 
 
 class Clock:
-    """Clock of a search that runs in slices: it reports progress between them, and checks the time limit."""
+    """Clock of a search that runs in slices: it reports progress between them, and checks the limits."""
 
     def __init__(self, limits: Limits, report: Report | None) -> None:
         self._start, self._limit_s, self._report = time.perf_counter(), limits.seconds, report
+        self.most_nodes = sys.maxsize if limits.nodes is None else limits.nodes
 
     @property
     def seconds(self) -> float:
@@ -59,7 +76,7 @@ class Clock:
         return time.perf_counter() - self._start
 
     def is_over(self, threshold: int, generated: int, expanded: int) -> bool:
-        """Report progress. Returns True if the time limit is reached."""
+        """Report progress. Returns True if a limit is reached."""
         if self._report is not None:
-            self._report(Iteration(threshold, int(generated), int(expanded), self.seconds))
-        return self._limit_s is not None and self.seconds >= self._limit_s
+            self._report(Iteration(threshold, generated, expanded, self.seconds))
+        return generated >= self.most_nodes or (self._limit_s is not None and self.seconds >= self._limit_s)

@@ -20,20 +20,39 @@ from solver.progress import Iteration
 class Solution:
     """Solution of `board` by any search, or the lower bound that was proved before a limit was reached.
 
-    length          number of moves; None if a limit was reached first
-    tiles           the tiles moved, in order; None if a limit was reached first
-    is_optimal      whether `length` is proved to be optimal
-    bound           `length` is at most this many times the optimum: 1 if it is optimal, None if nothing is proved
-    h               lower bound at the root, 0 without a heuristic
-    lower_bound     proved lower bound of the optimal length
-    generated, expanded, reopened  nodes, over all thresholds, see docs/glossary.md
-    seconds         of the search
-    search          name of the algorithm
-    peak_open       largest number of open nodes, if the search stores its nodes
-    n_nodes         stored nodes; a board that is reached by a shorter path while it is open counts once more
-    n_bytes         bytes of the stored nodes at the end
-    iterations      of IDA*: one for each threshold
-    n_solutions     optimal solutions found; all that exist if `is_complete`
+    Attributes
+    ----------
+    board, goal
+        The first and the last board.
+    length
+        Number of moves; None if a limit was reached first.
+    tiles
+        Tiles moved, in order; None if a limit was reached first.
+    is_optimal
+        Whether `length` is proved to be optimal.
+    bound
+        `length` is at most this many times the optimum: 1 if it is optimal, None if nothing is proved.
+    h
+        Lower bound at the root, 0 without a heuristic.
+    lower_bound
+        Proved lower bound of the optimal length.
+    generated, expanded, reopened
+        Nodes, over all thresholds: children listed, nodes whose children were listed, and closed nodes that were opened
+        again.
+    seconds
+        Time of the search.
+    search
+        Name of the algorithm.
+    peak_open
+        Largest number of open nodes, if the search stores its nodes.
+    n_nodes
+        Stored nodes; a board that is reached by a shorter path while it is open counts once more.
+    n_bytes
+        Bytes of the stored nodes at the end.
+    iterations
+        Thresholds of IDA*; empty for other searches.
+    n_solutions
+        Optimal solutions found; all that exist if `is_complete`.
     """
 
     board: Board
@@ -80,7 +99,7 @@ class Solution:
 
     def player(self, database: HasPartition | None = None) -> "Player":
         """Return a player for a notebook, with a colour for each pattern of a `Database` if one is given."""
-        return Player(player_html(self.board, self.tiles or (), pattern_colours(self.board, database), repr(self)))
+        return Player(player_html(self.board, self.tiles or (), pattern_colours(len(self.board), database), repr(self)))
 
     def _repr_html_(self) -> str:
         return self.player().html
@@ -100,10 +119,16 @@ class Solution:
 class SolvedBoards:
     """Optimal solutions of m boards.
 
-    lengths              int16[m]  optimal lengths; -1 for a board that cannot be solved
-    h                    int16[m]  the lower bound at the root
-    generated, expanded  int64[m]  nodes, over all thresholds
-    tiles                uint8[m, longest length]  the tiles moved, in order, then zeros; None without `moves`
+    Attributes
+    ----------
+    lengths
+        Optimal lengths, int16[m]; -1 for a board that cannot be solved.
+    h
+        Lower bounds at the root, int16[m].
+    generated, expanded
+        Nodes, over all thresholds, int64[m].
+    tiles
+        Tiles moved, in order, then zeros, uint8[m, longest length]; None without `moves`.
     """
 
     lengths: npt.NDArray[np.int16]
@@ -138,7 +163,21 @@ def one_move_away(goal: Tiles, size: BoardSize) -> Tiles:
 def replay(board: Tiles, tiles: Sequence[int], goal: Tiles, size: BoardSize) -> tuple[Tiles, ...]:
     """Return every board of a solution, the first and the last included.
 
-    Raises `WrongAnswerError` if a tile is not next to the blank when it moves, or the last board is not `goal`.
+    Parameters
+    ----------
+    board
+        First board.
+    tiles
+        Tiles moved, in order.
+    goal
+        Last board.
+    size
+        Size of the boards.
+
+    Raises
+    ------
+    WrongAnswerError
+        If a tile is not next to the blank when it moves, or the last board is not `goal`.
     """
     return tuple(tuple(cells) for cells in _played(board, tiles, goal, size))
 

@@ -82,17 +82,36 @@ class IdaStarSolver(ABC):
     ) -> Solution:
         """Return an optimal solution of `board`, for the solver's goal or any other goal that it can serve.
 
-        limits      if one is reached, the solution has no length, but a lower bound
-        report      is called several times a second with the threshold that is searched; an exception from it ends the
-                    search
-        pool        its workers help if the search takes long (`with WorkerPool(1) as pool`). Lengths do not depend on
-                    it, nor do the nodes of thresholds before the last
-        checkpoint  the search continues from it, and records finished work in it. Nodes and seconds are those of all
-                    runs; `limits` are on the nodes of all runs and on the seconds of this one
+        Parameters
+        ----------
+        board
+            Board to solve.
+        goal
+            Board to reach; by default the solver's goal.
+        limits
+            Limits of time and nodes. If one is reached, the solution has no length, but a lower bound.
+        report
+            Function that is called several times a second with the threshold that is searched. An exception from it
+            ends the search.
+        pool
+            Workers that help if the search takes long (``with WorkerPool(1) as pool``). Lengths do not depend on it,
+            nor do the nodes of thresholds before the last.
+        checkpoint
+            Work of earlier runs, from which the search continues, and in which it records finished work. Nodes and
+            seconds are those of all runs; `limits` are on the nodes of all runs and on the seconds of this one.
 
-        Raises `BoardError`, `GoalError`, `UnsolvableError`, `TableFileDamagedError` if the tables contradict each
-        other, `LimitReachedError` if the solution is too far above a sum for the search, and `WrongAnswerError` if it
-        fails its replay.
+        Raises
+        ------
+        BoardError, GoalError
+            If the board or the goal is invalid, or the tables cannot serve the goal.
+        UnsolvableError
+            If the board cannot be solved.
+        TableFileDamagedError
+            If the tables contradict each other.
+        LimitReachedError
+            If the solution is too far above a sum for the search.
+        WrongAnswerError
+            If the solution fails its replay.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         result = self._ida_star.search(mapping.apply(checked), limits, report, pool, checkpoint=checkpoint)
@@ -111,9 +130,16 @@ class IdaStarSolver(ABC):
     ) -> Solution:
         """Return an optimal solution of `board`, with the number of all optimal solutions.
 
-        The last threshold is searched to its end. `listed` is called with the tiles of each solution, replayed, one at
-        a time, in no particular order. A `checkpoint` records finished thresholds only. Other parameters and errors are
-        those of `solve`.
+        The last threshold is searched to its end. Errors are those of `solve`.
+
+        Parameters
+        ----------
+        board, goal, limits, report, pool
+            As for `solve`.
+        listed
+            Function that is called with the tiles of each solution, replayed, one at a time, in no particular order.
+        checkpoint
+            As for `solve`; only finished thresholds are recorded.
         """
         checked, checked_goal, mapping = self._checked(board, goal)
         with self._lock:
@@ -167,13 +193,32 @@ class Solver(IdaStarSolver):
     The sums of a database are looked up only if those of the databases before it do not prune the node. All databases
     must be of one board size, and serve the goal of the first.
 
-    The solver prunes duplicate sequences of moves, and searches the most promising child first.
+    The solver prunes duplicate sequences of moves, and searches the most promising child first. Its kernels are loaded
+    or compiled when it is made.
 
-    plain           prune only the move that undoes the last one; complete thresholds then have the textbook's nodes
-    reflects        look up reflections of the board, too
-    frontier_bytes  search large thresholds breadth first near the root, in up to this much memory, and then depth first
-                    below the nodes with the least h: on hard boards several times as fast, with the same lengths
+    Parameters
+    ----------
+    databases
+        One or more open databases.
+    plain
+        Whether to prune only the move that undoes the last one. Complete thresholds then have the textbook's nodes.
+    reflects
+        Whether to look up reflections of the board, too.
+    frontier_bytes
+        Memory in which to search large thresholds breadth first near the root, and then depth first below the nodes
+        with the least h. On hard boards this is several times as fast, with the same lengths.
 
+    Raises
+    ------
+    ValueError
+        If there is no database, or one is closed.
+    TableMismatchError
+        If the databases are of different sizes.
+    GoalError
+        If a database cannot serve the goal of the first.
+
+    Examples
+    --------
     >>> from pdb_query import open_database
     >>> with open_database("data/663.h5") as database:
     ...     Solver(database).solve((1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 0, 15)).tiles
@@ -187,11 +232,6 @@ class Solver(IdaStarSolver):
         reflects: bool = True,
         frontier_bytes: int | None = None,
     ) -> None:
-        """Make a solver, and load or compile its kernels.
-
-        Raises `ValueError` without a database or if one is closed, `TableMismatchError` if the databases are of
-        different sizes, `GoalError` if one cannot serve the goal of the first.
-        """
         if not databases:
             raise ValueError("no database is given; name one or more, or use HeuristicSolver")
         self._databases, self._database = databases, databases[0]
@@ -225,10 +265,19 @@ class Solver(IdaStarSolver):
     ) -> Iterator[list[Solution | UnsolvableError]]:
         """Yield the optimal solutions of boards in their order, in lists of those that are ready.
 
-        Easy boards are searched without Python between them; their seconds are estimated from their nodes. `report` is
-        called several times a second with the index of a hard board and its threshold. `checkpoints` is called with the
-        index of a hard board and returns its checkpoint. For a board that cannot be solved, an `UnsolvableError` is
-        yielded in its place. Other parameters and errors are those of `solve`.
+        Easy boards are searched without Python between them; their seconds are estimated from their nodes. For a board
+        that cannot be solved, an `UnsolvableError` is yielded in its place. Other errors are those of `solve`.
+
+        Parameters
+        ----------
+        boards
+            Boards to solve.
+        goal, pool
+            As for `solve`.
+        report
+            Function that is called several times a second with the index of a hard board and its threshold.
+        checkpoints
+            Function that is called with the index of a hard board and returns its checkpoint.
         """
         if not boards:
             return
@@ -258,13 +307,31 @@ class Solver(IdaStarSolver):
     ) -> SolvedBoards:
         """Return the optimal lengths of many boards, and with `moves` also the tiles moved.
 
-        `boards` are integers of shape (m, n_cells) or (m, height, width), or a sequence of strings. Easy boards are
-        searched without Python between them, by `n_threads` threads, which also share hard boards. Boards that cannot
-        be solved raise no error: their length is -1.
+        Boards that cannot be solved raise no error: their length is -1.
 
-        Raises `ValueError` if `n_threads` is less than 1, `BoardError` for the first row that is not a board,
-        `GoalError` if the tables cannot serve `goal`, `TableFileDamagedError` if the tables contradict each other, and
-        `LimitReachedError` if a solution is too far above a sum for the search.
+        Parameters
+        ----------
+        boards
+            Integers of shape (m, n_cells) or (m, height, width), or a sequence of strings.
+        goal
+            Board to reach; by default the solver's goal.
+        n_threads
+            Threads that search easy boards without Python between them, and share hard boards.
+        moves
+            Whether to return the tiles moved.
+
+        Raises
+        ------
+        ValueError
+            If `n_threads` is less than 1.
+        BoardError
+            For the first row that is not a board.
+        GoalError
+            If the tables cannot serve `goal`.
+        TableFileDamagedError
+            If the tables contradict each other.
+        LimitReachedError
+            If a solution is too far above a sum for the search.
         """
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         original = np.argsort(mapping.tile_map).astype(np.uint8)
@@ -293,8 +360,15 @@ class Solver(IdaStarSolver):
     ) -> Labels:
         """Return the exact distances of many boards, and with `moves` those after each move of the blank.
 
-        `boards`, `n_threads` and errors are those of `solve_many`. With `moves`, each neighbour that is not on the
-        solution found takes one more search, with a single threshold.
+        Errors are those of `solve_many`.
+
+        Parameters
+        ----------
+        boards, goal, n_threads
+            As for `solve_many`.
+        moves
+            Whether to label the neighbours, too. Each neighbour that is not on the solution found takes one more
+            search, with a single threshold.
         """
         _goal, mapping, mapped, solvable = self._prepared(boards, goal)
         order = mapped_moves(mapping, self._database.size)
@@ -342,11 +416,31 @@ def _chunks(rows: Int64s, n_threads: int) -> list[Int64s]:
 class HeuristicSolver(IdaStarSolver):
     """Solver by IDA* for one goal, with heuristics that need no database. Its h is the largest of them. Thread-safe.
 
-    heuristics      names, see `solver.heuristics.HEURISTICS`
-    plain           prune only the move that undoes the last one; one thread then generates exactly the nodes of the
-                    textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves
-    frontier_bytes  as in `Solver`
+    Its kernels are loaded or compiled when it is made.
 
+    Parameters
+    ----------
+    size
+        Size of the boards, up to 6x6.
+    goal
+        Board to reach.
+    heuristics
+        Names from `solver.heuristics.HEURISTICS`.
+    plain
+        Whether to prune only the move that undoes the last one. One thread then generates exactly the nodes of the
+        textbook (Korf 1985). Otherwise the solver prunes duplicate sequences of moves.
+    frontier_bytes
+        Memory for a breadth-first search near the root, as for `Solver`.
+
+    Raises
+    ------
+    GoalError
+        If the goal is not a board of this size.
+    InputError
+        If the boards are larger than 6x6, or a heuristic does not exist for the size.
+
+    Examples
+    --------
     >>> solver = HeuristicSolver(BoardSize(3, 3), (1, 2, 3, 4, 5, 6, 7, 8, 0), ["linear-conflict"])
     >>> solver.solve((1, 2, 3, 4, 0, 6, 7, 5, 8)).tiles
     (5, 8)
@@ -361,11 +455,6 @@ class HeuristicSolver(IdaStarSolver):
         plain: bool = False,
         frontier_bytes: int | None = None,
     ) -> None:
-        """Make a solver, and load or compile its kernels.
-
-        Raises `GoalError` if the goal is not a board of this size, `InputError` for boards larger than 6x6 and for a
-        heuristic that does not exist for the size.
-        """
         board_size = as_size(size)
         check_table_size(board_size)
         checked_goal = as_goal(goal, board_size)

@@ -29,10 +29,21 @@ def children(board: Tiles, size: BoardSize) -> Iterator[tuple[str, int, Tiles]]:
 
 
 def a_star(board: Tiles, goal: Tiles, size: BoardSize, heuristic: Heuristic) -> Solution:
-    """Return an optimal solution of a solvable board by A* (Hart, Nilsson and Raphael 1968).
+    """Return an optimal solution of a board by A* (Hart, Nilsson and Raphael 1968).
 
     The open node with the least f is expanded next; among equals, the one with the least h. A board that is reached by
     a shorter path is opened again, so the heuristic may be inconsistent.
+
+    Parameters
+    ----------
+    board
+        Board to solve. If it cannot be solved, the search does not end.
+    goal
+        Board to reach.
+    size
+        Size of both.
+    heuristic
+        Function that returns a lower bound on the moves from a board to the goal.
     """
     start = time.perf_counter()
     least_g = {board: 0}
@@ -72,12 +83,22 @@ def ida_star(
     *,
     pruned: Collection[str] = UNDOING,
 ) -> Solution:
-    """Return an optimal solution of a solvable board by IDA* (Korf 1985).
+    """Return an optimal solution of a board by IDA* (Korf 1985): depth first, with ever larger thresholds on f.
 
-    It repeats a depth-first search with ever larger thresholds on f.
+    A node is generated when the search reaches it, and counted before its h is evaluated.
 
-    No path contains one of the sequences of moves in `pruned`, such as "UD". A node is generated when the search
-    reaches it, and counted before its h is evaluated.
+    Parameters
+    ----------
+    board
+        Board to solve. If it cannot be solved, the search does not end.
+    goal
+        Board to reach.
+    size
+        Size of both.
+    heuristic
+        Function that returns a lower bound on the moves from a board to the goal.
+    pruned
+        Sequences of the blank's moves, such as ``"UD"``, that no path contains.
     """
     pruned = frozenset(pruned)
     lengths = sorted(set(map(len, pruned)))

@@ -102,5 +102,4 @@ def limit_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 @pytest.fixture
 def tiny_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make slices of work so small that threads exchange work all the time."""
-    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 300)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)

@@ -1,6 +1,11 @@
 """Public names of all packages, in one import for users.
 
-The example needs the files of `pdb build 8 663`.
+A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name, such as
+`blank-last` (see `parse_goal`). Each name is imported when it is first used.
+
+Examples
+--------
+After `pdb build 8 663`:
 
 >>> import tilepdb
 >>> with tilepdb.Solver.open("data/663.h5") as solver:
@@ -10,9 +15,6 @@ The example needs the files of `pdb build 8 663`.
 >>> with tilepdb.open_database("data/8.h5") as database:
 ...     database.probe("8 6 7/2 5 4/3 0 1").maximum
 31
-
-A board is a string, a flat or nested sequence, or an array (see `Board`). A goal is a board or a name, such as
-`blank-last` (see `parse_goal`). Each name is imported when it is first used.
 """
 
 import importlib
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
         read_instances as read_instances,
     )
     from pdb_service.client import (
+        AsyncClient as AsyncClient,
         Client as Client,
     )
     from pdb_study.compare import (
@@ -115,7 +118,7 @@ _NAMES = {
         "BatchProbe", "Database", "Instance", "Probe", "instance_sets", "open_database", "random_board_statistics",
         "read_instances",
     ),
-    "pdb_service.client": ("Client",),
+    "pdb_service.client": ("AsyncClient", "Client"),
     "pdb_study.compare": ("Comparison", "compare"),
     "pdb_study.heuristics": ("HeuristicStudy", "study_heuristics"),
     "pdb_study.histograms": ("Histograms",),

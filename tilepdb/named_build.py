@@ -29,12 +29,7 @@ def named_plan(
     cost: Cost | None = None,
     n_threads: int | None = None,
 ) -> "BuildPlan":
-    """Return the plan of a build. `partition` is a text that `parse_partition` reads.
-
-    Without `out` the file is `data/PARTITION.h5`.
-
-    Raises `PartitionError`, `GoalError`, `InputError`.
-    """
+    """Return the plan of a `build`. Raises `PartitionError`, `GoalError`, `InputError`."""
     from pdb_build import plan_build
 
     given = None if size is None else as_size(size)
@@ -73,26 +68,42 @@ def build(
     force: bool = False,
     progress: "Callable[[BuildProgress], None] | None" = None,
 ) -> "Database":
-    """Build the table file of a partition, such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, and open it.
+    """Build the table file of a partition, and open it.
 
-    out        table file, by default `data/PARTITION.h5` below the current folder; an existing table file is replaced
-    size       such as "4x4"; needed for `auto` and for boards that are not square
-    goal       a board or a name, see `parse_goal`
-    encoding   "bits", or "bytes" for an array of distances
-    cost       "additive" or "every-move", the moves that distances count; by default that of the partition's name
-    n_threads  by default one for each core
-    force      replace files that no build has written, too
-    progress   is called after each level of the search; by default a progress bar is shown
+    Parameters
+    ----------
+    partition
+        Such as `663`, `78`, `auto` or `1,2,5/3,4,6/7,8`, see `parse_partition`.
+    out
+        The table file, by default `data/PARTITION.h5` below the current folder. An existing table file is replaced.
+    size
+        Such as "4x4"; needed for `auto` and for boards that are not square.
+    goal
+        A board or a name, see `parse_goal`.
+    encoding
+        "bits", or "bytes" for an array of distances.
+    cost
+        "additive" or "every-move": the moves that distances count. The default depends on the partition's name.
+    n_threads
+        The default is one for each core.
+    force
+        Replace files that no build has written, too.
+    progress
+        Called after each level of the search. By default a progress bar is shown.
 
-    Raises `PartitionError`, `GoalError`, `InputError`, `OutputError`, and the errors of `build_database` and
-    `open_database`.
+    Raises
+    ------
+    PartitionError, GoalError, InputError, OutputError
+        If the parameters describe no build, or the folder cannot be made.
+    PdbError
+        The errors of `build_database` and `open_database`.
     """
     from pdb_build import build_database
     from pdb_query import open_database
-    from tilepdb.progress_bar import BuildBar
+    from tilepdb.progress import BuildLine
 
     plan = named_plan(partition, out, size=size, goal=goal, encoding=encoding, cost=cost, n_threads=n_threads)
     make_table_folder(plan.out)
-    with BuildBar(plan, progress) as show:
-        build_database(plan, progress=show, force=force)
+    with BuildLine(plan) as line:
+        build_database(plan, progress=progress or line.show_build, force=force)
     return open_database(plan.out)

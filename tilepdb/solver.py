@@ -10,7 +10,7 @@ from pdb_query import Database, open_database
 from pdb_query.table_file import LoadMode
 from solver.solution import Solution
 from solver.solve import Solver as DatabaseSolver
-from tilepdb.progress_bar import BuildBar
+from tilepdb.progress import BuildLine
 from tilepdb.standard import standard_table
 
 
@@ -22,9 +22,17 @@ class Solver(DatabaseSolver):
 
     @classmethod
     def open(cls, *paths: str | Path, load: LoadMode = "map") -> Self:
-        """Return a solver with the tables of one or more files; `load` as in `open_database`.
+        """Return a solver with the tables of one or more files.
 
-        Raises what `open_database` and `Solver` raise.
+        Parameters
+        ----------
+        load
+            How tables are loaded, see `open_database`.
+
+        Raises
+        ------
+        PdbError
+            The errors of `open_database` and `Solver`.
         """
         with ExitStack() as stack:
             databases = [stack.enter_context(open_database(path, load=load)) for path in paths]
@@ -34,16 +42,31 @@ class Solver(DatabaseSolver):
 
     @classmethod
     def standard(cls, size: BoardSize | str = "4x4", goal: BoardLike = "blank-last", *, load: LoadMode = "map") -> Self:
-        """Return a solver with the standard table of a size: 663 for the 15-puzzle; `load` as in `open_database`.
+        """Return a solver with the standard table of a size: 663 for the 15-puzzle.
 
-        The first time, the table is built in the cache folder, with a progress bar. Raises `InputError` for boards
-        larger than 6x6, `GoalError`, and the errors of `build_database` and `open_database`.
+        The first time, the table is built in the cache folder, with a progress bar.
+
+        Parameters
+        ----------
+        load
+            How the table is loaded, see `open_database`.
+
+        Raises
+        ------
+        InputError
+            For boards larger than 6x6.
+        GoalError
+            If the goal is not a board of this size.
+        PdbError
+            The errors of `build_database` and `open_database`.
         """
         board_size = as_size(size)
         check_table_size(board_size)
         with ExitStack() as stack:
             path = standard_table(
-                board_size, as_goal(goal, board_size), begin=lambda plan: stack.enter_context(BuildBar(plan))
+                board_size,
+                as_goal(goal, board_size),
+                begin=lambda plan: stack.enter_context(BuildLine(plan)).show_build,
             )
         return cls.open(path, load=load)
 
@@ -78,11 +101,19 @@ def solve(board: BoardLike, goal: BoardLike = "blank-last") -> Solution:
     The first time, the table is built in the cache folder, with a progress bar. For many boards, limits or threads,
     use a `Solver`.
 
+    Raises
+    ------
+    BoardError, GoalError
+        If the board or the goal is invalid.
+    UnsolvableError
+        If the board cannot be solved.
+    PdbError
+        `InputError` for larger boards, and the errors of `build_database` and `open_database`.
+
+    Examples
+    --------
     >>> solve("8 6 7/2 5 4/3 0 1").length
     31
-
-    Raises `BoardError`, `GoalError`, `UnsolvableError`, `InputError` for larger boards, and the errors of
-    `build_database` and `open_database`.
     """
     checked = Board(board)
     return _standard_solver(checked.size, as_goal(goal, checked.size)).solve(checked, goal)

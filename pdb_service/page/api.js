@@ -34,7 +34,6 @@ const posted = (body, signal) => ({
 export const databases = () => json(withNames("v1/databases", {}));
 export const instanceSets = () => json(withNames("v1/instances", {}));
 export const instances = (name) => json(withNames(`v1/instances/${encodeURIComponent(name)}`, {}));
-export const openapi = () => json(withNames("openapi.json", {}));
 export const lookup = (names, signal) => json(withNames("v1/lookup", names), { signal });
 export const lookupBatch = (body, signal) => json(withNames("v1/lookup", {}), posted(body, signal));
 export const moves = (names, signal) => json(withNames("v1/moves", names), { signal });

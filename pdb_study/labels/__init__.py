@@ -1,6 +1,10 @@
 """Datasets of boards with exact labels: distances, optimal first moves, and the distances after each move.
 
-The example needs the file of `pdb build 8`.
+Start reading in `labelling`. docs/how-to/datasets.md describes the files.
+
+Examples
+--------
+After `pdb build 8`:
 
 >>> from pdb_core.puzzle import blank_last, parse_size
 >>> from pdb_study.labels import RandomBoards, write_labels
@@ -10,13 +14,11 @@ The example needs the file of `pdb build 8`.
 ...     n_unsolvable = write_labels("labels.npz", source, [database])
 >>> n_unsolvable
 0
-
-Start reading in `labelling`. docs/how-to/datasets.md describes the files.
 """
 
 from pdb_study.labels.dataset import write_labels
 from pdb_study.labels.labelling import LabelledBoards, label
-from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks, Shard
+from pdb_study.labels.sources import BoardSource, GivenBoards, RandomBoards, RandomWalks
 
 __all__ = [
     "BoardSource",
@@ -24,7 +26,6 @@ __all__ = [
     "LabelledBoards",
     "RandomBoards",
     "RandomWalks",
-    "Shard",
     "label",
     "write_labels",
 ]

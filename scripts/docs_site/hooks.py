@@ -6,13 +6,17 @@ work there, too. On the site some of these files have other names.
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+import typer.main
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
-from references import PACKAGES, command_page, package_page
+
+from tilepdb.commands.main import app
 
 ROOT = Path(__file__).parent.parent.parent
 # Page of the site -> file of the repository.
@@ -29,24 +33,26 @@ _FOREIGN = re.compile(r"<(?:script|link|img|iframe)\b[^>]*(?:src|href)=.?(?:http
 _LINK = re.compile(r"(?<=\]\()([^)#\s]+)(?=[)#])")
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the decision records to the navigation."""
-    assert config.nav is not None
-    (explanation,) = (entry["Background"] for entry in config.nav if "Background" in entry)
-    records = [f"decisions/{path.name}" for path in sorted((ROOT / "docs" / "decisions").glob("0*.md"))]
-    explanation.append({"Decisions": ["decisions/README.md", *records]})
-    return config
-
-
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not in docs/."""
     made = {page: (ROOT / source).read_text(encoding="utf-8") for page, source in ELSEWHERE.items()}
     made["cli.md"] = command_page()
-    for package in PACKAGES:
-        made[f"api/{package}.md"] = package_page(package)
     for page, text in made.items():
         files.append(File.generated(config, page, content=text))
     return files
+
+
+def command_page() -> str:
+    """Return the page of the command line: the help of each command, in Markdown."""
+    program = typer.main.get_command(app).make_context("pdb", [], resilient_parsing=True, terminal_width=100)
+    return "# Command line\n\n" + "\n".join(_help_texts(program))
+
+
+def _help_texts(context: Any) -> Iterator[str]:
+    """Yield the help of a command and of its subcommands, each below a heading."""
+    yield f"## {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+    for name, command in getattr(context.command, "commands", {}).items():
+        yield from _help_texts(command.make_context(name, [], parent=context, resilient_parsing=True))
 
 
 def on_page_markdown(markdown: str, page: Page, **_others: object) -> str:

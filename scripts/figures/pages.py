@@ -1,7 +1,7 @@
 """Benchmark figures in pages: write them from docs/figures.json, and find those that are not from it.
 
 A page includes a table between `<!-- table: NAME -->` and `<!-- end -->`, and one figure as
-`0.25 ms<!--random1000;78;mean_ms-->`. Run this module to write the pages.
+`0.25 ms<!--random1000;78;mean_ms-->`. `scripts/measure pages` writes the pages.
 """
 
 import re
@@ -52,7 +52,3 @@ def write_pages() -> None:
         text = path.read_text(encoding="utf-8")
         path.write_text(with_figures(text, figures), encoding="utf-8")
     CHART.write_text(programs_chart(figures), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    write_pages()

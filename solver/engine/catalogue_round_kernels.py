@@ -22,6 +22,10 @@ from pdb_query.lookup import Int64s
 from solver.engine import layout as lay
 from solver.engine.round_kernels import (
     CELL_MASK,
+    FIRST_BLOCK_MASK,
+    FIRST_REGION,
+    MAX_REGIONS,
+    SET_BYTES,
     TILE_SHIFT,
     TILES_BYTES,
     append,
@@ -54,9 +58,7 @@ INDEX_MASK = lay.MAX_CHILDREN - 1
 NO_INDEX = 0xFFFFFFFF & ~(INDEX_MASK << INDEX_SHIFT)
 BLANK_CELL_SHIFT = 24
 ORDER_MASK = (1 << BLANK_CELL_SHIFT) - 1
-# A record of a cell set: 24 bits of its first block, then four for the blank's region, by cell.
-SET_BYTES, FIRST_REGION, FIRST_BLOCK_MASK = 16, 3, (1 << 24) - 1
-MAX_CATALOGUE_CELLS, MAX_REGIONS = 26, 16
+MAX_CATALOGUE_CELLS = 26
 # The fields of a unit, the last ones its tiles.
 N_TILES, MEMORY, ROW_BYTES, FRAME, LOW, HIGH, SETS, WEIGHTS, UNIT_TILES = range(9)
 MAX_CATALOGUE_TILES = 8
@@ -199,7 +201,7 @@ def find_bits(unit: Any, bucket: int, to_bits: int, n: int) -> None:
         cell = order >> BLANK_CELL_SHIFT
         order &= ORDER_MASK
         record = sets + v.load_word(bucket + 4 * lay.LIST_COLUMN + 4 * i) * SET_BYTES
-        region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & 15
+        region = (load_byte(record + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)) & (MAX_REGIONS - 1)
         address = memory + ((v.load_word(record) & FIRST_BLOCK_MASK) + region) * row_bytes + (order >> 3)
         prefetch(address)
         v.store_long(to_bits + 8 * i, (address << 3) | (order & 7))

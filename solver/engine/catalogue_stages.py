@@ -1,16 +1,21 @@
 """Tables of catalogue rounds: each table once, also if several sums use it. See `catalogue_round_kernels`."""
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.encoding import Cost, block_bytes
+from pdb_core.layout import Blocks, pattern_blocks
 from pdb_core.puzzle import BoardSize
-from pdb_query.lookup import Int64s, LookupTables
+from pdb_core.ranking import cell_set_ranks
+from pdb_query.lookup import Int64s
 from solver.engine import catalogue_round_kernels as kernels
-from solver.engine.engine import Array, KeptArrays
+from solver.engine.engine import KeptArrays
+from solver.engine.round_kernels import FIRST_REGION, MAX_REGIONS, SET_BYTES
 from solver.engine.unit_tables import DatabaseSums, Sum
 from solver.vectors.vectors import address_of
 
@@ -45,17 +50,16 @@ def unit_key(heuristic: DatabaseSums, view: int, pattern: int) -> tuple[bool, tu
 
 
 def suits_catalogue(size: BoardSize, sums: Sequence[Sum]) -> bool:
-    """Return whether catalogue rounds can search with these tables."""
+    """Return whether catalogue rounds can search with these tables. Their blocks then fit a record of a cell set."""
     return (
         size.n_cells <= kernels.MAX_CATALOGUE_CELLS
         and len(sums) <= kernels.MAX_CATALOGUE_SUMS
         and len(distinct_units(sums)) <= kernels.MAX_CATALOGUE_UNITS
         and all(
-            heuristic.tables.is_bits == 1
-            and int(heuristic.tables.n_orders.max()) <= math.factorial(kernels.MAX_CATALOGUE_TILES)
-            and int(heuristic.tables.first_block.max()) <= kernels.FIRST_BLOCK_MASK
-            and heuristic.tables.most_regions <= kernels.MAX_REGIONS
-            for heuristic, _, _ in sums
+            tables.is_bits == 1
+            and tables.n_tiles.max() <= kernels.MAX_CATALOGUE_TILES
+            and (tables.counts_every_move == 0 or size.n_cells - tables.n_tiles.min() <= MAX_REGIONS)
+            for (tables, _), _, _ in sums
         )
     )
 
@@ -66,16 +70,9 @@ def catalogue_stages(
     """Return the tables of catalogue rounds, with columns of a node from `column` on, and fields of `EngineTables`."""
     units = distinct_units(sums)
     keys = list(units)
-    kept: dict[Any, int] = {}
-
-    def once(key: Any, array: Array) -> int:
-        if key not in kept:
-            kept[key] = arrays.address(array)
-        return kept[key]
-
     rows = np.zeros((len(units), kernels.N_UNIT_FIELDS), dtype=np.int64)
     for row, unit in zip(rows, units.values(), strict=True):
-        _fill_unit(row, unit, size, once)
+        _fill_unit(row, unit, size, arrays)
     unit_of_tile = np.zeros((len(sums), kernels.WORD_BITS), dtype=np.uint32)
     for s, (heuristic, view, patterns) in enumerate(sums):
         for pattern in patterns:
@@ -120,37 +117,42 @@ def fill_units(
         nodes[:, stages.place_column + tile // 4] |= cells << (8 * (tile % 4))
 
 
-def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, once: Callable[[Any, Array], int]) -> None:
-    """Fill the fields of a unit; `once` returns the address of an array that is kept under a key."""
-    tables, views = unit.heuristic.tables, unit.heuristic.views
-    pattern, n_tiles = unit.pattern, len(unit.unit_tiles)
+def _fill_unit(row: Int64s, unit: Unit, size: BoardSize, arrays: KeptArrays) -> None:
+    """Fill the fields of a unit."""
+    (tables, views), pattern, n_tiles = unit.heuristic, unit.pattern, len(unit.unit_tiles)
     cell_map = views.cell_maps[views.view_of_unit[unit.view, pattern]]
-    n_orders = math.factorial(n_tiles)
-    low, high = int(tables.low_start[pattern]), int(tables.high_start[pattern])
-    n_high = (tables.low_bits + 1) << tables.high_bits
-    weights = np.zeros(16, dtype=np.uint32)
-    weights[:n_tiles] = [math.factorial(n_tiles - 1 - position) for position in range(n_tiles)]
-    row[kernels.N_TILES], row[kernels.ROW_BYTES] = n_tiles, (n_orders + 7) // 8
+    ranks = cell_set_ranks(size.n_cells, n_tiles)
+    cost: Cost = "every-move" if tables.counts_every_move else "additive"
+    row[kernels.N_TILES], row[kernels.ROW_BYTES] = n_tiles, block_bytes(n_tiles)
     row[kernels.MEMORY] = address_of(tables.memory) + int(tables.table_start[pattern])
-    row[kernels.FRAME] = once(tuple(cell_map.tolist()), np.resize(cell_map, kernels.WORD_BITS).astype(np.uint32))
-    row[kernels.LOW] = once(("low", n_tiles), tables.low[low : low + (1 << tables.low_bits)].astype(np.uint32))
-    row[kernels.HIGH] = once(("high", n_tiles), tables.high[high : high + n_high].astype(np.uint32))
-    row[kernels.SETS] = once(("sets", n_tiles, tables.counts_every_move), _set_records(size, tables, pattern, n_tiles))
-    row[kernels.WEIGHTS] = once(("weights", n_tiles), weights)
+    row[kernels.FRAME] = arrays.address(_frame(tuple(cell_map.tolist())))
+    row[kernels.LOW], row[kernels.HIGH] = arrays.address(ranks.low), arrays.address(ranks.high)
+    row[kernels.SETS] = arrays.address(cell_set_records(pattern_blocks(size, n_tiles, cost)))
+    row[kernels.WEIGHTS] = arrays.address(_weights(n_tiles))
     row[kernels.UNIT_TILES : kernels.UNIT_TILES + n_tiles] = unit.unit_tiles
 
 
-def _set_records(size: BoardSize, tables: LookupTables, pattern: int, n_tiles: int) -> npt.NDArray[np.uint8]:
-    """Return the records of the cell sets of a pattern: uint8[n_sets, kernels.SET_BYTES]."""
-    n_sets = math.comb(size.n_cells, n_tiles)
-    block, region = int(tables.block_start[pattern]), int(tables.region_start[pattern])
-    records = np.zeros((n_sets, kernels.SET_BYTES), dtype=np.uint8)
-    first_block = tables.first_block[block : block + n_sets].astype(np.uint32)
-    records[:, :4] = first_block.view(np.uint8).reshape(n_sets, -1)
+# Units share these arrays: few of them stay in the processor's caches.
+@lru_cache(maxsize=64)
+def _frame(cell_map: tuple[int, ...]) -> npt.NDArray[np.uint32]:
+    return np.resize(np.array(cell_map, dtype=np.uint32), kernels.WORD_BITS)
+
+
+@lru_cache(maxsize=8)
+def _weights(n_tiles: int) -> npt.NDArray[np.uint32]:
+    weights = np.zeros(16, dtype=np.uint32)
+    weights[:n_tiles] = [math.factorial(n_tiles - 1 - position) for position in range(n_tiles)]
+    return weights
+
+
+@lru_cache(maxsize=8)
+def cell_set_records(blocks: Blocks) -> npt.NDArray[np.uint8]:
+    """Return the records of the cell sets of a pattern: uint8[n_sets, SET_BYTES]."""
+    records = np.zeros((blocks.n_sets, SET_BYTES), dtype=np.uint8)
+    records[:, :4] = blocks.first_block[:-1].astype(np.uint32).view(np.uint8).reshape(blocks.n_sets, -1)
     # Occupied cells have a number, too: a blank is never there.
-    numbers = tables.region_numbers[region : region + n_sets * size.n_cells].reshape(n_sets, -1) & (
-        kernels.MAX_REGIONS - 1
-    )
-    records[:, kernels.FIRST_REGION : kernels.FIRST_REGION + (size.n_cells + 1) // 2] = numbers[:, ::2]
-    records[:, kernels.FIRST_REGION : kernels.FIRST_REGION + size.n_cells // 2] |= numbers[:, 1::2] << 4
+    numbers = blocks.region_numbers & (MAX_REGIONS - 1)
+    n_cells = blocks.size.n_cells
+    records[:, FIRST_REGION : FIRST_REGION + (n_cells + 1) // 2] = numbers[:, ::2]
+    records[:, FIRST_REGION : FIRST_REGION + n_cells // 2] |= numbers[:, 1::2] << 4
     return records

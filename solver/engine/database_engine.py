@@ -23,7 +23,7 @@ from solver.engine.engine import (
     slack_rows,
 )
 from solver.engine.unit_tables import DatabaseSums, Sum, UnitTables, sums_of, unit_tables
-from solver.engine.vector_stages import lehmer_digits, n_tiles_of, suits_vectors, vector_stages
+from solver.engine.vector_stages import lehmer_digits, suits_vectors, vector_stages
 from solver.engine.wide_stages import columns_of_units, suits_wide, wide_stages
 from solver.move_pruning.move_pruning import PruningFsm
 
@@ -66,48 +66,46 @@ class DatabaseEngine(Engine):
         found = {id(heuristic): self._probed(rows, heuristic) for heuristic in self.heuristics}
         sums = np.zeros((len(rows), len(self.sums)), dtype=np.int64)
         for s, (heuristic, view, patterns) in enumerate(self.sums):
-            units = [tuple(array[:, view, pattern] for array in found[id(heuristic)]) for pattern in patterns]
-            sums[:, s] = sum(values.astype(np.int64) for _, _, values in units)
+            states, values = (array[:, view, list(patterns)].astype(np.int64) for array in found[id(heuristic)])
+            sums[:, s] = values.sum(axis=1)
             if self.kind != CATALOGUE:
-                self._fill_sum(s, units, nodes)
+                self._fill_sum(s, states, values, nodes)
         if self.kind == CATALOGUE:
             distinct = distinct_units(self.sums).values()
-            values = [found[id(unit.heuristic)][2][:, unit.view, unit.pattern] for unit in distinct]
-            fill_units(self.stages, rows, np.stack(values, axis=1), nodes)
+            of_units = [found[id(unit.heuristic)][1][:, unit.view, unit.pattern] for unit in distinct]
+            fill_units(self.stages, rows, np.stack(of_units, axis=1), nodes)
         h = sums.max(axis=1, initial=0)
         # All sums have the parity of the solutions.
         return Roots(rows, nodes, sums, h, h, np.full_like(h, NO_LAST))
 
-    def _fill_sum(self, s: int, units: Sequence[tuple[npt.NDArray[Any], ...]], nodes: npt.NDArray[np.uint32]) -> None:
-        """Fill the columns of a sum in nodes, from the cell sets, labels and distances of its units, int64[m] each."""
+    def _fill_sum(self, s: int, states: Int64s, values: Int64s, nodes: npt.NDArray[np.uint32]) -> None:
+        """Fill the columns of a sum in nodes, from the states and distances of its units, int64[m, units] each."""
         (tables, _), _, patterns = self.sums[s]
         column = int(self.tables.sums[s, lay.UNIT_DIGITS])
-        for unit, (pattern, (masks, labels, values)) in enumerate(zip(patterns, units, strict=True)):
+        for unit, pattern in enumerate(patterns):
+            state, value = np.ascontiguousarray(states[:, unit]), values[:, unit]
             if self.kind == SCALAR:
                 first = column + lay.SCALAR_COLUMNS * unit
-                states = masks | labels << self.size.n_cells
-                nodes[:, first : first + 2] = states.view(np.uint32).reshape(-1, 2)
-                nodes[:, first + 2] = values
+                nodes[:, first : first + 2] = state.view(np.uint32).reshape(-1, 2)
+                nodes[:, first + 2] = value
                 continue
-            n_tiles = n_tiles_of(int(tables.n_orders[pattern]))
-            digits = lehmer_digits(labels, int(tables.label_bits[pattern]), n_tiles)
+            cells = state & ((1 << self.size.n_cells) - 1)
+            digits = lehmer_digits(state >> self.size.n_cells, int(tables.n_tiles[pattern]))
             if self.kind == WIDE:
-                nodes[:, column + 2 * unit] = masks
-                nodes[:, column + 2 * unit + 1] = digits | values.astype(np.int64) << lay.VALUE_SHIFT
+                nodes[:, column + 2 * unit] = cells
+                nodes[:, column + 2 * unit + 1] = digits | value << lay.VALUE_SHIFT
                 continue
-            nodes[:, column + unit] = digits | ((values + 1).astype(np.int64) & 3) << lay.VALUE_SHIFT
+            nodes[:, column + unit] = digits | (value + 1 & 3) << lay.VALUE_SHIFT
             if unit > 0:
                 cell_sets = int(self.tables.sums[s, lay.CELL_SETS]) + (unit - 1) // 2
-                nodes[:, cell_sets] |= (masks << (16 * ((unit - 1) & 1))).astype(np.uint32)
+                nodes[:, cell_sets] |= (cells << (16 * ((unit - 1) & 1))).astype(np.uint32)
 
-    def _probed(
-        self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums
-    ) -> tuple[Int64s, Int64s, npt.NDArray[np.uint8]]:
-        """Return the cell sets, labels and distances of a database, see `probe_boards`."""
-        found = probe_boards(rows, heuristic.tables, heuristic.views)
-        if (found[2] == UNREACHED).any():
+    def _probed(self, rows: npt.NDArray[np.uint8], heuristic: DatabaseSums) -> tuple[Int64s, npt.NDArray[np.uint8]]:
+        """Return the states and distances of a database's units, see `probe_boards`."""
+        states, values = probe_boards(rows, heuristic.tables, heuristic.views)
+        if (values == UNREACHED).any():
             raise self.wrong_end()
-        return found
+        return states, values
 
     def wrong_end(self) -> TableFileDamagedError:
         """Return the error of a search that only damaged tables can lead to."""

@@ -1,8 +1,11 @@
-"""A threshold searched breadth first near the root and depth first below: A*+IDA* (Bu and Korf 2019).
+"""A threshold searched breadth first near the root and depth first below.
 
-Nodes whose f is at most some smaller threshold are expanded breadth first and kept in memory, without duplicates. The
-others are the *frontier*. The engine searches below them, those with the least h first. They are the deepest ones. On a
-path to a solution f rises late, so the last threshold often ends at once.
+Nodes whose f is at most some smaller threshold are expanded breadth first and kept in memory. The others are the
+*frontier*. The engine searches below them, those with the least h first. They are the deepest ones. On a path to a
+solution f rises late, so the last threshold often ends at once.
+
+A search with a checkpoint is divided so: the subtrees below the frontier are finished one by one. With memory for a
+large frontier, boards that were reached before are dropped: A*+IDA* (Bu and Korf 2019).
 
 Why no solution is lost: let W be the lexicographically first optimal solution. No part of W is a duplicate, see
 `move_pruning`. Nodes are expanded first in, first out, with moves in lexicographic order. So each board is kept with
@@ -78,19 +81,27 @@ class FrontierLimits:
         return (most, (threshold - smaller[-1]) // 2) if smaller else None
 
 
+# The limits of a frontier that divides a threshold for a checkpoint: few nodes, which keep their duplicates.
+DIVISION = FrontierLimits(memory_bytes=16_000_000, previous_nodes=0, share=30_000)
+
+
 class Frontier:
     """Nodes near the root, and the frontier among them; thread-safe once complete.
 
     nodes  uint32[capacity, n_columns], see `expand_frontier`
     """
 
-    def __init__(self, engine: Engine, root: Stack, most_nodes: int, least_slack: int) -> None:
+    def __init__(
+        self, engine: Engine, root: Stack, most_nodes: int, least_slack: int, *, keeps_duplicates: bool = False
+    ) -> None:
         """`root` holds the root of a threshold, and is cleared. Nodes with `least_slack` or more are expanded."""
         self._engine, self._least_slack = engine, least_slack
+        self._group_size = 1 if keeps_duplicates else _CHUNK
         capacity, n_columns = most_nodes + CHILDREN, engine.tables.n_columns
         words = private_memory(4 * capacity * n_columns, huge=True).view(np.uint32)
         self.nodes = words.reshape(capacity, n_columns)
-        self._slots = private_memory(8 << capacity.bit_length(), huge=True).view(np.int32)
+        n_slots = 1 if keeps_duplicates else 2 << capacity.bit_length()
+        self._slots = private_memory(4 * n_slots, huge=True).view(np.int32)
         self.nodes[0] = root.columns[:, 0]
         root.counters[:] = 0
         self.counters = np.zeros(N_FRONTIER_COUNTERS, dtype=np.int64)
@@ -149,7 +160,7 @@ class Frontier:
             checkpoint,
             nodes=self.nodes,
             roots=indices,
-            group_size=_CHUNK,
+            group_size=self._group_size,
             shares=shares_of(moves_left, h, growth),
             path_to=path_to,
             digest=digest.hexdigest()[:16],

@@ -1,4 +1,4 @@
-"""The frontier of a threshold: nodes near the root, expanded breadth first and without duplicates."""
+"""The frontier of a threshold: nodes near the root, expanded breadth first, with or without duplicates."""
 
 from typing import Any
 
@@ -105,7 +105,8 @@ def expand_frontier(
     tables, stages, at  see `search_kernels.search`; the stack is empty
     nodes        uint32[capacity, n_columns], mutated; LINK of a node is (index of its parent << 2) | move, and 0 for
                  the root, which is node 0
-    slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k >= 2 * capacity
+    slots        int32[2^k], mutated: the index of a node plus 1, or 0; 2^k >= 2 * capacity, or a single slot if nodes
+                 with the same board are all kept
     counters     int64[N_FRONTIER_COUNTERS], mutated
     least_slack  nodes with a smaller slack are not expanded, at least 1
     pause_at, max_nodes  as in `search`, of FRONTIER_GENERATED
@@ -159,7 +160,7 @@ def expand_frontier(
             known = np.int64(slots[first_slots[i]])
             prefetch(nodes_address + 4 * (known * tables.n_columns + tables.first_sum_column))
         for i in range(n_children):
-            slot = find_node(tables, nodes, slots, children[i], first_slots[i])
+            slot = -1 if slots.shape[0] == 1 else find_node(tables, nodes, slots, children[i], first_slots[i])
             if slot < 0:
                 nodes[counters[NODES]] = children[i]
                 counters[NODES] += 1

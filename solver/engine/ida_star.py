@@ -7,29 +7,26 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import Tiles
 from pdb_query.lookup import Int64s
-from solver.checkpoint import Checkpoint
+from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import layout as lay
 from solver.engine.boards_search import BoardsSearch
 from solver.engine.engine import Engine, Roots, too_deep
-from solver.engine.frontier import Frontier, FrontierLimits, FrontierWork
-from solver.engine.operator_order import OperatorOrderWork
+from solver.engine.frontier import DIVISION, Frontier, FrontierLimits, FrontierWork
 from solver.engine.search_result import SearchResult
 from solver.engine.stack import Stack, StackPool
-from solver.engine.subtree_list import SubtreeWork, divide
+from solver.engine.subtree_list import SubtreeWork, subtrees_before
 from solver.engine.subtrees import paths_left
 from solver.engine.threshold import Listed, ThresholdSearch, search_threshold
 from solver.engine.work import Work
 from solver.engine.worker_pool import WorkerPool
 from solver.progress import WARM_UP_LIMITS, Iteration, Limits, Report
-
-# Nodes of the first thresholds that are searched in one call: some 3 ms.
-_SMALL_NODES = 200_000
 
 
 class IdaStar:
@@ -57,8 +54,8 @@ class IdaStar:
     ) -> SearchResult:
         """Return an optimal solution of `board`, which must be solvable.
 
-        `report` is called after every slice of a threshold. Workers of `pool` help with thresholds that take longer
-        than one. With `finds_all` the last threshold is searched to its end; all optimal solutions are counted, and
+        `report` is called after every slice of a threshold that takes longer than one. Workers of `pool` help with such
+        thresholds. With `finds_all` the last threshold is searched to its end; all optimal solutions are counted, and
         `listed` is called with each. The operator pruning FSM must then be one that keeps equals.
 
         With `checkpoint` the search continues from there, and records there what it finishes. Seconds are those of all
@@ -66,35 +63,20 @@ class IdaStar:
 
         Raises `Engine.wrong_end` if the search ends elsewhere than at the goal.
         """
-        start = time.perf_counter()
-        limits = limits or Limits()
-        if board == self.engine.goal:
-            if listed is not None:
-                listed(())
-            return SearchResult((), (), time.perf_counter() - start, n_solutions=1, is_complete=True)
-        roots = self.engine.roots([board])
-        with self.stacks.borrowed() as stack:
-            # Step 1. Thresholds of some thousand nodes, several in one call: Python takes as long as a thousand nodes.
-            small = BoardsSearch(roots, start)
-            n_nodes = int(_SMALL_NODES * min(1.0, self.engine.speed))
-            in_order = self.operator_order and pool is None
-            if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
-                n_nodes = 0
-            status = small.search(self.engine, stack, n_nodes)
-            if status == lay.TOO_DEEP:
-                raise too_deep(small.threshold)
-            finished = small.iterations(0)
-            if report is not None:
-                for iteration in finished:
-                    report(iteration)
-            if status == lay.EXHAUSTED:
-                return small.result(0)
-
-            # Step 2. Larger ones, in slices and by any number of threads. The first has been begun.
-            search = _LongSearch(
-                self, roots, 0, stack, start, limits, report, pool, checkpoint, finds_all=finds_all, listed=listed
-            )
-            return search.run(small.threshold, finished)
+        searches = self.search_many(
+            [board],
+            None if report is None else lambda _row, at: report(at),
+            pool,
+            None if checkpoint is None else lambda _row: checkpoint,
+            limits=limits,
+            finds_all=finds_all,
+            listed=listed,
+        )
+        *_, found = searches
+        result = found.result(0)
+        if listed is not None and result.tiles == ():
+            listed(())
+        return result
 
     def search_many(
         self,
@@ -102,16 +84,18 @@ class IdaStar:
         report: Callable[[int, Iteration], None] | None = None,
         pool: WorkerPool | None = None,
         checkpoints: Callable[[int], Checkpoint] | None = None,
+        **options: Any,
     ) -> Iterator[BoardsSearch]:
         """Search boards (m, n_cells) one after another, without Python between easy ones. Each must be solvable.
 
         Yield the search every fraction of a second and at the end, always the same object. `report` is called every
         fraction of a second with the row of a hard board. Workers of `pool` help with it. `checkpoints` is called with
-        the row of a hard board and returns its checkpoint, see `search`.
+        the row of a hard board and returns its checkpoint. `options` are `limits`, `finds_all` and `listed` of
+        `search`, for each board.
         """
         start = time.perf_counter()
         many = BoardsSearch(self.engine.roots(boards), start)
-        return self._search_roots(many, report, pool, checkpoints)
+        return self._search_roots(many, report, pool, checkpoints, **options)
 
     def search_within(
         self,
@@ -136,20 +120,38 @@ class IdaStar:
         report: Callable[[int, Iteration], None] | None,
         pool: WorkerPool | None,
         checkpoints: Callable[[int], Checkpoint] | None = None,
+        *,
+        limits: Limits | None = None,
+        finds_all: bool = False,
+        listed: Listed | None = None,
     ) -> Iterator[BoardsSearch]:
         """Search boards to their ends, and yield as `search_many` does."""
+        limits = limits or Limits()
+        in_order = self.operator_order and pool is None and not finds_all and self.frontier_limits is None
+        n_nodes = self.stacks.slice_nodes
+        if finds_all or in_order or (limits.nodes is not None and limits.nodes <= n_nodes):
+            n_nodes = 0
         with self.stacks.borrowed() as stack:
-            while (status := many.search(self.engine, stack, self.stacks.slice_nodes)) != lay.EXHAUSTED:
+            while (status := many.search(self.engine, stack, n_nodes)) != lay.EXHAUSTED:
                 yield many
                 if status == lay.TOO_DEEP:
                     raise too_deep(many.threshold)
                 many.resume()
-                # The rest of a hard board is searched as `search` does.
                 row = many.board
-                row_report = None if report is None else partial(report, row)
-                checkpoint = None if checkpoints is None else checkpoints(row)
-                start, roots = many.began_at, many.roots
-                search = _LongSearch(self, roots, row, stack, start, Limits(), row_report, pool, checkpoint)
+                search = _LongSearch(
+                    self,
+                    many.roots,
+                    row,
+                    stack,
+                    many.began_at,
+                    limits,
+                    None if report is None else partial(report, row),
+                    pool,
+                    None if checkpoints is None else checkpoints(row),
+                    in_order=in_order,
+                    finds_all=finds_all,
+                    listed=listed,
+                )
                 many.note(row, search.run(many.threshold, many.iterations(row)))
                 stack.counters[:] = 0
         yield many
@@ -196,8 +198,9 @@ class _LongSearch:
     report: Report | None
     pool: WorkerPool | None
     checkpoint: Checkpoint | None
-    finds_all: bool = False
-    listed: Listed | None = None
+    in_order: bool
+    finds_all: bool
+    listed: Listed | None
 
     def __post_init__(self) -> None:
         self.board: Tiles = tuple(self.roots.boards[self.row].tolist())
@@ -217,7 +220,10 @@ class _LongSearch:
             nodes_left = None if self.limits.nodes is None else self.limits.nodes - sum(at.generated for at in finished)
             search = ThresholdSearch(threshold, nodes_left, finds_all=self.finds_all, listed=self.listed)
             work = self._work(search, finished, is_begun=is_begun)
-            finished = (*finished, search_threshold(search, work, self.limits, self.start, self.report, self.pool))
+            iteration = search_threshold(search, work, self.limits, self.start, self.report, self.pool)
+            if self.in_order and search.status == lay.FOUND:
+                iteration = self._search_in_order(search, iteration)
+            finished = (*finished, iteration)
             earlier_s += search.seconds
             if search.status in (lay.FOUND, lay.PAUSED):
                 seconds = earlier_s + time.perf_counter() - self.start
@@ -235,23 +241,37 @@ class _LongSearch:
         ida_star, threshold = self.ida_star, search.threshold
         engine, stacks = ida_star.engine, ida_star.stacks
         n_before = finished[-1].generated if finished else 0
-        plan = None
-        if ida_star.frontier_limits is not None and not (is_begun or self.finds_all):
-            plan = ida_star.frontier_limits.plan(finished, threshold, engine.tables.n_columns, engine.speed)
+        plan, divides = None, False
+        if not (is_begun or self.finds_all):
+            if ida_star.frontier_limits is not None:
+                plan = ida_star.frontier_limits.plan(finished, threshold, engine.tables.n_columns, engine.speed)
+            if plan is None and self.checkpoint is not None and self.checkpoint.is_long:
+                plan = DIVISION.plan(finished, threshold, engine.tables.n_columns, engine.speed)
+                divides = True
         if plan is not None:
-            frontier = Frontier(engine, self.stack, *plan)
+            frontier = Frontier(engine, self.stack, *plan, keeps_duplicates=divides)
             growth = max(1.0, n_before / max(1, *(at.generated for at in finished[-2:-1]), 1))
             checkpoint = Checkpoint() if self.checkpoint is None else self.checkpoint
             subtrees = partial(frontier.subtrees, stacks, self.board, threshold, growth, checkpoint)
             return FrontierWork(stacks, self.stack, frontier, subtrees, search.resume)
-        if ida_star.operator_order and self.pool is None and not self.finds_all:
-            return OperatorOrderWork(stacks, self.stack, self.roots, self.row, threshold, n_before)
-        if self.checkpoint is not None and not self.finds_all:
-            divided = divide(stacks, self.board, threshold, self.checkpoint)
-            if divided is not None:
-                search.resume(divided.known)
-                return SubtreeWork(stacks, self.stack, divided)
         return Work(stacks, self.stack, self.board)
+
+    def _search_in_order(self, search: ThresholdSearch, iteration: Iteration) -> Iteration:
+        """Replace the solution of a threshold by the first one in the order of the textbook, and its nodes by exactly
+        those that the textbook generates up to there, unless the time limit is reached.
+
+        Before the first goal the textbook searches whole subtrees, and their nodes do not depend on the order.
+        """
+        stacks = self.ida_star.stacks
+        while True:
+            subtrees, n_on_path = subtrees_before(stacks, self.board, bytes(search.tiles), search.threshold)
+            before = ThresholdSearch(search.threshold, None)
+            before.resume(Subtrees(set(), n_on_path, search.threshold, iteration.seconds))
+            work = SubtreeWork(stacks, self.stack, subtrees)
+            iteration = search_threshold(before, work, self.limits, self.start, self.report, None)
+            if before.status != lay.FOUND:
+                return iteration
+            search.tiles = before.tiles
 
     def _result(
         self, search: ThresholdSearch, work: Work, iterations: tuple[Iteration, ...], seconds: float

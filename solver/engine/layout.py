@@ -46,8 +46,9 @@ ROW_SHIFT = 8
 # stages: the first column of units.
 SUM_FIELDS = 10
 N_UNITS, SLACK, SLACK_SHIFT, CELL_SETS, UNIT_DIGITS, MEMORY, FRAME, STEPS, FAR_COLUMN = range(9)
-# In wide rounds, which have no far columns: whether the tables are bits.
-IS_BITS = FAR_COLUMN
+# In wide rounds, which have no far columns: whether the tables are bits, and whether the blank's regions are in records
+# of cell sets.
+IS_BITS, HAS_SETS = FAR_COLUMN, FAR_COLUMN + 1
 UNIT_FIELDS = 3
 TABLE_BIT, ROW_BITS, FIRST_DIGIT = range(3)
 

@@ -14,6 +14,13 @@ from solver.vectors import vector_kernels as v
 
 # Boards of up to 28 cells, whose cells are bytes of a node's columns from `board_column` on.
 CELL_MASK = 31
+# A record of a cell set in tables in bits, 16 bytes for up to 26 cells:
+#
+#     byte 0 to 2      3                   4                         15
+#        | first block | regions of cells 0 and 1 | cells 2 and 3 | ... |
+#
+# A region is that of the blank on the cell, four bits, the cell with the even number lowest.
+SET_BYTES, FIRST_REGION, FIRST_BLOCK_MASK, MAX_REGIONS = 16, 3, (1 << 24) - 1, 16
 # A child has the tile that moves in its uppermost byte.
 TILE_SHIFT = 24
 # Of a table of 32 words, by tile.

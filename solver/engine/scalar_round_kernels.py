@@ -1,22 +1,33 @@
 """One round of the search, child by child, for boards and tables that no other kind of round is made for.
 
-A node holds its board, one byte for each cell, and for each unit its state, see `unit_tables`, and its distance.
+A node holds its board, one byte for each cell, and for each unit its state, see `records`, and its distance.
 """
 
 from typing import Any
 
-from pdb_core.bit_kernels import prefetch
+from pdb_core.bit_kernels import load_byte, prefetch
 from pdb_core.jit import inlined_kernel
+from pdb_query.lookup_kernels import move_state, state_address
+from pdb_query.records import MOVE_FIELDS, RECORD_FIELDS, SOURCE
 from solver.board_arrays import N_MOVES
 from solver.engine import layout as lay
 from solver.engine.round_kernels import list_children, of_parents, push_move
-from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LEFT_CELL
 from solver.vectors import vector_kernels as v
 
 BYTE = 255
 # The uppermost byte of a child counts the sums whose distance rose.
 ROSE_COUNT_SHIFT = 24
+
+
+@inlined_kernel
+def read_change(is_bits: int, address: int, value_before: int) -> int:
+    """Return by how much the distance at a bit address differs from that before the move of a tile."""
+    byte = load_byte(address >> 3)
+    if is_bits == 0:
+        return byte - value_before
+    # The distance is one more or one less; bit 1 decides which.
+    bit = byte >> (address & 7)
+    return 1 - 2 * ((((value_before + 1) >> 1) ^ bit) & 1)
 
 
 @inlined_kernel
@@ -77,13 +88,13 @@ def look_up_each(tables: Any, units: Any, at: Any, n: int, s: int) -> None:
         edge = edge_of(at, child)
         tile = moved_tile(tables, units, at, parent, edge)
         unit = units.unit_of_tile[s * tables.n_cells + tile]
-        edge_row = units.edges_of_tile[s * tables.n_cells + tile] + edge * EDGE_FIELDS
+        move = units.moves_of_tile[s * tables.n_cells + tile] + edge * MOVE_FIELDS
         if unit >= 0:
-            state = move_unit(units, unit_state(tables, at, parent, unit), unit, edge_row)
+            state = move_state(units, unit * RECORD_FIELDS, move, unit_state(tables, at, parent, unit))
         else:  # every move counts, and this is a tile of no pattern
             unit = ~unit
             state = unit_state(tables, at, parent, unit)
-        address = unit_address(units, state, unit, units.edges[edge_row + LEFT_CELL])
+        address = state_address(units, unit * RECORD_FIELDS, state, units.moves[move + SOURCE])
         prefetch(address >> 3)
         v.store_long(children + lay.ADDRESS * lay.LIST_COLUMN + 8 * row, address)
         to_unit = changed_unit(children, s)

@@ -3,31 +3,24 @@
 The list of subtrees depends on the board, the tables and the nodes of the thresholds before, not on the threads.
 """
 
-import hashlib
 import math
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 
-from pdb_core.puzzle import Tiles
+from pdb_core.puzzle import BLANK, Tiles
 from pdb_query.lookup import Int64s
 from solver.checkpoint import Checkpoint, Subtrees
 from solver.engine import layout as lay
 from solver.engine.stack import Stack, StackPool, board_before, tiles_to_goal
-from solver.engine.subtrees import board_after, upper_tree
+from solver.engine.subtrees import board_after
 from solver.engine.work import Work
 
 _COUNTED = [lay.GENERATED, lay.EXPANDED, lay.SOLUTIONS]
-# The upper part of a divided threshold is the tree of the largest earlier threshold within two limits: the least number
-# of expected nodes of the divided threshold for each node of the upper part, and the most nodes of the upper part.
-_NODES_PER_UPPER, _MOST_UPPER = 200_000, 200_000
-# Nodes of a threshold to those of the one before, as a guess.
-_GROWTH = 6
 # Of subtrees with the same slack, those with a larger h have more nodes: measured on boards of the 24-puzzle.
 _GROWTH_BY_H = 0.05
 
@@ -35,7 +28,7 @@ _GROWTH_BY_H = 0.05
 class SubtreeList:
     """Numbered groups of subtrees of a threshold: not begun, under way, finished. Thread-safe.
 
-    known  the nodes and the seconds of what was searched before: the upper part of the tree, and finished subtrees
+    known  the subtrees that were finished before, with their nodes and seconds
     """
 
     def __init__(
@@ -50,26 +43,22 @@ class SubtreeList:
         shares: npt.NDArray[np.float64],
         path_to: Callable[[int], tuple[Tiles, tuple[int, ...]]],
         digest: str,
-        generated: int = 0,
-        expanded: int = 0,
     ) -> None:
         """Subtrees below the rows `roots` of `nodes`, uint32[m, n_columns]; `group_size` of them have one number.
 
         `shares` estimate the share of the nodes below each root. `path_to` returns the board of a row, and the tiles
-        moved from the board that is searched to it. `digest` identifies the list. `generated` and `expanded` are the
-        nodes of the upper part.
+        moved from the board that is searched to it. `digest` identifies the list.
         """
         self._stacks, self._threshold, self._checkpoint = stacks, threshold, checkpoint
         self._nodes_above, self._path_to, self._digest = nodes, path_to, digest
         self._roots, self._group_size = roots, group_size
         self._shares = np.add.reduceat(shares, np.arange(0, len(roots), group_size)) if len(roots) else shares
         self._started = time.perf_counter()
-        finished = checkpoint.subtrees(threshold, digest)
-        if max(finished.numbers, default=0) >= len(self._shares):
-            finished = Subtrees()  # only a forged log has such numbers
-        self.known = replace(finished, generated=finished.generated + generated, expanded=finished.expanded + expanded)
-        checkpoint.share = float(self._shares[list(finished.numbers)].sum())
-        self._left = deque(number for number in range(len(self._shares)) if number not in finished.numbers)
+        self.known = checkpoint.subtrees(threshold, digest)
+        if max(self.known.numbers, default=0) >= len(self._shares):
+            self.known = Subtrees()  # only a forged log has such numbers
+        checkpoint.share = float(self._shares[list(self.known.numbers)].sum())
+        self._left = deque(number for number in range(len(self._shares)) if number not in self.known.numbers)
         # The threads that search each subtree, and its nodes so far.
         self._n_threads: dict[int, int] = {}
         self._nodes: dict[int, Int64s] = {}
@@ -194,48 +183,35 @@ def shares_of(moves_left: Int64s, h: Int64s, growth: float) -> npt.NDArray[np.fl
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def divide(stacks: StackPool, board: Tiles, threshold: int, checkpoint: Checkpoint) -> SubtreeList | None:
-    """Return the subtrees of a threshold of `board`, in the terms of the tables, below the upper part of its tree.
-
-    Returns None if the threshold before was small, or if a solution is in the upper part.
+def subtrees_before(stacks: StackPool, board: Tiles, path: bytes, threshold: int) -> tuple[SubtreeList, int]:
+    """Return the subtrees of a threshold that the textbook (Korf 1985) searches before it comes to the goal at the end
+    of `path`, and the nodes that it generates on the path. The blank moves up, left, right, down.
     """
-    if not checkpoint.is_long:
-        return None
-    engine = stacks.engine
-    before, last = (iteration.generated for iteration in checkpoint.finished[-2:])
-    n_upper = min(_MOST_UPPER, _GROWTH * last // _NODES_PER_UPPER)
-    largest_f = max((at.threshold for at in checkpoint.finished if at.generated <= n_upper), default=0)
-
-    def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
-        roots = engine.roots(boards)
-        return roots.h, roots.sums.sum(axis=1)
-
-    n_chosen = 0
-
-    def is_upper(depth: int, h: Int64s) -> npt.NDArray[np.bool_]:
-        # The tree was counted before. In damaged tables it may have more nodes now.
-        nonlocal n_chosen
-        chosen = h + depth <= largest_f
-        n_chosen += int(np.count_nonzero(chosen))
-        return chosen & (n_chosen <= _MOST_UPPER)
-
-    upper = upper_tree(board, engine.goal, engine.size, threshold, engine.fsm, lower_bounds, is_upper)
-    if upper.tiles is not None or not upper.rest:
-        return None
-    paths = upper.rest
-    ends = [board_after(engine.fsm, board, path, engine.size.width) for path in paths]
+    engine, generated = stacks.engine, 0
+    paths: list[bytes] = []
+    for depth, tile in enumerate(path):
+        cells, _ = board_after(engine.fsm, board, path[:depth], engine.size.width)
+        for cell in engine.size.neighbours[cells.index(BLANK)]:
+            below = path[:depth] + bytes([cells[cell]])
+            if board_after(engine.fsm, board, below, engine.size.width)[1] < 0:
+                continue
+            generated += 1
+            if cells[cell] == tile:
+                break
+            paths.append(below)
+    ends = [board_after(engine.fsm, board, below, engine.size.width) for below in paths]
     roots = engine.roots([end for end, _ in ends], [state for _, state in ends])
-    moves_left = threshold - np.array([len(path) for path in paths])
-    return SubtreeList(
+    moves_left = threshold - np.array([len(below) for below in paths], dtype=np.int64)
+    rows = np.flatnonzero(roots.thresholds <= moves_left)
+    subtrees = SubtreeList(
         stacks,
         threshold,
-        checkpoint,
-        nodes=engine.with_slacks(roots.nodes, roots.sums, moves_left),
-        roots=np.arange(len(paths)),
-        group_size=1,
-        shares=shares_of(moves_left, roots.h, last / max(1, before)),
-        path_to=lambda row: (ends[row][0], tuple(paths[row])),
-        digest=hashlib.sha256(b"/".join(paths)).hexdigest()[:16],
-        generated=upper.generated,
-        expanded=upper.expanded,
+        Checkpoint(),
+        nodes=engine.with_slacks(roots.nodes[rows], roots.sums[rows], moves_left[rows]),
+        roots=np.arange(len(rows)),
+        group_size=max(1, len(rows)),
+        shares=np.ones(len(rows)),
+        path_to=lambda row: (ends[rows[row]][0], tuple(paths[rows[row]])),
+        digest="",
     )
+    return subtrees, generated

@@ -1,6 +1,5 @@
 """Tables of vector rounds, see `vector_round_kernels`, and of the changes of Lehmer digits, also for wide rounds."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,6 +7,8 @@ import numpy.typing as npt
 
 from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
+from pdb_core.ranking import label_bits_of
+from pdb_query import records
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
 from solver.engine import layout as lay
@@ -18,7 +19,9 @@ from solver.vectors.vectors import address_of
 
 
 def suits_vectors(size: BoardSize, sums: Sequence[Sum]) -> bool:
-    """Return whether vector rounds can search with these tables."""
+    """Return whether vector rounds can search with these tables. Their blocks and regions then fit `BLOCK_BITS` and
+    `REGION_BITS`.
+    """
     return (
         size.n_cells <= lay.MAX_VECTOR_CELLS
         and max(size.width, size.height) <= lay.MAX_VECTOR_WIDTH
@@ -26,10 +29,8 @@ def suits_vectors(size: BoardSize, sums: Sequence[Sum]) -> bool:
         and all(
             tables.is_bits == 1
             and tables.counts_every_move == 0
-            and int(tables.n_orders.max()) <= math.factorial(lay.MAX_VECTOR_TILES)
+            and tables.n_tiles.max() <= lay.MAX_VECTOR_TILES
             and 8 * len(tables.memory) <= 1 << 32
-            and int(tables.first_block.max()) < 1 << lay.BLOCK_BITS
-            and tables.most_regions <= 1 << lay.REGION_BITS
             # All units of a sum have one view.
             and len(views.cell_maps) == views.n_sums
             for (tables, views), _, _ in sums
@@ -84,17 +85,17 @@ def _fill_sum(row: Int64s, of_sum: Sum, size: BoardSize, column: int, arrays: Ke
     # Whether the sum is far for horizontal and for vertical moves; `vector_stages` replaces it by the column.
     row[lay.FAR_COLUMN : lay.FAR_COLUMN + 2] = np.abs(steps[1::-1]) != 1
     for unit, pattern in enumerate(patterns):
-        fields, n_orders = row[lay.SUM_FIELDS + unit * lay.UNIT_FIELDS :], int(tables.n_orders[pattern])
-        fields[lay.TABLE_BIT] = 8 * tables.table_start[pattern]
-        fields[lay.ROW_BITS] = (n_orders + 7) // 8 * 8
-        fields[lay.FIRST_DIGIT] = first_digit(n_tiles_of(n_orders))
+        fields = row[lay.SUM_FIELDS + unit * lay.UNIT_FIELDS :]
+        record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
+        fields[lay.TABLE_BIT], fields[lay.ROW_BITS] = record[records.TABLE_BIT], record[records.BLOCK_BITS]
+        fields[lay.FIRST_DIGIT] = first_digit(int(tables.n_tiles[pattern]))
 
 
 def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
     """Return the entries of all cell sets of the patterns' sizes, by mask: uint64[1 << MAX_VECTOR_CELLS]."""
     sets = np.zeros(1 << lay.MAX_VECTOR_CELLS, dtype=np.uint64)
     shifts = lay.BLOCK_BITS + lay.REGION_BITS * np.arange(size.n_cells, dtype=np.uint64)
-    for n_tiles in {n_tiles_of(n_orders) for (tables, _), _, _ in sums for n_orders in tables.n_orders.tolist()}:
+    for n_tiles in {n_tiles for (tables, _), _, _ in sums for n_tiles in tables.n_tiles.tolist()}:
         blocks = pattern_blocks(size, n_tiles)
         numbers = blocks.region_numbers & ((1 << lay.REGION_BITS) - 1)
         regions = np.bitwise_or.reduce(numbers.astype(np.uint64) << shifts, axis=1)
@@ -102,18 +103,14 @@ def _cell_sets(size: BoardSize, sums: Sequence[Sum]) -> npt.NDArray[np.uint64]:
     return sets
 
 
-def n_tiles_of(n_orders: int) -> int:
-    """Return the number of tiles that have `n_orders` arrangements."""
-    return next(n for n in range(1, lay.MAX_VECTOR_TILES + 1) if math.factorial(n) == n_orders)
-
-
 def first_digit(n_tiles: int) -> int:
     """Return the bit at which the Lehmer digits of a unit begin: the last one is at the same bit in all units."""
     return lay.DIGIT_BITS * (lay.MAX_VECTOR_TILES - n_tiles)
 
 
-def lehmer_digits(labels: Int64s, label_bits: int, n_tiles: int) -> Int64s:
+def lehmer_digits(labels: Int64s, n_tiles: int) -> Int64s:
     """Return the Lehmer digits of packed labels (int64[m]). A digit counts the smaller labels behind its own."""
+    label_bits = label_bits_of(n_tiles)
     each = (labels[:, np.newaxis] >> (label_bits * np.arange(n_tiles))) & ((1 << label_bits) - 1)
     is_smaller_behind = np.triu(each[:, np.newaxis, :] < each[:, :, np.newaxis], 1)
     shifts = first_digit(n_tiles) + lay.DIGIT_BITS * np.arange(n_tiles)

@@ -14,6 +14,10 @@ from pdb_core.jit import inlined_kernel
 from solver.engine import layout as lay
 from solver.engine.round_kernels import (
     CELL_MASK,
+    FIRST_BLOCK_MASK,
+    FIRST_REGION,
+    MAX_REGIONS,
+    SET_BYTES,
     TILE_SHIFT,
     TILES_BYTES,
     append,
@@ -28,7 +32,7 @@ from solver.engine.round_kernels import (
 )
 from solver.vectors import vector_kernels as v
 
-MAX_WIDE_CELLS, MAX_WIDE_WIDTH = 28, 5
+MAX_WIDE_WIDTH = 5
 CELL_BITS = 5
 BYTE = MAX_WIDE_SUMS = 255
 # The columns of a list: children, addresses, the slacks from `SLACKS` on, then the cell set and the digits of the unit
@@ -36,7 +40,7 @@ BYTE = MAX_WIDE_SUMS = 255
 # of its tile in the frame of the unit that is looked up, counts the sums whose distance rose, in a byte, and has its
 # tile.
 SLACKS = 2
-UNIT_SHIFT, MAX_UNITS = MAX_WIDE_CELLS, 16
+UNIT_SHIFT, MAX_UNITS = 28, 16
 CELLS_MASK = (1 << UNIT_SHIFT) - 1
 CELL_SHIFT, ROSE_COUNT_SHIFT = 8, 16
 NO_CELL = 0xFFFFFFFF & ~(CELL_MASK << CELL_SHIFT)
@@ -44,12 +48,11 @@ DIGITS_MASK = (1 << lay.VALUE_SHIFT) - 1
 # An entry of `WideStages.unit_of_tile`, if every move counts and the tile is of no pattern: only the blank moves.
 STANDS = MAX_UNITS
 # The fields of a unit: where its table begins, and the entries of a block, in bits or bytes; the first digit; where its
-# edges begin; where the parts of the ranks of its cell sets begin; where the records of its cell sets begin.
+# edges begin; where the parts of the ranks of its cell sets begin; where the records of its cell sets begin, or the
+# number of free cells, if every move counts.
 N_WIDE_FIELDS = 7
 FIELD_BYTES, SUM_BYTES = 4 * MAX_UNITS, 4 * MAX_UNITS * N_WIDE_FIELDS
 TABLE, BLOCK, FIRST_DIGIT, EDGES, LOW, HIGH, SETS = range(N_WIDE_FIELDS)
-# A record of a cell set, in bytes: the number of its first block, 32 bits, then the blank's region by cell.
-SET_BYTES, FIRST_REGION = 32, 4
 # `WideStages.jumps`: as `EngineTables.jumps`, for wider boards.
 WIDE_JUMPS_UPWARD = 1 << (3 * MAX_WIDE_WIDTH + 1)
 # Keeps differences of distances positive.
@@ -130,21 +133,27 @@ def look_up_wide(stages: Any, tables: Any, at: Any, s: int, n: int) -> None:
         upper = (v.popcounts(lower) << stages.high_bits) + (cells >> stages.low_bits)
         rank = v.gather_words(stages.set_ranks, v.take_of_16(fields + LOW * FIELD_BYTES, unit) + lower)
         rank = rank + v.gather_words(stages.set_ranks, v.take_of_16(fields + HIGH * FIELD_BYTES, unit) + upper)
-        rank = v.where(is_child, rank + v.take_of_16(fields + SETS * FIELD_BYTES, unit), v.splat(0))
-        v.store(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i, rank)
+        if record[lay.HAS_SETS] != 0:
+            rank = rank + v.take_of_16(fields + SETS * FIELD_BYTES, unit)
+        elif record[lay.IS_BITS] != 0:
+            # Every move counts, so each free cell is a region.
+            region = cell - v.popcounts(cells & ((v.splat(1) << cell) - 1))
+            rank = rank * v.take_of_16(fields + SETS * FIELD_BYTES, unit) + region
+        v.store(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i, v.where(is_child, rank, v.splat(0)))
         v.store(children + 4 * i, (child & NO_CELL) | (cell << CELL_SHIFT))
         v.store(own + 4 * i, cells | (unit << UNIT_SHIFT))
         v.store(own + lay.LIST_COLUMN + 4 * i, digits)
-    # Step 4. The block, by the record of the cell set: in bytes the cell set is the block.
-    if record[lay.IS_BITS] != 0:
+    # Step 4. The block, by the record of the cell set, if it is not known yet.
+    if record[lay.HAS_SETS] != 0:
         for i in range(n):
             prefetch(stages.sets + v.load_word(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i) * SET_BYTES)
     for i in range(0, n, v.LANES):
         cell = (v.load(children + 4 * i) >> CELL_SHIFT) & CELL_MASK
         block = v.load(children + lay.ADDRESS * lay.LIST_COLUMN + 4 * i)
-        if record[lay.IS_BITS] != 0:
+        if record[lay.HAS_SETS] != 0:
             block = block * SET_BYTES
-            block = v.gather_words(stages.sets, block >> 2) + byte_at(stages.sets, block + FIRST_REGION + cell)
+            regions = byte_at(stages.sets, block + FIRST_REGION + (cell >> 1)) >> ((cell & 1) << 2)
+            block = (v.gather_words(stages.sets, block >> 2) & FIRST_BLOCK_MASK) + (regions & (MAX_REGIONS - 1))
         unit = v.load(own + 4 * i) >> UNIT_SHIFT
         address = v.take_of_16(fields + TABLE * FIELD_BYTES, unit) + rank_of_digits(
             v.load(own + lay.LIST_COLUMN + 4 * i)

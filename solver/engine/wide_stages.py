@@ -1,32 +1,50 @@
 """Tables of wide rounds, see `wide_round_kernels`."""
 
-import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize
+from pdb_core.ranking import cell_set_ranks
+from pdb_query import records
 from pdb_query.lookup import Int64s
 from solver.board_arrays import N_MOVES, blank_moves
-from solver.engine import layout as lay, unit_tables as per_unit, wide_round_kernels as wide
-from solver.engine.engine import KeptArrays
-from solver.engine.round_kernels import TILES_BYTES
-from solver.engine.unit_tables import Sum, UnitTables, unit_tables
-from solver.engine.vector_stages import first_digit, jumps, n_tiles_of
+from solver.engine import layout as lay, wide_round_kernels as wide
+from solver.engine.catalogue_stages import cell_set_records
+from solver.engine.engine import Array, KeptArrays
+from solver.engine.round_kernels import SET_BYTES, TILES_BYTES
+from solver.engine.unit_tables import Sum
+from solver.engine.vector_stages import first_digit, jumps
 from solver.vectors.vectors import address_of
 
 _N_EDGES = N_MOVES << wide.CELL_BITS
 
 
+class _Joined(dict[Any, int]):
+    """Where each of some arrays begins among those of all, by its key."""
+
+    def __init__(self, first: Array) -> None:
+        super().__init__()
+        self.arrays = [first]
+
+    def start(self, key: Any, array: Array) -> int:
+        """Add an array, unless it is there already. Returns where it begins."""
+        if key not in self:
+            self[key] = sum(map(len, self.arrays))
+            self.arrays.append(array)
+        return self[key]
+
+
 def suits_wide(size: BoardSize, sums: Sequence[Sum]) -> bool:
     """Return whether wide rounds can search with these tables."""
     return (
-        size.n_cells <= wide.MAX_WIDE_CELLS
-        and max(size.width, size.height) <= wide.MAX_WIDE_WIDTH
+        max(size.width, size.height) <= wide.MAX_WIDE_WIDTH
         and len(sums) <= wide.MAX_WIDE_SUMS
         and all(
-            int(tables.n_orders.max()) <= math.factorial(lay.MAX_VECTOR_TILES)
+            tables.n_tiles.max() <= lay.MAX_VECTOR_TILES
             and (8 if tables.is_bits else 1) * len(tables.memory) <= 1 << 32
             and views.view_of_unit.shape[1] <= wide.MAX_UNITS
             for (tables, views), _, _ in sums
@@ -40,49 +58,37 @@ def wide_stages(
     """Return the tables of wide rounds, whose columns of a node begin at `column`, and fields of `EngineTables`; fill
     the rows of the sums.
     """
-    units = unit_tables(size, sums)
-    unit_rows = units.units.reshape(-1, per_unit.UNIT_FIELDS)
     fields = np.zeros((len(sums), wide.N_WIDE_FIELDS, wide.MAX_UNITS), dtype=np.uint32)
     unit_of_tile = np.zeros((len(sums), TILES_BYTES // 4), dtype=np.uint32)
-    # Where the edges of a frame and the records of a pattern's cell sets begin among those of all.
-    frames: dict[tuple[int, ...], int] = {}
-    edges: list[npt.NDArray[np.uint32]] = []
-    first_records: dict[int, int] = {}
-    records = [np.empty((0, wide.SET_BYTES), dtype=np.uint8)]
-    first_unit = 0
+    edges, set_ranks = _Joined(np.empty(0, dtype=np.uint32)), _Joined(np.empty(0, dtype=np.int32))
+    sets = _Joined(np.empty((0, SET_BYTES), dtype=np.uint8))
     for s, ((tables, views), view, patterns) in enumerate(sums):
+        shift = 0 if tables.is_bits else 3
         rows[s, lay.MEMORY], rows[s, lay.IS_BITS] = address_of(tables.memory), tables.is_bits
-        of_tile = units.unit_of_tile[s * size.n_cells : (s + 1) * size.n_cells]
-        unit_of_tile[s, : size.n_cells] = np.where(of_tile < 0, ~of_tile + wide.STANDS, of_tile) - first_unit
+        rows[s, lay.HAS_SETS] = tables.is_bits and not tables.counts_every_move
+        unit_of_tile[s, : size.n_cells] = wide.STANDS if tables.counts_every_move else 0
         for u, pattern in enumerate(patterns):
-            row = unit_rows[first_unit + u]
-            cell_map = views.cell_maps[views.view_of_unit[view, pattern]]
-            frame = tuple(cell_map.tolist())
-            n_orders = int(tables.n_orders[pattern])
-            n_tiles = n_tiles_of(n_orders)
-            if frame not in frames:
-                frames[frame] = len(edges) * _N_EDGES
-                edges.append(_edges(size, cell_map))
-            fields[s, wide.TABLE, u] = int(tables.table_start[pattern]) * (8 if tables.is_bits else 1)
-            fields[s, wide.BLOCK, u] = (n_orders + 7) // 8 * 8 if tables.is_bits else n_orders
+            record = tables.records.reshape(-1, records.RECORD_FIELDS)[pattern]
+            cell_map, n_tiles = views.cell_maps[views.view_of_unit[view, pattern]], int(tables.n_tiles[pattern])
+            ranks = cell_set_ranks(size.n_cells, n_tiles)
+            unit_of_tile[s, : size.n_cells][views.labels_of_tiles()[view, pattern] >= 0] = u
+            fields[s, wide.TABLE, u] = record[records.TABLE_BIT] >> shift
+            fields[s, wide.BLOCK, u] = record[records.BLOCK_BITS] >> shift
             fields[s, wide.FIRST_DIGIT, u] = first_digit(n_tiles)
-            fields[s, wide.EDGES, u] = frames[frame]
-            fields[s, wide.LOW, u], fields[s, wide.HIGH, u] = row[per_unit.LOW], row[per_unit.HIGH]
-            if tables.is_bits:
-                blocks = int(row[per_unit.BLOCKS])
-                if blocks not in first_records:
-                    first_records[blocks] = sum(map(len, records))
-                    records.append(_cell_set_records(size, units, row, math.comb(size.n_cells, n_tiles)))
-                fields[s, wide.SETS, u] = first_records[blocks]
-        first_unit += len(patterns)
+            fields[s, wide.EDGES, u] = edges.start(tuple(cell_map.tolist()), _edges(size, cell_map))
+            fields[s, wide.LOW, u] = set_ranks.start((n_tiles, "low"), ranks.low)
+            fields[s, wide.HIGH, u] = set_ranks.start((n_tiles, "high"), ranks.high)
+            fields[s, wide.SETS, u] = size.n_cells - n_tiles
+            if rows[s, lay.HAS_SETS]:
+                fields[s, wide.SETS, u] = sets.start(n_tiles, cell_set_records(pattern_blocks(size, n_tiles)))
     stages = wide.WideStages(
         fields=arrays.address(fields),
         unit_of_tile=arrays.address(unit_of_tile),
-        edges=arrays.address(np.concatenate(edges)),
-        set_ranks=arrays.address(units.set_ranks),
-        low_bits=units.low_bits,
-        high_bits=units.high_bits,
-        sets=arrays.address(np.concatenate(records)),
+        edges=arrays.address(np.concatenate(edges.arrays)),
+        set_ranks=arrays.address(np.concatenate(set_ranks.arrays)),
+        low_bits=sums[0][0].tables.low_bits,
+        high_bits=sums[0][0].tables.high_bits,
+        sets=arrays.address(np.concatenate(sets.arrays)),
         jumps=arrays.address(jumps(wide.MAX_WIDE_WIDTH)),
     )
     n_list_columns = wide.SLACKS + column - lay.LEFT + 2 * len(sums)
@@ -90,7 +96,7 @@ def wide_stages(
 
 
 def _edges(size: BoardSize, cell_map: Int64s) -> npt.NDArray[np.uint32]:
-    """Return the edges of a frame, see `WideStages`."""
+    """Return the edges of a view, see `WideStages`."""
     edge_cells, _ = blank_moves(size)
     edges = np.zeros(_N_EDGES, dtype=np.uint32)
     edges[: edge_cells.size] = (cell_map[:, np.newaxis] | cell_map[edge_cells] << wide.CELL_BITS).reshape(-1)
@@ -107,14 +113,3 @@ def columns_of_units(size: BoardSize, sums: Sequence[Sum], rows: Int64s, column:
         row[lay.N_UNITS], row[lay.UNIT_DIGITS] = len(patterns), column
         column += n_each * len(patterns)
     return {"board_column": first, "n_columns": column}
-
-
-def _cell_set_records(size: BoardSize, units: UnitTables, row: Int64s, n_sets: int) -> npt.NDArray[np.uint8]:
-    """Return the records of the cell sets of a pattern, by the row of its unit: uint8[n_sets, SET_BYTES]."""
-    blocks, regions = row[per_unit.BLOCKS], row[per_unit.REGIONS]
-    records = np.zeros((n_sets, wide.SET_BYTES), dtype=np.uint8)
-    first_block = units.first_block[blocks : blocks + n_sets].astype(np.uint32)
-    records[:, : wide.FIRST_REGION] = first_block.view(np.uint8).reshape(n_sets, -1)
-    numbers = units.region_numbers[regions : regions + n_sets * size.n_cells]
-    records[:, wide.FIRST_REGION : wide.FIRST_REGION + size.n_cells] = numbers.reshape(n_sets, -1)
-    return records

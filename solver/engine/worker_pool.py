@@ -23,10 +23,15 @@ _MOST_WAITING = 64
 
 
 class WorkerPool:
-    """Pool of up to `n_workers` threads, started when there is work. Thread-safe.
+    """Pool of threads, started when there is work. Thread-safe.
 
     Workers run the submitted tasks first, then help with the searches that are offered. Use the pool as a context
     manager, or `close` it.
+
+    Parameters
+    ----------
+    n_workers
+        Largest number of threads.
     """
 
     def __init__(self, n_workers: int) -> None:

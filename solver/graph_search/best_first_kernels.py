@@ -8,30 +8,55 @@ A bucket is a linked list through the nodes. A node whose g is lowered while it 
 it is marked as closed there, and a copy of it becomes the board's node. A closed node is reopened in place.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import kernel
-from solver.board_arrays import N_MOVES
-from solver.engine.unit_kernels import move_unit, read_change, unit_address
-from solver.engine.unit_tables import EDGE_FIELDS, LABEL_BITS, LEFT_CELL, UNIT_FIELDS
-from solver.graph_search.node_table_kernels import find, list_children
+from pdb_query.lookup_kernels import move_state, place_unit, state_address
+from pdb_query.records import LABEL_BITS, MOVE_FIELDS, RECORD_FIELDS, SOURCE
+from solver.board_arrays import N_MOVES, Int64s
+from solver.engine.scalar_round_kernels import read_change
+from solver.engine.unit_tables import UnitTables
+from solver.graph_search.node_table_kernels import (
+    EXPANDED,
+    FINISHED,
+    FOUND,
+    GENERATED,
+    KEY_MASK,
+    LAST_MOVE_SHIFT,
+    N_COUNTERS,
+    N_NODES,
+    N_OPEN,
+    NO_BUCKETS,
+    NO_ROOM,
+    PAUSED,
+    PEAK_OPEN,
+    REOPENED,
+    Nodes,
+    Packing,
+    add_node,
+    find,
+    list_children,
+)
 from solver.heuristics.evaluate_kernels import evaluate, manhattan
-from solver.heuristics.heuristic import MANHATTAN
+from solver.heuristics.heuristic import MANHATTAN, HeuristicTables
 
-# What `expand_best` returns.
-PAUSED, FOUND, NO_ROOM, NO_BUCKETS, EMPTY = range(5)
-# The counters of a search.
-N_COUNTERS = 8
-(GENERATED, EXPANDED, REOPENED, N_OPEN, PEAK_OPEN, N_NODES, FIRST_BUCKET, LARGEST_KEY) = range(N_COUNTERS)
+FIRST_BUCKET, LARGEST_KEY = N_COUNTERS - 2, N_COUNTERS - 1
+# Node 0 is the board.
+N_ROOTS = 1
 
-# The word of a node beside its board: g, h, the move that led there, whether it is closed or has been replaced; and in
-# the upper half the number of the next node in its bucket plus 1.
-G_BITS, H_BITS, MOVE_BITS = 19, 9, 2
-H_SHIFT, MOVE_SHIFT, CLOSED_SHIFT, NEXT_SHIFT = G_BITS, G_BITS + H_BITS, G_BITS + H_BITS + MOVE_BITS, 32
-MAX_G, MAX_H, MOVE_MASK = (1 << G_BITS) - 1, (1 << H_BITS) - 1, (1 << MOVE_BITS) - 1
+# The last word of a row:
+#
+#     bit  63 .. 32                            28        27 .. 19    18 .. 0
+#          next node id of its bucket, plus 1  closed    h           g
+#
+# `closed` is 1 also for a node that another one has replaced.
+G_BITS, H_BITS = 19, 9
+H_SHIFT, CLOSED_SHIFT, NEXT_SHIFT = G_BITS, G_BITS + H_BITS, 32
+MAX_G, MAX_H = (1 << G_BITS) - 1, (1 << H_BITS) - 1
 LOW_HALF = (1 << NEXT_SHIFT) - 1
 CLOSED = 1 << CLOSED_SHIFT
 # Buckets per word of `filled`.
@@ -40,20 +65,44 @@ FILLED_BITS = 32
 _at = np.uint64
 
 
+class Order(NamedTuple):
+    """Order of the open list: by key, g_factor * g + h_factor * h in lowest terms, then by h // tie_divisor.
+
+    The h of nodes of one key differ by multiples of g_factor, so that this distinguishes them. The ratio of the factors
+    is w, infinite for greedy search, which has one bucket per key.
+    """
+
+    g_factor: int
+    h_factor: int
+    n_ties: int
+    tie_divisor: int
+
+
+class OpenList(NamedTuple):
+    """Buckets of open nodes.
+
+    heads   int32[buckets]  the id of the first node plus 1, or 0
+    filled  int64[buckets / FILLED_BITS]  a bit for each bucket, 0 if it is empty
+    """
+
+    heads: npt.NDArray[np.int32]
+    filled: Int64s
+
+
 @kernel
-def bucket_of(order: Any, g: int, h: int) -> int:
-    """Return the bucket of nodes with these g and h; order: `Order`."""
+def bucket_of(order: Order, g: int, h: int) -> int:
+    """Return the bucket of nodes with these g and h."""
     key = order.g_factor * g + order.h_factor * h
-    return key * order.n_ties + h // order.tie_divisor  # type: ignore[no-any-return]
+    return key * order.n_ties + h // order.tie_divisor
 
 
 @kernel
-def push(nodes: Any, order: Any, open_list: Any, counters: Any, node: Any, g: int, h: int, move: int) -> None:
+def push(nodes: Nodes, order: Order, open_list: OpenList, counters: Int64s, node: int, g: int, h: int) -> None:
     """Put a node on top of its bucket, open."""
     bucket = bucket_of(order, g, h)
     info = (node + 1) * nodes.row_size - 1
     below = np.int64(open_list.heads[_at(bucket)])
-    nodes.rows[_at(info)] = (below << NEXT_SHIFT) | (move << MOVE_SHIFT) | (h << H_SHIFT) | g
+    nodes.rows[_at(info)] = (below << NEXT_SHIFT) | (h << H_SHIFT) | g
     open_list.heads[_at(bucket)] = node + 1
     open_list.filled[_at(bucket // FILLED_BITS)] |= 1 << (bucket % FILLED_BITS)
     counters[FIRST_BUCKET] = min(counters[FIRST_BUCKET], bucket)
@@ -62,7 +111,7 @@ def push(nodes: Any, order: Any, open_list: Any, counters: Any, node: Any, g: in
 
 
 @kernel
-def pop(nodes: Any, open_list: Any, counters: Any) -> int:
+def pop(nodes: Nodes, open_list: OpenList, counters: Int64s) -> int:
     """Take the first open node from the first bucket and close it. Returns its id, or -1 if none is open."""
     word = counters[FIRST_BUCKET] // FILLED_BITS
     while word < len(open_list.filled):
@@ -86,27 +135,17 @@ def pop(nodes: Any, open_list: Any, counters: Any) -> int:
 
 
 @kernel
-def place_all_units(databases: Any, places: Any, board: Any, words: Any, counts: Any) -> None:
-    """Fill `words` (int64[u]) with cell set and packed labels of each unit of `board`; counts: int64[u], scratch."""
+def place_all_units(databases: UnitTables, board: npt.NDArray[np.uint8], words: Int64s) -> None:
+    """Fill `words` (int64[u]) with the state of each unit of `board`."""
     for unit in range(databases.n_units):
-        words[_at(unit)] = 0
-        counts[_at(unit)] = 0
-    for view in range(places.sum_of_view.shape[0]):
-        first = view * databases.n_cells
-        tiles = places.sum_of_view[_at(view)] * databases.n_cells
-        for cell in range(databases.n_cells):
-            tile = np.int64(board[_at(places.cells[_at(first + cell)])])
-            if places.tile_labels[_at(first + tile)] < 0:
-                continue
-            unit = databases.unit_of_tile[_at(tiles + tile)]
-            shift = databases.n_cells + counts[_at(unit)]
-            words[_at(unit)] |= (1 << cell) | (places.tile_labels[_at(first + tile)] << shift)
-            counts[_at(unit)] += databases.units[_at(unit * UNIT_FIELDS + LABEL_BITS)]
+        label_bits = databases.records[_at(unit * RECORD_FIELDS + LABEL_BITS)]
+        unit_map = unit * 2 * databases.n_cells
+        words[_at(unit)], _ = place_unit(board, 0, databases.unit_maps, unit_map, databases.n_cells, label_bits)
 
 
 @kernel
 def value_child(
-    databases: Any, places: Any, nodes: Any, parent: int, child: int, words: Any, edge: int, tile: Any
+    databases: UnitTables, nodes: Nodes, parent: int, child: int, words: Int64s, edge: int, tile: int
 ) -> int:
     """Write the distances of a child's units beside the node: those of its parent but for the units that hold `tile`.
     Returns the largest sum.
@@ -118,16 +157,16 @@ def value_child(
     for s in range(databases.n_sums):
         moved = databases.unit_of_tile[_at(s * databases.n_cells + tile)]
         unit = moved ^ (moved >> 63)
-        edge_row = databases.edges_of_tile[_at(s * databases.n_cells + tile)] + edge * EDGE_FIELDS
+        move = databases.moves_of_tile[_at(s * databases.n_cells + tile)] + edge * MOVE_FIELDS
         word = words[_at(unit)]
         if moved >= 0:  # else every move counts, and this is a tile of no pattern
-            word = move_unit(databases, word, unit, edge_row)
-        address = unit_address(databases, word, unit, databases.edges[_at(edge_row + LEFT_CELL)])
+            word = move_state(databases, unit * RECORD_FIELDS, move, word)
+        address = state_address(databases, unit * RECORD_FIELDS, word, databases.moves[_at(move + SOURCE)])
         before = np.int64(nodes.values[_at(source + unit)])
         nodes.values[_at(target + unit)] = before + read_change(databases.sum_is_bits[_at(s)], address, before)  # type: ignore[arg-type]
     for s in range(databases.n_sums):
         total = 0
-        for unit in range(places.first_units[_at(s)], places.first_units[_at(s + 1)]):
+        for unit in range(databases.first_units[_at(s)], databases.first_units[_at(s + 1)]):
             total += np.int64(nodes.values[_at(target + unit)])  # type: ignore[assignment]
         largest = max(largest, total)
     return largest
@@ -135,21 +174,23 @@ def value_child(
 
 @kernel
 def expand_best(
-    packing: Any, heuristic: Any, databases: Any, places: Any, nodes: Any, order: Any, open_list: Any, counters: Any,
-    scratch: Any, n_expansions: int, n_generated: int,
+    packing: Packing, heuristic: HeuristicTables, databases: UnitTables, nodes: Nodes, order: Order,
+    open_list: OpenList, counters: Int64s, n_expansions: int, n_generated: int,
 ) -> int:  # fmt: skip
-    """Expand the best open nodes, up to `n_expansions` of them.
+    """Expand the best open nodes, up to `n_expansions` of them. The heuristic need not be consistent.
 
-    packing, heuristic, databases, places   `Packing`, `HeuristicTables`, `UnitTables`, `UnitPlaces`
-    nodes, order, open_list, scratch        `Nodes`, `Order`, `OpenList`, `UnitScratch`; all but the order mutated
+    nodes, open_list  mutated
     counters     int64[N_COUNTERS], mutated
     n_generated  return PAUSED once the counter GENERATED has reached this
 
     Returns FOUND (the goal was the best open node), NO_ROOM or NO_BUCKETS (nodes or buckets must grow before
-    the next call), EMPTY (no node is open) or PAUSED. The heuristic need not be consistent.
+    the next call), FINISHED (no node is open) or PAUSED.
     """
+    board = np.empty(packing.n_cells, dtype=np.uint8)
+    children = np.empty(N_MOVES * packing.n_words, dtype=np.int64)
+    slots = np.empty(N_MOVES, dtype=np.int64)
+    words = np.empty(databases.n_units, dtype=np.int64)
     capacity = len(nodes.rows) // nodes.row_size
-    board = scratch.board
     # A call that is handed the tables of all heuristics costs more than Manhattan distance itself.
     only_manhattan = len(heuristic.codes) == 1 and heuristic.codes[0] == MANHATTAN
     for _ in range(n_expansions):
@@ -162,74 +203,66 @@ def expand_best(
         # Step 1. The best open node: is it the goal?
         parent = pop(nodes, open_list, counters)
         if parent < 0:
-            return EMPTY
-        row = parent * nodes.row_size
-        info = nodes.rows[_at(row + nodes.row_size - 1)]
+            return FINISHED
+        info = nodes.rows[_at((parent + 1) * nodes.row_size - 1)]
         g = (info & MAX_G) + 1
         counters[LARGEST_KEY] = max(counters[LARGEST_KEY], counters[FIRST_BUCKET] // order.n_ties)
         is_goal = True
         for i in range(packing.n_words):
-            is_goal &= nodes.rows[_at(row + i)] == packing.goal[_at(i)]
+            is_goal &= nodes.rows[_at(parent * nodes.row_size + i)] & KEY_MASK == packing.goal[_at(i)]
         if is_goal:
             return FOUND
         if g > MAX_G or bucket_of(order, g, MAX_H) >= len(open_list.heads):
             # Open again, as if it had not been touched.
-            h = (info >> H_SHIFT) & MAX_H
-            push(nodes, order, open_list, counters, parent, g - 1, h, (info >> MOVE_SHIFT) & MOVE_MASK)
+            push(nodes, order, open_list, counters, parent, g - 1, (info >> H_SHIFT) & MAX_H)
             return NO_BUCKETS
         counters[EXPANDED] += 1
 
         # Step 2. Its children, all but the one that undoes the move which led here.
-        last_move = (info >> MOVE_SHIFT) & MOVE_MASK if parent != 0 else -1
-        blank, moves = list_children(packing, nodes, scratch, parent, last_move)
+        blank, moves = list_children(packing, nodes, parent, N_ROOTS, board, children, slots)
         counters[GENERATED] += popcount(moves)
 
-        # Step 3. Boards that are new become nodes; known ones may have been reached on a shorter way.
+        # Step 3. Boards that are new become nodes; known ones may have been reached on a shorter path.
         units_placed = databases.n_units == 0
         untried = moves
         while untried != 0:
             move = trailing_zeros(untried)
             untried &= untried - 1
             child = move * packing.n_words
-            slot = find(packing, nodes, scratch.children, child, scratch.slots[_at(move)])
-            new = counters[N_NODES]
+            slot = find(packing, nodes, children, child, slots[_at(move)])
             if slot < 0:
                 edge = blank * N_MOVES + move
                 cell = packing.edge_cells[_at(edge)]
                 tile = np.int64(board[_at(cell)])
                 if not units_placed:
-                    place_all_units(databases, places, board, scratch.words, scratch.counts)
+                    place_all_units(databases, board, words)
                     units_placed = True
                 board[_at(blank)] = tile
                 board[_at(cell)] = 0
                 h = manhattan(heuristic.manhattan, board) if only_manhattan else evaluate(heuristic, board)
                 board[_at(cell)] = tile
                 board[_at(blank)] = 0
+                node = add_node(packing, nodes, counters, children, child, move, -1 - slot)
                 if databases.n_units != 0:
-                    h = max(h, value_child(databases, places, nodes, parent, new, scratch.words, edge, tile))
-                for i in range(packing.n_words):
-                    nodes.rows[_at(new * nodes.row_size + i)] = scratch.children[_at(child + i)]
-                nodes.slots[_at(-1 - slot)] = new + 1
-                counters[N_NODES] = new + 1
+                    h = max(h, value_child(databases, nodes, parent, node, words, edge, tile))  # type: ignore[arg-type]
                 # What exceeds the largest h that a node holds may be lowered: it remains a lower bound.
-                push(nodes, order, open_list, counters, new, g, min(h, MAX_H), move)
+                push(nodes, order, open_list, counters, node, g, min(h, MAX_H))
                 continue
             known = np.int64(nodes.slots[_at(slot)]) - 1
             old = nodes.rows[_at((known + 1) * nodes.row_size - 1)]
             if g >= (old & MAX_G) or order.g_factor == 0:
                 continue
-            h = (old >> H_SHIFT) & MAX_H
             if old & CLOSED != 0:
                 counters[REOPENED] += 1
-                push(nodes, order, open_list, counters, known, g, h, move)
-                continue
-            counters[N_OPEN] -= 1
-            nodes.rows[_at((known + 1) * nodes.row_size - 1)] = old | CLOSED
-            for i in range(packing.n_words):
-                nodes.rows[_at(new * nodes.row_size + i)] = scratch.children[_at(child + i)]
-            for unit in range(databases.n_units):
-                nodes.values[_at(new * databases.n_units + unit)] = nodes.values[_at(known * databases.n_units + unit)]
-            nodes.slots[_at(slot)] = new + 1
-            counters[N_NODES] = new + 1
-            push(nodes, order, open_list, counters, new, g, h, move)
+                node = known  # type: ignore[assignment]
+                first_word = nodes.rows[_at(node * nodes.row_size)] & KEY_MASK
+                nodes.rows[_at(node * nodes.row_size)] = first_word | move << LAST_MOVE_SHIFT
+            else:
+                counters[N_OPEN] -= 1
+                nodes.rows[_at((known + 1) * nodes.row_size - 1)] = old | CLOSED
+                node = add_node(packing, nodes, counters, children, child, move, slot)
+                for unit in range(databases.n_units):
+                    value = nodes.values[_at(known * databases.n_units + unit)]
+                    nodes.values[_at(node * databases.n_units + unit)] = value
+            push(nodes, order, open_list, counters, node, g, (old >> H_SHIFT) & MAX_H)
     return PAUSED

@@ -1,24 +1,36 @@
 """Stored nodes of a search: boards packed into words, in a hash table of flat arrays that grows between slices.
 
-A *node row* is a few 64-bit words: the board in the lower 60 bits of each, and data of the search beside it. Node ids
-count nodes in the order in which they are generated. A slot of the hash table holds a node id plus 1, or 0; collisions
-go to the next slot. A node stores the move that led to it, not its parent: undoing the move gives the parent's board.
+`node_table_kernels` has the arrays. A node stores the move that led to it, not its parent: undoing the move gives the
+parent's board.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pdb_core.errors import MemoryLimitError
 from pdb_core.messages import format_bytes
-from pdb_core.puzzle import BLANK, Board, BoardSize, Tiles
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_core.resources import available_memory
-from pdb_query.lookup import Int64s
-from solver.board_arrays import N_MOVES, blank_moves
-from solver.graph_search.node_table_kernels import KEY_BITS, KEY_MASK, find, first_slot, rehash
-from solver.solution import Solution
+from solver.board_arrays import N_MOVES, Int64s, blank_moves
+from solver.graph_search.node_table_kernels import (
+    EXPANDED,
+    GENERATED,
+    KEY_BITS,
+    KEY_MASK,
+    LAST_MOVE_MASK,
+    LAST_MOVE_SHIFT,
+    N_COUNTERS,
+    N_NODES,
+    NO_ROOM,
+    PAUSED,
+    Nodes,
+    Packing,
+    find,
+    first_slot,
+    rehash,
+)
+from solver.progress import Clock
 
 # Share of the available memory that a search may use by default.
 _MEMORY_SHARE = 0.75
@@ -34,44 +46,20 @@ _LOAD = 5 / 8
 _MOST_NODES = (1 << 31) - 2
 
 
-class Packing(NamedTuple):
-    """Packing of boards of a size, and the moves of the blank.
-
-    The last cell is left out: its tile is the one that is on no other cell. So 16 cells take one word, 25 two, 36 four.
-
-    goal        int64[n_words]             the goal, packed
-    places      int64[n_cells]             the word that holds a cell; -1 for the last one
-    shifts      int64[n_cells]             the bit of that word
-    edge_cells  int64[n_cells * N_MOVES]   the cell each move takes the blank to
-    cell_moves  int64[n_cells]             mask of the legal moves
-    """
-
-    n_cells: int
-    n_words: int
-    tile_bits: int
-    goal: Int64s
-    places: Int64s
-    shifts: Int64s
-    edge_cells: Int64s
-    cell_moves: Int64s
-
-
 def packing_of(size: BoardSize, goal: Tiles) -> Packing:
     """Return the packing of boards of a size."""
     tile_bits = (size.n_cells - 1).bit_length()
-    cells_per_word = KEY_BITS // tile_bits
     cells = np.arange(size.n_cells, dtype=np.int64)
-    places, shifts = cells // cells_per_word, cells % cells_per_word * tile_bits
-    places[-1] = -1
+    word_of, places = np.divmod(cells, KEY_BITS // tile_bits)
+    word_of[-1] = -1
     edge_cells, cell_moves = blank_moves(size)
-    n_words = int(places.max()) + 1
     packing = Packing(
         n_cells=size.n_cells,
-        n_words=n_words,
+        n_words=int(word_of.max()) + 1,
         tile_bits=tile_bits,
-        goal=np.zeros(n_words, dtype=np.int64),
-        places=places,
-        shifts=shifts,
+        goal=np.empty(0, dtype=np.int64),
+        word_of=word_of,
+        shifts=places * tile_bits,
         edge_cells=edge_cells.reshape(-1),
         cell_moves=cell_moves,
     )
@@ -82,46 +70,26 @@ def pack(packing: Packing, board: Sequence[int]) -> Int64s:
     """Return a board as int64[n_words]."""
     words = np.zeros(packing.n_words, dtype=np.int64)
     for cell, tile in enumerate(board[:-1]):
-        words[packing.places[cell]] |= tile << int(packing.shifts[cell])
+        words[packing.word_of[cell]] |= tile << int(packing.shifts[cell])
     return words
 
 
-class Nodes(NamedTuple):
-    """Arrays of a `NodeTable` for kernels.
+class NodeTable:
+    """Hash table of stored nodes, with the counters of their search.
 
-    rows    int64[capacity * row_size]  a node's packed board, then data of the search
-    values  uint8[capacity * n_values]  bytes of each node, such as the distances of its units
-    slots   int32[2^k]
+    nodes     the arrays for kernels
+    counters  int64[N_COUNTERS]
+    capacity  the number of nodes that the arrays hold
     """
 
-    rows: Int64s
-    values: npt.NDArray[np.uint8]
-    slots: npt.NDArray[np.int32]
-    row_size: int
-
-
-class Scratch(NamedTuple):
-    """Scratch memory of kernels: the board of a node, its children, their slots."""
-
-    board: npt.NDArray[np.uint8]
-    children: Int64s
-    slots: Int64s
-
-
-def scratch_of(packing: Packing) -> Scratch:
-    """Return scratch memory for boards of a size."""
-    return Scratch(
-        board=np.zeros(packing.n_cells, dtype=np.uint8),
-        children=np.zeros(N_MOVES * packing.n_words, dtype=np.int64),
-        slots=np.zeros(N_MOVES, dtype=np.int64),
-    )
-
-
-class NodeTable:
-    """Hash table of stored nodes; `nodes` are its arrays, `capacity` the number of nodes that they hold."""
-
     def __init__(
-        self, packing: Packing, *, n_notes: int, n_values: int, memory_limit_bytes: int | None, other_bytes: int = 0
+        self,
+        packing: Packing,
+        *,
+        memory_limit_bytes: int | None,
+        n_notes: int = 0,
+        n_values: int = 0,
+        other_bytes: int = 0,
     ) -> None:
         """Make an empty table whose rows hold `n_notes` words beside the packed board.
 
@@ -131,10 +99,8 @@ class NodeTable:
         if memory_limit_bytes is None:
             available = available_memory()
             memory_limit_bytes = _MEMORY_UNKNOWN_BYTES if available is None else int(_MEMORY_SHARE * available)
-        self.packing, self.n_values, self.limit_bytes, self.other_bytes = (
-            packing, n_values, memory_limit_bytes, other_bytes,
-        )  # fmt: skip
-        self.capacity = _FIRST_NODES
+        self.packing, self.limit_bytes, self.other_bytes = packing, memory_limit_bytes, other_bytes
+        self.capacity, self.counters = _FIRST_NODES, np.zeros(N_COUNTERS, dtype=np.int64)
         row_size = packing.n_words + n_notes
         self.nodes = Nodes(
             rows=np.zeros(_FIRST_NODES * row_size, dtype=np.int64),
@@ -142,6 +108,7 @@ class NodeTable:
             slots=np.zeros(2 * _FIRST_NODES, dtype=np.int32),
             row_size=row_size,
         )
+        self._node_bytes = 8 * row_size + n_values
         if self.n_bytes > memory_limit_bytes:
             raise MemoryLimitError(
                 f"a search may not take more than {format_bytes(memory_limit_bytes)}, and needs "
@@ -157,61 +124,85 @@ class NodeTable:
         """Return the row of a node."""
         return self.nodes.rows[node * self.nodes.row_size : (node + 1) * self.nodes.row_size]
 
-    def add(self, board: Int64s, node: int) -> None:
-        """Write a new packed board to the row of a node, and enter it into the slots."""
-        self.row(node)[: len(board)] = board
+    def add(self, board: Sequence[int]) -> Int64s:
+        """Add a node, and return its row."""
+        node = int(self.counters[N_NODES])
+        row = self.row(node)
+        row[: self.packing.n_words] = pack(self.packing, board)
         rehash(self.packing, self.nodes, node, node + 1)
+        self.counters[N_NODES] = node + 1
+        return row
 
-    def path_to(self, board: Tiles, root_node: int, move_of: Callable[[Int64s], int]) -> tuple[int, ...]:
-        """Return the tiles moved from a root to a board; `move_of(row)` is the move that led to a node."""
+    def path_to(self, board: Tiles, root: int) -> tuple[int, ...]:
+        """Return the tiles moved to a stored board from a root, a node id."""
         cells, tiles = list(board), []
-        root = self.row(root_node)[: self.packing.n_words] & KEY_MASK
-        while not np.array_equal(packed := pack(self.packing, cells), root):
-            first = first_slot(self.packing, packed, 0, len(self.nodes.slots))
-            node = int(self.nodes.slots[find(self.packing, self.nodes, packed, 0, first)]) - 1
+        root_words = self.row(root)[: self.packing.n_words] & KEY_MASK
+        while not np.array_equal(words := pack(self.packing, cells), root_words):
+            first = first_slot(self.packing, words, 0, len(self.nodes.slots))
+            node = int(self.nodes.slots[find(self.packing, self.nodes, words, 0, first)]) - 1
             blank = cells.index(BLANK)
             # The opposite move takes the blank back.
-            undo = N_MOVES - 1 - move_of(self.row(node))
+            undo = N_MOVES - 1 - (int(self.row(node)[0]) >> LAST_MOVE_SHIFT & LAST_MOVE_MASK)
             cell = int(self.packing.edge_cells[blank * N_MOVES + undo])
             tiles.append(cells[cell])
             cells[blank], cells[cell] = cells[cell], BLANK
         return tuple(reversed(tiles))
 
+    def run(self, expand: Callable[[], int], threshold: Callable[[], int], clock: Clock) -> int:
+        """Call `expand`, a slice of a kernel, until it finds a solution or nothing is left, and let the arrays grow.
+
+        Returns its status, PAUSED if a limit of the clock is reached. `threshold` returns what to report beside the
+        nodes. Raises `MemoryLimitError` if there is no memory for more nodes.
+        """
+
+        def is_over() -> bool:
+            return clock.is_over(threshold(), int(self.counters[GENERATED]), int(self.counters[EXPANDED]))
+
+        while True:
+            try:
+                status = expand()
+                if status == NO_ROOM:
+                    self.make_room(is_over)
+            except MemoryError:
+                raise self.too_large(by_system=True) from None
+            if status not in (PAUSED, NO_ROOM):
+                return status
+            if is_over():
+                return PAUSED
+
     def reserve(self, other_bytes: int) -> None:
         """Count memory beside the arrays. Raises `MemoryLimitError` if both exceed the limit together."""
         if self.n_bytes - self.other_bytes + other_bytes > self.limit_bytes:
-            raise self.too_large(None)
+            raise self.too_large()
         self.other_bytes = other_bytes
 
-    def too_large(self, n_nodes: int | None, *, by_system: bool = False) -> MemoryLimitError:
+    def too_large(self, *, by_system: bool = False) -> MemoryLimitError:
         """Return the error of a search that exceeds its limit, or gets no more memory from the system."""
-        held = "" if n_nodes is None else f"{n_nodes:,} nodes in "
         limit, advice = f"may not take more than {format_bytes(self.limit_bytes)}", "raise --memory-limit"
         if by_system:
             limit, advice = "gets no more from the system", "raise the limit of the system (ulimit -v)"
         return MemoryLimitError(
-            f"the search holds {held}{format_bytes(self.n_bytes)}, needs more, and {limit}; {advice}, use a stronger "
-            "heuristic, or --algorithm ida-star, which stores no nodes"
+            f"the search holds {self.counters[N_NODES]:,} nodes in {format_bytes(self.n_bytes)}, needs more, and "
+            f"{limit}; {advice}, use a stronger heuristic, or --algorithm ida-star, which stores no nodes"
         )
 
-    def make_room(self, n_nodes: int, between: Callable[[], object]) -> None:
-        """Grow beyond `n_nodes` nodes. `between` is called about every 0.1 s, and may raise.
+    def make_room(self, between: Callable[[], object]) -> None:
+        """Grow beyond the nodes that are stored. `between` is called about every 0.1 s, and may raise.
 
         Raises `MemoryLimitError` if there is no memory for more nodes.
         """
-        nodes = self.nodes
-        node_bytes = 8 * nodes.row_size + self.n_values
+        nodes, n_nodes = self.nodes, int(self.counters[N_NODES])
         wanted = min(2 * self.capacity, self.capacity + _MOST_NODES_ADDED, _MOST_NODES)
         for n_slots in (len(nodes.slots), 2 * len(nodes.slots)):
-            affordable = (self.limit_bytes - self.other_bytes - 4 * n_slots) // node_bytes
+            affordable = (self.limit_bytes - self.other_bytes - 4 * n_slots) // self._node_bytes
             capacity = min(wanted, int(_LOAD * n_slots), affordable)
             if capacity >= n_nodes + N_MOVES:
                 break
         else:
-            raise self.too_large(n_nodes)
+            raise self.too_large()
         # Not np.resize: the system extends large arrays without copying them.
         nodes.rows.resize(capacity * nodes.row_size, refcheck=False)
-        nodes.values.resize(capacity * self.n_values, refcheck=False)
+        nodes.values.resize(nodes.values.size // self.capacity * capacity, refcheck=False)
         self.capacity = capacity
         between()
         if n_slots != len(nodes.slots):
@@ -220,18 +211,3 @@ class NodeTable:
             for first in range(0, n_nodes, _REHASHED_NODES):
                 rehash(self.packing, self.nodes, first, min(first + _REHASHED_NODES, n_nodes))
                 between()
-
-
-def known_solution(
-    board: Board, goal: Board, tiles: tuple[int, ...] | None, memory_error: MemoryLimitError | None, **known: Any
-) -> Solution:
-    """Return the result of a search, without a claim to be optimal. Raises `memory_error`, if any, with the result."""
-    length = None if tiles is None else len(tiles)
-    solution = Solution(
-        board=board, goal=goal, length=length, tiles=tiles, is_optimal=False, bound=None,
-        n_solutions=int(tiles is not None), **known,
-    )  # fmt: skip
-    if memory_error is not None:
-        memory_error.solution = solution
-        raise memory_error
-    return solution

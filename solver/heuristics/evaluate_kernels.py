@@ -1,8 +1,7 @@
 """Misplaced tiles, Manhattan distance, and the evaluation of the chosen heuristics."""
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount
 from pdb_core.jit import borrowing_kernel
@@ -15,16 +14,19 @@ from solver.heuristics.heuristic import (
     PAIRS,
     TRIPLES,
     WALKING_DISTANCE,
+    HeuristicTables,
 )
 from solver.heuristics.korf_taylor_kernels import all_corrections, conflicts, corner_tile_cells, last_moves
 from solver.heuristics.mutual_cost_kernels import group_excess
 from solver.heuristics.walking_distance_kernels import walking_distance
 
+Cells = npt.NDArray[np.uint8]
+
 _at = np.uint64
 
 
 @borrowing_kernel
-def misplaced(distances: Any, board: Any) -> int:
+def misplaced(distances: Cells, board: Cells) -> int:
     """Return the number of tiles that are not on their goal cell; distances: as in `manhattan`."""
     n_cells = len(board)
     n = 0
@@ -34,7 +36,7 @@ def misplaced(distances: Any, board: Any) -> int:
 
 
 @borrowing_kernel
-def manhattan(distances: Any, board: Any) -> int:
+def manhattan(distances: Cells, board: Cells) -> int:
     """Return the sum of the tiles' distances from their goal cells, in rows and columns.
 
     distances: `HeuristicTables.manhattan`; board: uint8[n_cells].
@@ -47,8 +49,8 @@ def manhattan(distances: Any, board: Any) -> int:
 
 
 @borrowing_kernel
-def evaluate_one(tables: Any, code: int, board: Any) -> int:
-    """Return h of `board` (uint8[n_cells]) by the heuristic with this code; tables: `HeuristicTables`."""
+def evaluate_one(tables: HeuristicTables, code: int, board: Cells) -> int:
+    """Return h of `board` by the heuristic with this code."""
     if code == MISPLACED:
         return misplaced(tables.manhattan, board)
     if code == WALKING_DISTANCE:
@@ -69,7 +71,7 @@ def evaluate_one(tables: Any, code: int, board: Any) -> int:
 
 
 @borrowing_kernel
-def evaluate(tables: Any, board: Any) -> int:
+def evaluate(tables: HeuristicTables, board: Cells) -> int:
     """Return the largest h of `board` by the chosen heuristics."""
     h = 0
     for i in range(len(tables.codes)):
@@ -78,7 +80,7 @@ def evaluate(tables: Any, board: Any) -> int:
 
 
 @borrowing_kernel
-def evaluate_many(tables: Any, boards: Any, values: Any) -> None:
+def evaluate_many(tables: HeuristicTables, boards: Cells, values: npt.NDArray[np.uint16]) -> None:
     """Fill `values` (uint16[m, codes]) with h of each board (uint8[m, n_cells]) by each chosen heuristic."""
     for row in range(len(boards)):
         for i in range(len(tables.codes)):

@@ -23,8 +23,10 @@ from solver.heuristics.korf_taylor import (
     last_move_tables,
     linear_conflict_tables,
 )
-from solver.heuristics.mutual_cost import GroupTables, group_tables
-from solver.heuristics.walking_distance import WalkingTables, no_walking_tables, walking_tables
+from solver.heuristics.mutual_cost import group_tables
+from solver.heuristics.mutual_cost_kernels import GroupTables
+from solver.heuristics.walking_distance import no_walking_tables, walking_tables
+from solver.heuristics.walking_distance_kernels import WalkingTables
 
 # Heuristics by name, with their codes for kernels in the order of evaluation.
 HEURISTICS = {name: code for code, name in enumerate(HEURISTIC_NAMES)}

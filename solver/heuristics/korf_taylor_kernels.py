@@ -6,17 +6,21 @@ Each function returns the moves beyond the Manhattan distance of `board`, uint8[
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, trailing_zeros
 from pdb_core.jit import borrowing_kernel, inlined_kernel
-from solver.heuristics.korf_taylor import COLUMNS, ROWS
+from solver.board_arrays import Int64s
+from solver.heuristics.korf_taylor import COLUMNS, ROWS, LastMoveTables, LinearConflictTables
+
+Cells = npt.NDArray[np.uint8]
 
 _at = np.uint64
 
 
 @borrowing_kernel
-def line_code(tables: Any, board: Any, axis: int, line: int) -> int:
-    """Return the index in `costs` of a row (axis 0) or column (axis 1); tables: `LinearConflictTables`."""
+def line_code(tables: LinearConflictTables, board: Cells, axis: int, line: int) -> int:
+    """Return the index in `costs` of a row (axis 0) or column (axis 1)."""
     n_cells = len(board)
     code = tables.starts[_at(axis)]
     first = line * tables.width if axis == ROWS else line
@@ -27,8 +31,8 @@ def line_code(tables: Any, board: Any, axis: int, line: int) -> int:
 
 
 @borrowing_kernel
-def conflicts(tables: Any, board: Any) -> int:
-    """Return the moves for linear conflicts; tables: `LinearConflictTables`."""
+def conflicts(tables: LinearConflictTables, board: Cells) -> int:
+    """Return the moves for linear conflicts."""
     cost = 0
     for row in range(tables.height):
         cost += np.int64(tables.costs[_at(line_code(tables, board, ROWS, row))])  # type: ignore[assignment]
@@ -38,7 +42,7 @@ def conflicts(tables: Any, board: Any) -> int:
 
 
 @inlined_kernel
-def conflicts_after_move(tables: Any, board: Any, from_cell: int, to_cell: int) -> int:
+def conflicts_after_move(tables: LinearConflictTables, board: Cells, from_cell: int, to_cell: int) -> int:
     """Return the change of `conflicts`, -2, 0 or 2, when the tile on `from_cell` slides to the blank on `to_cell`.
 
     The board is that before the move, or that after it.
@@ -71,7 +75,7 @@ def conflicts_after_move(tables: Any, board: Any, from_cell: int, to_cell: int) 
 
 
 @borrowing_kernel
-def corner_tile_cells(pairs: Any, board: Any) -> int:
+def corner_tile_cells(pairs: Int64s, board: Cells) -> int:
     """Return the cells, as bits, whose tile is on its goal cell beside a corner and has to move.
 
     pairs: int64[m, 4], see `korf_taylor.corner_pairs`.
@@ -93,8 +97,8 @@ def cheapest_ending(x_bits: int, y_bits: int, all_endings: int) -> int:
 
 
 @borrowing_kernel
-def last_moves(tables: Any, board: Any) -> int:
-    """Return the moves for the ending; `board` is two or more moves from the goal. tables: `LastMoveTables`."""
+def last_moves(tables: LastMoveTables, board: Cells) -> int:
+    """Return the moves for the ending; `board` is two or more moves from the goal."""
     n_cells = len(board)
     x_bits = y_bits = 0
     for cell in range(n_cells):
@@ -105,7 +109,9 @@ def last_moves(tables: Any, board: Any) -> int:
 
 
 @borrowing_kernel
-def all_corrections(conflict_tables: Any, last_move_tables: Any, pairs: Any, board: Any) -> int:
+def all_corrections(
+    conflict_tables: LinearConflictTables, last_move_tables: LastMoveTables, pairs: Int64s, board: Cells
+) -> int:
     """Return the moves for linear conflicts, corner tiles and the ending; `board` is two or more moves from the goal.
 
     Each of them counts moves of certain tiles along one axis (conflicts and last moves) or along either (corner tiles).

@@ -8,8 +8,7 @@ they form small components.
 """
 
 import itertools
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -17,25 +16,16 @@ import numpy.typing as npt
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.board_arrays import manhattan_distances, neighbours_by_move
-from solver.heuristics.mutual_cost_kernels import WORD_BITS, fill_excesses, fill_regions, fill_thirds, search_group
+from solver.heuristics.mutual_cost_kernels import (
+    UNREACHED,
+    WORD_BITS,
+    Excesses,
+    GroupTables,
+    fill_regions,
+    search_group,
+)
 
 MAX_CELLS_OF_TRIPLES = 25
-
-Excesses = npt.NDArray[np.uint8]
-
-
-class GroupTables(NamedTuple):
-    """Half the excess of each group in each placement; tiles ascending, groups in lexicographic order.
-
-    pairs    uint8[n_pairs * n_cells ** 2]    of tiles a < b on cells c, d at (pair * n_cells + c) * n_cells + d
-    triples  uint8[n_triples * n_cells ** 3]  likewise; 0 if one of its pairs has as much
-    thirds   int64[n_pairs * n_cells ** 2 * n_words]  for each pair and placement a set of (third tile, cell), a bit for
-                                              each that has an excess in `triples`, which is read only there
-    """
-
-    pairs: Excesses
-    triples: Excesses
-    thirds: npt.NDArray[np.int64]
 
 
 def group_tables(size: BoardSize, goal: Tiles, *, with_pairs: bool, with_triples: bool) -> GroupTables:
@@ -60,20 +50,30 @@ def group_tables(size: BoardSize, goal: Tiles, *, with_pairs: bool, with_triples
 def group_excesses(size: BoardSize, goal: Tiles, n_tiles: int) -> Excesses:
     """Return half the excesses of all groups of `n_tiles` tiles, 2 or 3, group by group."""
     n_cells = size.n_cells
-    pairs = group_excesses(size, goal, 2) if n_tiles == 3 else np.zeros(0, dtype=np.uint8)
+    shape = (n_cells,) * n_tiles
     strides = n_cells ** np.arange(n_tiles - 1, -1, -1, dtype=np.int64)
-    regions = np.empty(n_cells**n_tiles * n_cells, dtype=np.uint8)
+    regions = np.empty(n_cells ** (n_tiles + 1), dtype=np.uint8)
     fill_regions(n_cells, size.width, n_tiles, regions)
     seen, queue = np.empty_like(regions), np.empty(len(regions), dtype=np.int64)
     distances = np.empty(n_cells**n_tiles, dtype=np.uint8)
-    single = manhattan_distances(size, goal)
+    single = manhattan_distances(size, goal).reshape(n_cells, n_cells).astype(np.int16)
+    pairs: dict[tuple[int, ...], Excesses] = {}
+    if n_tiles == 3:
+        pair_rows = group_excesses(size, goal, 2).reshape(-1, n_cells, n_cells)
+        pairs = dict(zip(itertools.combinations(range(1, n_cells), 2), pair_rows, strict=True))
     groups = list(itertools.combinations(range(1, n_cells), n_tiles))
-    excesses = np.empty((len(groups), n_cells**n_tiles), dtype=np.uint8)
+    excesses = np.empty((len(groups), *shape), dtype=np.uint8)
+    neighbours, blank = neighbours_by_move(size), goal.index(BLANK)
     for group, row in zip(groups, excesses, strict=True):
-        tiles = np.array(group, dtype=np.int64)
         goal_cells = np.array([goal.index(tile) for tile in group], dtype=np.int64)
-        search_group(regions, neighbours_by_move(size), strides, goal_cells, goal.index(BLANK), seen, queue, distances)
-        fill_excesses(single, pairs, tiles, strides, n_cells, distances, row)
+        search_group(regions, neighbours, strides, goal_cells, blank, seen, queue, distances)
+        # The whole excess is even, as each move changes Manhattan distance by one.
+        alone = reduce(np.add.outer, single[list(group)])
+        half = (distances.reshape(shape) - alone) // 2
+        half[distances.reshape(shape) == UNREACHED] = 0
+        for i, j in itertools.combinations(range(3), 2) if pairs else ():
+            half[half <= np.expand_dims(pairs[group[i], group[j]], 3 - i - j)] = 0
+        row[:] = half
     return excesses.reshape(-1)
 
 
@@ -82,11 +82,12 @@ def third_tiles(size: BoardSize, goal: Tiles) -> npt.NDArray[np.int64]:
     """Return `GroupTables.thirds`: the tiles and cells that make a pair a triple with an excess."""
     n_cells = size.n_cells
     n_words = -(-(n_cells - 3) * n_cells // WORD_BITS)
-    triples = list(itertools.combinations(range(1, n_cells), 3))
+    triples = itertools.combinations(range(1, n_cells), 3)
     pairs = {pair: i for i, pair in enumerate(itertools.combinations(range(1, n_cells), 2))}
-    thirds = np.zeros((len(pairs), n_cells * n_cells * n_words), dtype=np.int64)
-    for (first, second, third), excesses in zip(
-        triples, group_excesses(size, goal, 3).reshape(len(triples), -1), strict=True
-    ):
-        fill_thirds(excesses, third, n_cells, n_words, thirds[pairs[first, second]])
+    thirds = np.zeros((len(pairs), n_cells * n_cells, n_words), dtype=np.int64)
+    excesses = group_excesses(size, goal, 3).reshape(-1, n_cells * n_cells, n_cells)
+    for (first, second, third), of_triple in zip(triples, excesses, strict=True):
+        placements, cells = np.nonzero(of_triple)
+        words, bits = np.divmod((third - 3) * n_cells + cells, WORD_BITS)  # as `third_bit`
+        np.add.at(thirds[pairs[first, second]], (placements, words), 1 << bits)
     return thirds.reshape(-1)

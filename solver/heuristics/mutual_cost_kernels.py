@@ -1,11 +1,16 @@
 """Pairs and triples of tiles: their distances, and the best choice of groups that share no tile."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.bit_kernels import popcount, stack_array, trailing_zeros
 from pdb_core.jit import borrowing_kernel, kernel
+from solver.board_arrays import Int64s
+
+Cells = npt.NDArray[np.uint8]
+Excesses = npt.NDArray[np.uint8]
 
 UNREACHED = 255
 # A common multiple of the sizes of groups, so that a tile's share of a weight is an integer.
@@ -18,11 +23,24 @@ WORD_BITS = 63
 _at = np.uint64
 
 
+class GroupTables(NamedTuple):
+    """Half the excess of each group in each placement; tiles ascending, groups in lexicographic order.
+
+    pairs    uint8[n_pairs * n_cells ** 2]    of tiles a < b on cells c, d at (pair * n_cells + c) * n_cells + d
+    triples  uint8[n_triples * n_cells ** 3]  likewise; 0 if one of its pairs has as much
+    thirds   int64[n_pairs * n_cells ** 2 * n_words]  for each pair and placement a set of (third tile, cell), a bit for
+                                              each that has an excess in `triples`, which is read only there
+    """
+
+    pairs: Excesses
+    triples: Excesses
+    thirds: npt.NDArray[np.int64]
+
+
 @borrowing_kernel
-def group_excess(groups: Any, with_triples: bool, board: Any) -> int:
+def group_excess(groups: GroupTables, with_triples: bool, board: Cells) -> int:
     """Return the most that disjoint groups of tiles add to the Manhattan distance of `board`, uint8[n_cells].
 
-    groups        `GroupTables`
     with_triples  whether triples are chosen from besides pairs
     """
     n_cells = len(board)
@@ -84,21 +102,8 @@ def third_bit(third: int, cell: int, n_cells: int) -> int:
     return (third - 3) * n_cells + cell
 
 
-@kernel
-def fill_thirds(excesses: Any, third: int, n_cells: int, n_words: int, thirds: Any) -> None:
-    """Add to each placement of a pair the cells of a third tile for which the three have an excess.
-
-    excesses  uint8[n_cells ** 3]           those of the triple
-    thirds    int64[n_cells ** 2 * n_words]  mutated; those of the pair, `n_words` a placement
-    """
-    for placement in range(len(excesses)):
-        if excesses[placement] != 0:
-            place = third_bit(third, placement % n_cells, n_cells)
-            thirds[placement // n_cells * n_words + place // WORD_BITS] |= 1 << (place % WORD_BITS)
-
-
 @borrowing_kernel
-def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
+def best_packing(masks: Int64s, weights: Int64s, n_groups: int, scratch: Int64s) -> int:
     """Return the largest sum of weights of groups no two of which share a tile, by branch and bound.
 
     masks    int64[m]       the tiles of each of the first `n_groups` groups, one to three of them, tile t as bit t;
@@ -145,7 +150,14 @@ def best_packing(masks: Any, weights: Any, n_groups: int, scratch: Any) -> int:
 
 @borrowing_kernel
 def _best_of_component(
-    masks: Any, weights: Any, n_groups: int, component: int, shares: Any, free: Any, sums: Any, places: Any
+    masks: Int64s,
+    weights: Int64s,
+    n_groups: int,
+    component: int,
+    shares: Int64s,
+    free: Int64s,
+    sums: Int64s,
+    places: Int64s,
 ) -> int:
     """Search depth first: the lowest free tile goes into each group it can, or into none.
 
@@ -182,7 +194,7 @@ def _best_of_component(
 
 
 @kernel
-def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Any) -> None:
+def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Cells) -> None:
     """Label each cell with the lowest cell that the blank can reach from it, for every placement.
 
     regions  uint8[n_cells ** n_tiles * n_cells]  mutated; n_cells for a cell with a tile. The cells of a placement are
@@ -217,7 +229,14 @@ def fill_regions(n_cells: int, width: int, n_tiles: int, regions: Any) -> None:
 
 @kernel
 def search_group(
-    regions: Any, neighbours: Any, strides: Any, goal_cells: Any, blank: int, seen: Any, queue: Any, distances: Any
+    regions: Cells,
+    neighbours: Int64s,
+    strides: Int64s,
+    goal_cells: Int64s,
+    blank: int,
+    seen: Cells,
+    queue: Int64s,
+    distances: Cells,
 ) -> None:
     """Write the moves of a group's tiles from each of its placements to the goal, by breadth-first search from there.
 
@@ -246,7 +265,7 @@ def search_group(
         while n_done < level_end:
             placement, region = queue[n_done] // n_cells, queue[n_done] % n_cells
             n_done += 1
-            distances[placement] = min(np.int64(distances[placement]), depth)
+            distances[placement] = min(np.int64(distances[placement]), depth)  # type: ignore[call-overload]
             for i in range(len(strides)):
                 cell = placement // strides[i] % n_cells
                 for side in range(4):
@@ -260,37 +279,3 @@ def search_group(
                         queue[n_queued] = state
                         n_queued += 1
         depth += 1
-
-
-@kernel
-def fill_excesses(
-    manhattan: Any, pairs: Any, tiles: Any, strides: Any, n_cells: int, distances: Any, excesses: Any
-) -> None:
-    """Write half of the moves each placement needs above Manhattan distance; 0 if a pair of it needs as many.
-
-    The whole is even, as each move changes Manhattan distance by one.
-
-    manhattan  uint8[n_cells * n_cells]  see `board_arrays.manhattan_distances`
-    pairs      uint8[n_pairs * n_cells * n_cells]  the excesses of pairs, for triples; not read for pairs
-    tiles      int64[n_tiles]  ascending
-    strides, distances  see `search_group`
-    excesses   uint8[n_cells ** n_tiles]  mutated; 0 also for what is never reached
-    """
-    n_tiles = len(tiles)
-    for placement in range(len(distances)):
-        excesses[placement] = 0
-        if distances[placement] == UNREACHED:
-            continue
-        alone = 0
-        for i in range(n_tiles):
-            alone += manhattan[tiles[i] * n_cells + placement // strides[i] % n_cells]
-        excess = (np.int64(distances[placement]) - alone) // 2
-        if n_tiles == 3:
-            for i in range(3):
-                for j in range(i + 1, 3):
-                    first, second = tiles[i] - 1, tiles[j] - 1
-                    pair = first * (n_cells - 1) - first * (first + 1) // 2 + second - first - 1
-                    cells = placement // strides[i] % n_cells * n_cells + placement // strides[j] % n_cells
-                    if pairs[pair * n_cells * n_cells + cells] >= excess:
-                        excess = np.int64(0)
-        excesses[placement] = excess

@@ -13,69 +13,32 @@ subtraction, and a move changes the index by four offsets.
 """
 
 from functools import lru_cache
-from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
-from solver.cache_file import cache_path, load_cached, save_cached
-from solver.heuristics.walking_distance_kernels import UNREACHED, rank_of_keys, spread_level
+from solver.cache_file import cached_array
+from solver.heuristics.walking_distance_kernels import (
+    UNREACHED,
+    WalkingTable,
+    WalkingTables,
+    rank_of_keys,
+    spread_level,
+)
 
 # States per call of a kernel: below a second.
 _SLICE_STATES = 1 << 20
-
-Ints = npt.NDArray[np.int64]
-
-
-class WalkingTable(NamedTuple):
-    """Distances of all counts, for lines of one length and the goal's blank in one of them.
-
-    radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
-    keys        int64[n_ids]               each line as a number, one digit per goal line; full lines first, then those
-                                           with the blank, each kind ascending
-    ids         int32[radix ** n_lines]    the id of each key
-    offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, if `rest` is still to be placed, at
-                                           rest * n_ids + id
-    distances   uint8[n_states]            moves from each counts to the goal's
-    """
-
-    radix: int
-    n_ids: int
-    n_full_ids: int
-    full_key: int
-    radices: Ints
-    keys: Ints
-    ids: npt.NDArray[np.int32]
-    offsets: npt.NDArray[np.uint32]
-    distances: npt.NDArray[np.uint8]
-
-
-class WalkingTables(NamedTuple):
-    """Both problems of a goal; row_keys, column_keys  int64[n_cells]  what each tile adds to the key of its line."""
-
-    row_keys: Ints
-    column_keys: Ints
-    vertical: WalkingTable
-    horizontal: WalkingTable
-
-
-def _read_only(table: WalkingTable) -> WalkingTable:
-    """Make the arrays read-only: loaded, computed and empty tables are then of one type to the compiler."""
-    for item in table:
-        if isinstance(item, np.ndarray):
-            item.flags.writeable = False
-    return table
+# Read-only, as cached distances are, so that both have one type for the compiler.
+_NO_DISTANCES = np.frombuffer(b"", dtype=np.uint8)
 
 
 def no_walking_tables() -> WalkingTables:
     """Return empty tables of the same types, if the heuristic is not chosen."""
     empty = np.zeros(0, dtype=np.int64)
-    ids, offsets, distances = empty.astype(np.int32), empty.astype(np.uint32), empty.astype(np.uint8)
-    table = _read_only(WalkingTable(0, 0, 0, 0, empty, empty.copy(), ids, offsets, distances))
-    return WalkingTables(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), table, table)
+    table = WalkingTable(0, 0, 0, 0, empty, empty, empty.astype(np.int32), empty.astype(np.uint32), _NO_DISTANCES)
+    return WalkingTables(empty, empty, table, table)
 
 
 def walking_tables(size: BoardSize, goal: Tiles) -> WalkingTables:
@@ -104,18 +67,16 @@ def walking_tables(size: BoardSize, goal: Tiles) -> WalkingTables:
 def walking_table(n_lines: int, n_in_line: int, blank_line: int) -> WalkingTable:
     """Return the table for `n_lines` lines of `n_in_line` cells, the goal's blank in `blank_line`."""
     table, n_states = _index_function(n_lines, n_in_line, blank_line)
-    sources = [Path(__file__), Path(__file__).with_name("walking_distance_kernels.py")]
-    path = cache_path("walking", f"{n_lines}-{n_in_line}-{blank_line}", sources)
-    content = load_cached(path)
-    if content is not None and len(content) == n_states:
-        distances = np.frombuffer(content, dtype=np.uint8)
-    else:
-        # In the goal each line holds its own tiles.
-        is_blank_line = np.arange(n_lines) == blank_line
-        goal = rank_of_keys(table, table.radices * (n_in_line - is_blank_line))
-        distances = _search(table, n_lines, n_states, goal)
-        save_cached(path, distances.tobytes())
-    return _read_only(table._replace(distances=distances))
+    # In the goal each line holds its own tiles.
+    is_blank_line = np.arange(n_lines) == blank_line
+    goal = rank_of_keys(table, table.radices * (n_in_line - is_blank_line))
+    distances = cached_array(
+        f"walking/{n_lines}-{n_in_line}-{blank_line}",
+        __file__,
+        np.uint8,
+        lambda: _search(table, n_lines, n_states, goal),
+    )
+    return table._replace(distances=distances)
 
 
 def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[WalkingTable, int]:
@@ -149,10 +110,7 @@ def _index_function(n_lines: int, n_in_line: int, blank_line: int) -> tuple[Walk
     ids = np.zeros(len(rests), dtype=np.int32)
     ids[keys] = np.arange(len(keys))
     full_key = int(n_in_line * radices.sum() - radices[blank_line])
-    distances = np.zeros(0, dtype=np.uint8)
-    table = WalkingTable(
-        radix, len(keys), len(full), full_key, radices, keys, ids, offsets.reshape(-1), distances
-    )  # fmt: skip
+    table = WalkingTable(radix, len(keys), len(full), full_key, radices, keys, ids, offsets.reshape(-1), _NO_DISTANCES)
     return table, int(n_ways[full_key])
 
 

@@ -1,19 +1,53 @@
 """Walking distance: rank a board's counts, and search all counts."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from pdb_core.jit import kernel
+from solver.board_arrays import Int64s
 
 UNREACHED = 255
 
 _at = np.uint64
 
 
+class WalkingTable(NamedTuple):
+    """Distances of all counts, for lines of one length and the goal's blank in one of them.
+
+    radices     int64[n_lines]             what a tile of each goal line adds to the key of a line
+    keys        int64[n_ids]               each line as a number, one digit per goal line; full lines first, then those
+                                           with the blank, each kind ascending
+    ids         int32[radix ** n_lines]    the id of each key
+    offsets     uint32[radix ** n_lines * n_ids]  ranks below a line of each id, if `rest` is still to be placed, at
+                                           rest * n_ids + id
+    distances   uint8[n_states]            moves from each counts to the goal's
+    """
+
+    radix: int
+    n_ids: int
+    n_full_ids: int
+    full_key: int
+    radices: Int64s
+    keys: Int64s
+    ids: npt.NDArray[np.int32]
+    offsets: npt.NDArray[np.uint32]
+    distances: npt.NDArray[np.uint8]
+
+
+class WalkingTables(NamedTuple):
+    """Both problems of a goal; row_keys, column_keys  int64[n_cells]  what each tile adds to the key of its line."""
+
+    row_keys: Int64s
+    column_keys: Int64s
+    vertical: WalkingTable
+    horizontal: WalkingTable
+
+
 @kernel
-def walking_distance(tables: Any, board: Any, width: int, height: int) -> int:
-    """Return the moves that rows and columns need; board: uint8[n_cells], tables: `WalkingTables`."""
+def walking_distance(tables: WalkingTables, board: npt.NDArray[np.uint8], width: int, height: int) -> int:
+    """Return the moves that rows and columns need."""
     vertical = walking_rank(tables.vertical, tables.row_keys, board, height, width, width, 1)
     horizontal = walking_rank(tables.horizontal, tables.column_keys, board, width, height, 1, width)
     h = 0
@@ -24,13 +58,17 @@ def walking_distance(tables: Any, board: Any, width: int, height: int) -> int:
 
 @kernel
 def walking_rank(
-    table: Any, tile_keys: Any, board: Any, n_lines: int, n_in_line: int, line_step: int, cell_step: int
+    table: WalkingTable,
+    tile_keys: Int64s,
+    board: npt.NDArray[np.uint8],
+    n_lines: int,
+    n_in_line: int,
+    line_step: int,
+    cell_step: int,
 ) -> int:
     """Return the index in `distances` of the counts of `board`.
 
-    table      `WalkingTable`
     tile_keys  int64[n_cells]  what each tile adds to the key of its line: the radix of its goal line; 0 for the blank
-    board      uint8[n_cells]
     line_step, cell_step  from a line's first cell to the next line's, and from a cell to the next one of the line
     """
     rank = 0
@@ -47,7 +85,7 @@ def walking_rank(
 
 
 @kernel
-def rank_of_keys(table: Any, keys: Any) -> int:
+def rank_of_keys(table: WalkingTable, keys: Int64s) -> int:
     """Return the index in `distances` of the counts with these keys of lines, int64[n_lines]."""
     rank = 0
     rest = table.full_key
@@ -58,7 +96,7 @@ def rank_of_keys(table: Any, keys: Any) -> int:
 
 
 @kernel
-def unrank_lines(table: Any, rank: int, keys: Any) -> int:
+def unrank_lines(table: WalkingTable, rank: int, keys: Int64s) -> int:
     """Fill the key of each line (`keys`, int64[n_lines]) for a rank. Returns the blank's line.
 
     The offsets of one rest never fall from id to id, so the line is the last id whose offset is not above what is left
@@ -83,7 +121,9 @@ def unrank_lines(table: Any, rank: int, keys: Any) -> int:
 
 
 @kernel
-def spread_level(table: Any, distances: Any, depth: int, start: int, stop: int, keys: Any) -> int:
+def spread_level(
+    table: WalkingTable, distances: npt.NDArray[np.uint8], depth: int, start: int, stop: int, keys: Int64s
+) -> int:
     """Give `depth` + 1 to the unreached neighbours of the states at `depth` among the ranks `start` to `stop`.
 
     distances  uint8[n_states]  mutated; UNREACHED before the search gets there

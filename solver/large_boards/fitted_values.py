@@ -1,9 +1,9 @@
 """Fitted values of boards up to 6x6: an estimate of the moves to the goal that ranks boards for beam search.
 
 The estimate is the Manhattan distance plus a value of each piece on its cell plus a value of each pair of pieces on
-their cells. Values were fitted to the lengths of good solutions of random boards by `scripts/fit_values.py`, so the
-estimate is not a lower bound. A piece is named by its goal cell, and the values do not depend on the goal cell of the
-blank: one table serves every goal, and every board between two others of a path.
+their cells. Values were fitted to the lengths of suboptimal solutions of random boards, so the estimate is not a lower
+bound (docs/decisions/large-boards.md). A piece is named by its goal cell, and the values do not depend on the goal cell
+of the blank: one table serves every goal, and every board between two others of a path.
 
 A smaller board is embedded in 6x6: the cells outside have their own pieces, which do not move.
 """
@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BoardSize
 from solver.large_boards.fitted_values_kernels import FittedValues, unfold
 from solver.large_boards.line_by_line import Pieces, geometry
-from solver.large_boards.line_by_line_kernels import Int32s
+from solver.large_boards.line_by_line_kernels import Geometry, Int32s
 
 FITTED_SIZE = BoardSize(6, 6)
 # Units of a move. The fitted values are in these units too.
@@ -42,9 +41,7 @@ def fitted_values() -> FittedValues:
         singles, classes = file["singles"], file["classes"]
     n = FITTED_SIZE.n_cells
     values = np.empty((n, n, n, n), dtype=np.int16)
-    n_classes = unfold(classes, symmetry_images(FITTED_SIZE), values)
-    if n_classes != len(classes):
-        raise WrongAnswerError(f"{FITTED_FILE} has {len(classes)} values, not {n_classes}; install the package again")
+    unfold(classes, symmetry_images(FITTED_SIZE), values)
     return FittedValues(singles, np.ascontiguousarray(values.transpose(0, 1, 3, 2)))
 
 
@@ -64,39 +61,41 @@ def fits(size: BoardSize) -> bool:
 class Embedding:
     """Rectangle of the board's cells, embedded in the upper left corner of a 6x6 board.
 
-    cells       int32[k]      the cells of the rectangle on the board
-    images      int32[k]      their cells on the 6x6 board
-    neighbours  int32[36, 4]  as in `Geometry`, inside the rectangle only
+    image_of  int32[n]   the cell on the 6x6 board of each cell of the rectangle; -1 outside
+    cell_of   int32[36]  the cell of the rectangle for each cell of the 6x6 board; -1 outside
+    geometry  6x6, with neighbours inside the rectangle only
     """
 
-    cells: Int32s
-    images: Int32s
-    neighbours: Int32s
+    image_of: Int32s
+    cell_of: Int32s
+    geometry: Geometry
 
     def embed(self, pieces: Pieces) -> Pieces:
         """Return the rectangle of the board `pieces` as a 6x6 board. The pieces in the rectangle must belong there."""
-        image_of = dict(zip(self.cells.tolist(), self.images.tolist(), strict=True))
         cells = np.arange(FITTED_SIZE.n_cells, dtype=np.int32)
-        cells[self.images] = [image_of[piece] for piece in pieces.cells[self.cells].tolist()]
-        return Pieces(cells, image_of[pieces.blank])
+        is_inside = self.cell_of >= 0
+        cells[is_inside] = self.image_of[pieces.cells[self.cell_of[is_inside]]]
+        return Pieces(cells, int(self.image_of[pieces.blank]))
 
     def embed_path(self, path: list[int]) -> list[int]:
         """Return the images of the cells of a path inside the rectangle."""
-        image_of = dict(zip(self.cells.tolist(), self.images.tolist(), strict=True))
-        return [image_of[cell] for cell in path]
+        return self.image_of[path].tolist()  # type: ignore[no-any-return]
 
     def original_path(self, path: list[int]) -> list[int]:
         """Return the path on the board for a path on the 6x6 board."""
-        cell_of = dict(zip(self.images.tolist(), self.cells.tolist(), strict=True))
-        return [cell_of[cell] for cell in path]
+        return self.cell_of[path].tolist()  # type: ignore[no-any-return]
 
 
 def embedding(size: BoardSize, rows: range, columns: range) -> Embedding:
     """Return the embedding of a rectangle of at most 6x6 cells."""
-    cells = [size.cell(row, column) for row in rows for column in columns]
-    images = [FITTED_SIZE.cell(row - rows.start, column - columns.start) for row in rows for column in columns]
-    neighbours = geometry(FITTED_SIZE).neighbours
+    cells = np.arange(size.n_cells).reshape(size.height, size.width)[np.ix_(rows, columns)]
+    images = np.arange(FITTED_SIZE.n_cells).reshape(FITTED_SIZE.height, -1)[: len(rows), : len(columns)]
+    image_of = np.full(size.n_cells, -1, dtype=np.int32)
+    cell_of = np.full(FITTED_SIZE.n_cells, -1, dtype=np.int32)
+    image_of[cells], cell_of[images] = images, cells
+    whole = geometry(FITTED_SIZE)
     # The last entry is that of the neighbour -1.
-    is_inside = np.append(np.isin(np.arange(FITTED_SIZE.n_cells), images), False)
-    inner = np.where(is_inside[neighbours] & is_inside[:-1, np.newaxis], neighbours, -1).astype(np.int32)
-    return Embedding(np.array(cells, dtype=np.int32), np.array(images, dtype=np.int32), inner)
+    is_inside = np.append(cell_of >= 0, False)
+    is_inner = is_inside[whole.neighbours] & is_inside[:-1, np.newaxis]
+    inner = whole._replace(neighbours=np.where(is_inner, whole.neighbours, -1).astype(np.int32))
+    return Embedding(image_of, cell_of, inner)

@@ -6,24 +6,21 @@ A rest of at most 3x3 is solved by search. It contains the goal cell of the blan
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
-from pdb_core.errors import WrongAnswerError
 from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from solver.board_arrays import neighbours_by_move
 from solver.large_boards.line_by_line_kernels import (
-    CORNER_CELLS,
     CORNER_DEPTH,
     CORNER_WIDTH,
     Bytes,
+    Geometry,
     Int32s,
     Work,
     find_path,
     play,
     solve_line,
-    solve_pieces,
 )
 
 _REST_SIDE = 3
@@ -33,20 +30,11 @@ _REST_MOVES = 40
 _PART_PIECES = 5
 
 
-class Geometry(NamedTuple):
-    """Cells for one board size as arrays for kernels: rows and columns int32[n], neighbours int32[n, 4], else -1."""
-
-    size: BoardSize
-    rows: Int32s
-    columns: Int32s
-    neighbours: Int32s
-
-
 @lru_cache(maxsize=8)
 def geometry(size: BoardSize) -> Geometry:
     """Return the arrays for `size`."""
     rows, columns = np.divmod(np.arange(size.n_cells, dtype=np.int32), np.int32(size.width))
-    return Geometry(size, rows, columns, neighbours_by_move(size).astype(np.int32))
+    return Geometry(rows, columns, neighbours_by_move(size).astype(np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +129,6 @@ def _parts_of(number: int, line: list[int], corner: list[int]) -> list[Part]:
 
 def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> list[int]:
     """Return a path, far from optimal, that places the part. Pieces on cells with `locked` 1 stay."""
-    n = size.n_cells
     work = Work(
         cells=pieces.cells.copy(),
         places=np.argsort(pieces.cells).astype(np.int32),
@@ -151,19 +138,8 @@ def solve_part(pieces: Pieces, size: BoardSize, part: Part, locked: Bytes) -> li
         # A piece that crosses the board takes about five moves per cell, after the walk of the blank to it.
         path=np.empty(8 * (len(part.cells) + 2) * (size.width + size.height + 8), dtype=np.int32),
         counts=np.zeros(1, dtype=np.int32),
-        distances=np.empty(n, dtype=np.int32),
-        queue=np.empty(n, dtype=np.int32),
-        parents=np.empty(n, dtype=np.int32),
-        corner_parents=np.empty(CORNER_CELLS**3, dtype=np.int32),
-        corner_queue=np.empty(CORNER_CELLS**3, dtype=np.int32),
     )
-    stops = np.zeros(n, dtype=np.uint8)
-    if len(part.corner):
-        good = solve_line(work, part.cells, part.corner, stops)
-    else:
-        good = solve_pieces(work, part.cells, len(part.cells), stops)
-    if not good or work.counts[0] > len(work.path):
-        raise WrongAnswerError(f"a part of a {size} board could not be put in place; please report it")
+    solve_line(work, part.cells, part.corner)
     return work.path[: work.counts[0]].tolist()  # type: ignore[no-any-return]
 
 
@@ -173,13 +149,9 @@ def solve_rest(pieces: Pieces, size: BoardSize, plan: Plan) -> list[int]:
     # The last entry is that of the neighbour -1.
     is_rest = np.append(np.isin(arrays.rows, plan.rest_rows) & np.isin(arrays.columns, plan.rest_columns), False)
     is_inside = is_rest[arrays.neighbours] & is_rest[:-1, np.newaxis]
-    neighbours = np.where(is_inside, arrays.neighbours, -1).astype(np.int32)
-    path, moves, estimates = np.empty((3, _REST_MOVES + 1), dtype=np.int32)
-    length = find_path(
-        pieces.cells.copy(), pieces.blank_cell, arrays.rows, arrays.columns, neighbours, path, moves, estimates
-    )
-    if length < 0:
-        raise WrongAnswerError(f"the rest of a {size} board was not solved; please report it")
+    inside = arrays._replace(neighbours=np.where(is_inside, arrays.neighbours, -1).astype(np.int32))
+    path = np.empty(_REST_MOVES + 1, dtype=np.int32)
+    length = find_path(pieces.cells.copy(), pieces.blank_cell, inside, path)
     return path[:length].tolist()  # type: ignore[no-any-return]
 
 

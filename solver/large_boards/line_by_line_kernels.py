@@ -21,8 +21,20 @@ CORNER_WIDTH, CORNER_DEPTH = 2, 4
 CORNER_CELLS = CORNER_WIDTH * CORNER_DEPTH
 
 
+class Geometry(NamedTuple):
+    """Cells of a board size.
+
+    rows, columns  int32[n]     of each cell
+    neighbours     int32[n, 4]  the cells above, left, right and below each cell, else -1
+    """
+
+    rows: Int32s
+    columns: Int32s
+    neighbours: Int32s
+
+
 class Work(NamedTuple):
-    """Board that is being solved, and scratch arrays.
+    """Board that is being solved.
 
     cells       int32[n]        the piece on each cell
     places      int32[n]        the cell of each piece
@@ -31,8 +43,6 @@ class Work(NamedTuple):
     locked      uint8[n]        1 for a cell whose piece may not move
     path        int32[m]        the cells that the blank moved to
     counts      int32[1]        the number of moves; moves after the first m are counted, not stored
-    distances, queue, parents   int32[n], int32[n], int32[n]
-    corner_parents, corner_queue  int32[CORNER_CELLS ** 3]
     """
 
     cells: Int32s
@@ -42,11 +52,6 @@ class Work(NamedTuple):
     locked: Bytes
     path: Int32s
     counts: Int32s
-    distances: Int32s
-    queue: Int32s
-    parents: Int32s
-    corner_parents: Int32s
-    corner_queue: Int32s
 
 
 @kernel
@@ -70,208 +75,176 @@ def play(cells: Int32s, blank_cell: int, path: Int32s) -> None:
 
 
 @kernel
-def walk_distance(work: Work, start: int, to: int) -> int:
-    """Return the length of the shortest walk of the blank between two cells over unlocked cells, or -1.
-
-    `parents` then has the previous cell of each cell of the walk.
-    """
-    if start == to:
-        return 0
-    work.distances[:] = UNSEEN
-    work.distances[start] = 0
-    work.queue[0] = start
+def walk_blank(work: Work, wanted: Bytes) -> bool:
+    """Move the blank over unlocked cells to the nearest cell with `wanted` 1. Return False if it reaches none."""
+    start = work.places[work.blank]
+    parents, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
+    parents[start], queue[0] = start, start
     head, tail = 0, 1
     while head < tail:
-        cell = work.queue[head]
+        cell = queue[head]
+        head += 1
+        if wanted[cell] != 0:
+            n_steps = 0
+            while cell != start:
+                queue[n_steps] = cell
+                n_steps += 1
+                cell = parents[cell]
+            for step in range(n_steps - 1, -1, -1):
+                move_blank(work, queue[step])
+            return True
+        for i in range(4):
+            near = work.neighbours[cell, i]
+            if near >= 0 and work.locked[near] == 0 and parents[near] == UNSEEN:
+                parents[near] = cell
+                queue[tail] = near
+                tail += 1
+    return False
+
+
+@kernel
+def distances_to(work: Work, to: int) -> Int32s:
+    """Return the length of the shortest way over unlocked cells from each cell to one cell; UNSEEN if there is none."""
+    distances, queue = np.full(len(work.cells), UNSEEN, dtype=np.int32), np.empty(len(work.cells), dtype=np.int32)
+    distances[to], queue[0] = 0, to
+    head, tail = 0, 1
+    while head < tail:
+        cell = queue[head]
         head += 1
         for i in range(4):
             near = work.neighbours[cell, i]
-            if near >= 0 and work.locked[near] == 0 and work.distances[near] == UNSEEN:
-                work.distances[near] = work.distances[cell] + 1
-                work.parents[near] = cell
-                if near == to:
-                    return int(work.distances[near])
-                work.queue[tail] = near
+            if near >= 0 and work.locked[near] == 0 and distances[near] == UNSEEN:
+                distances[near] = distances[cell] + 1
+                queue[tail] = near
                 tail += 1
-    return -1
+    return distances
 
 
 @kernel
-def walk_blank(work: Work, to: int) -> bool:
-    """Move the blank to a cell on the shortest walk around locked cells. Return False if there is none."""
-    # From the end to the blank, so that parents are the walk of the blank.
-    start = work.places[work.blank]
-    if walk_distance(work, to, start) < 0:
-        return False
-    while start != to:
-        start = work.parents[start]
-        move_blank(work, start)
-    return True
-
-
-@kernel
-def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> bool:
-    """Move a piece to the cell `to`, or to the first cell of `stops` (uint8[n]). Return False if it is stuck."""
+def bring_piece(work: Work, piece: int, to: int, stops: Bytes) -> None:
+    """Move a piece to the cell `to`, or to the first cell with `stops` 1."""
+    distances = distances_to(work, to)
+    wanted = np.zeros(len(work.cells), dtype=np.uint8)
     while work.places[piece] != to and stops[work.places[piece]] == 0:
         place = work.places[piece]
-        best, shortest = -1, 0
-        left = walk_distance(work, to, place)
-        if left < 0:
-            return False
         # Of all cells one step nearer, take the one nearest to the blank.
-        blank_cell = work.places[work.blank]
         for i in range(4):
             near = work.neighbours[place, i]
-            if near < 0 or work.locked[near] != 0:
-                continue
-            if walk_distance(work, to, near) != left - 1:
-                continue
-            work.locked[place] = 1
-            walk = walk_distance(work, near, blank_cell)
-            work.locked[place] = 0
-            if walk >= 0 and (best < 0 or walk < shortest):
-                best, shortest = near, walk
-        if best < 0:
-            return False
+            if near >= 0 and distances[near] == distances[place] - 1:
+                wanted[near] = 1
         work.locked[place] = 1
-        walk_blank(work, best)
+        is_found = walk_blank(work, wanted)
         work.locked[place] = 0
+        wanted[:] = 0
+        if not is_found:
+            return
         move_blank(work, place)
-    return True
 
 
 @kernel
-def corner_number(corner: Int32s, n_corner: int, cell: int) -> int:
+def corner_number(corner: Int32s, cell: int) -> int:
     """Return the index of a cell in the corner, or -1."""
-    for i in range(n_corner):
+    for i in range(len(corner)):
         if corner[i] == cell:
             return i
     return -1
 
 
 @kernel
-def solve_corner(work: Work, corner: Int32s, n_corner: int, first: int, second: int) -> bool:
-    """Place two pieces by breadth-first search over the cells of both and of the blank within `corner`.
-
-    Returns False if one of the three is outside the corner.
-    """
-    one = corner_number(corner, n_corner, work.places[first])
-    two = corner_number(corner, n_corner, work.places[second])
-    blank = corner_number(corner, n_corner, work.places[work.blank])
-    if min(one, two, blank) < 0:
-        return False
-    goal_one, goal_two = corner_number(corner, n_corner, first), corner_number(corner, n_corner, second)
+def solve_corner(work: Work, corner: Int32s, first: int, second: int) -> None:
+    """Place two pieces by breadth-first search over the cells of both and of the blank, all within `corner`."""
+    n_corner = len(corner)
+    one = corner_number(corner, work.places[first])
+    two = corner_number(corner, work.places[second])
+    blank = corner_number(corner, work.places[work.blank])
+    goal_one, goal_two = corner_number(corner, first), corner_number(corner, second)
     size = CORNER_CELLS
     here = (one * size + two) * size + blank
-    work.corner_parents[:] = UNSEEN
+    parents, queue = np.full(size**3, UNSEEN, dtype=np.int32), np.empty(size**3, dtype=np.int32)
     # Backwards from all boards with both pieces placed, so that parents are the solution.
     head = tail = 0
     for cell in range(n_corner):
         if cell not in (goal_one, goal_two):
             state = (goal_one * size + goal_two) * size + cell
-            work.corner_parents[state] = state
-            work.corner_queue[tail] = state
+            parents[state] = state
+            queue[tail] = state
             tail += 1
-    while head < tail and work.corner_parents[here] == UNSEEN:
-        state = work.corner_queue[head]
+    while head < tail and parents[here] == UNSEEN:
+        state = queue[head]
         head += 1
         blank, two, one = state % size, state // size % size, state // size // size
         for i in range(4):
             near = work.neighbours[corner[blank], i]
-            cell = -1 if near < 0 else corner_number(corner, n_corner, near)
+            cell = -1 if near < 0 else corner_number(corner, near)
             if cell < 0:
                 continue
             next_one, next_two = blank if one == cell else one, blank if two == cell else two
             after = (next_one * size + next_two) * size + cell
-            if work.corner_parents[after] == UNSEEN:
-                work.corner_parents[after] = state
-                work.corner_queue[tail] = after
+            if parents[after] == UNSEEN:
+                parents[after] = state
+                queue[tail] = after
                 tail += 1
-    if work.corner_parents[here] == UNSEEN:
-        return False
-    while work.corner_parents[here] != here:
-        here = work.corner_parents[here]
+    while parents[here] != here:
+        here = parents[here]
         move_blank(work, corner[here % size])
-    return True
 
 
 @kernel
-def solve_pieces(work: Work, line: Int32s, n_pieces: int, stops: Bytes) -> bool:
-    """Place the pieces of the first `n_pieces` cells of a line, and lock them. `stops` is as in `solve_line`."""
-    for i in range(n_pieces):
-        if not bring_piece(work, line[i], line[i], stops):
-            return False
-        work.locked[line[i]] = 1
-    return True
+def solve_line(work: Work, line: Int32s, corner: Int32s) -> None:
+    """Place the pieces of a line, or of a part of it, and lock them.
 
-
-@kernel
-def solve_line(work: Work, line: Int32s, corner: Int32s, stops: Bytes) -> bool:
-    """Place the pieces of a line, and lock it.
-
-    line    int32[k]  its cells; the last two are the first two of `corner`
-    corner  int32[m]  rows of `CORNER_WIDTH` cells, from the line inwards
-    stops   uint8[n]  scratch, zeros
+    line    int32[k]  its cells
+    corner  int32[m]  if the line ends here: rows of `CORNER_WIDTH` cells, from the line inwards, of which the first two
+                      are the last two of `line`; else empty
     """
-    n_line = len(line)
-    if not solve_pieces(work, line, n_line - 2, stops):
-        return False
-    first, second = line[n_line - 2], line[n_line - 1]
-    if work.places[first] == first and work.places[second] == second:
-        work.locked[first] = work.locked[second] = 1
-        return True
-    # Step 1. Move the last but one piece to the last cell of the line.
-    if not bring_piece(work, first, second, stops):
-        return False
-    # Step 2. Move the last piece into the corner, then the blank.
-    work.locked[second] = 1
-    for cell in corner:
-        stops[cell] = 1
-    good = bring_piece(work, second, corner[3], stops)
-    stops[:] = 0
-    if good and corner_number(corner, len(corner), work.places[work.blank]) < 0:
+    stops = np.zeros(len(work.cells), dtype=np.uint8)
+    n_single = len(line) - 2 if len(corner) > 0 else len(line)
+    for i in range(n_single):
+        bring_piece(work, line[i], line[i], stops)
+        work.locked[line[i]] = 1
+    if len(corner) == 0:
+        return
+    first, second = line[n_single], line[n_single + 1]
+    if work.places[first] != first or work.places[second] != second:
+        # Step 1. Move the last but one piece to the last cell of the line.
+        bring_piece(work, first, second, stops)
+        # Step 2. Move the last piece into the corner, then the blank.
+        work.locked[second] = 1
+        for cell in corner:
+            stops[cell] = 1
+        bring_piece(work, second, corner[3], stops)
         place = work.places[second]
         work.locked[place] = 1
-        best, shortest = -1, 0
-        for cell in corner:
-            if work.locked[cell] == 0:
-                walk = walk_distance(work, cell, work.places[work.blank])
-                if walk >= 0 and (best < 0 or walk < shortest):
-                    best, shortest = cell, walk
-        good = best >= 0 and walk_blank(work, best)
-        work.locked[place] = 0
-    work.locked[second] = 0
-    # Step 3. Place both by search.
-    good = good and solve_corner(work, corner, len(corner), first, second)
+        walk_blank(work, stops)
+        work.locked[place] = work.locked[second] = 0
+        # Step 3. Place both by search.
+        solve_corner(work, corner, first, second)
     work.locked[first] = work.locked[second] = 1
-    return good
 
 
 @kernel
-def distance(rows: Int32s, columns: Int32s, one: int, two: int) -> int:
+def distance(geometry: Geometry, one: int, two: int) -> int:
     """Return the Manhattan distance of two cells."""
+    rows, columns = geometry.rows, geometry.columns
     return int(abs(rows[one] - rows[two]) + abs(columns[one] - columns[two]))
 
 
 @kernel
-def find_path(
-    cells: Int32s, blank_cell: int, rows: Int32s, columns: Int32s, neighbours: Int32s, path: Int32s, moves: Int32s,
-    estimates: Int32s,
-) -> int:  # fmt: skip
+def find_path(cells: Int32s, blank_cell: int, geometry: Geometry, path: Int32s) -> int:
     """Find an optimal path to the goal by IDA* with Manhattan distance (Korf 1985).
 
     Returns its length, or NOT_FOUND if it has more moves than `path` has entries but one.
 
-    cells       int32[n]      mutated: the goal if it was found, else as before
-    neighbours  int32[n, 4]   as in `Work`; pieces on cells that it does not name stay there
-    path        int32[m]      mutated: the cells that the blank goes to
-    moves, estimates          scratch, int32[m]
+    cells     int32[n]  mutated: the goal if it was found, else as before
+    geometry  pieces on cells that no other one has as its neighbour stay there
+    path      int32[m]  mutated: the cells that the blank goes to
     """
+    moves, estimates = np.empty(len(path), dtype=np.int32), np.empty(len(path), dtype=np.int32)
     blank = cells[blank_cell]
     h = 0
     for cell in range(len(cells)):
         if cell != blank_cell:
-            h += distance(rows, columns, cell, cells[cell])
+            h += distance(geometry, cell, cells[cell])
     # A move changes the estimate by one, so all paths have the parity of the first estimate.
     for threshold in range(h, len(path), 2):
         depth = 0
@@ -292,11 +265,11 @@ def find_path(
                 continue
             if depth > 0 and move == 3 - moves[depth - 1]:
                 continue
-            near = neighbours[here, move]
+            near = geometry.neighbours[here, move]
             if near < 0:
                 continue
             place = cells[near]
-            estimate = estimates[depth] + distance(rows, columns, place, here) - distance(rows, columns, place, near)
+            estimate = estimates[depth] + distance(geometry, place, here) - distance(geometry, place, near)
             if depth + 1 + estimate > threshold:
                 continue
             cells[here], cells[near] = cells[near], blank

@@ -9,7 +9,8 @@ from pdb_core.puzzle import MAX_TABLE_SIDE, Board, BoardSize
 from pdb_query import Database
 from solver.heuristics import heuristic_tables
 from solver.heuristics.evaluate_kernels import evaluate_many
-from solver.large_boards.line_by_line import Geometry, Pieces, geometry
+from solver.large_boards.line_by_line import Pieces, geometry
+from solver.large_boards.line_by_line_kernels import Geometry
 
 # Heuristics whose tables take less than 0.2 seconds up to 6x6. Together they are never below the others of that kind.
 _HEURISTICS = ("korf-taylor", "pairs")
@@ -58,6 +59,6 @@ def longest_increasing(numbers: Iterable[int]) -> int:
     # The least last number of a subsequence of each length.
     lasts: list[int] = []
     for number in numbers:
-        at = bisect_left(lasts, number)
-        lasts[at : at + 1] = [number]
+        place = bisect_left(lasts, number)
+        lasts[place : place + 1] = [number]
     return len(lasts)

@@ -13,7 +13,7 @@ A path is the list of cells that the blank moves to.
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,7 +23,8 @@ from pdb_core.puzzle import BLANK, Board, BoardLike, BoardSize, Tiles, as_goal, 
 from pdb_core.resources import available_cores
 from pdb_query import Database
 from solver.engine.worker_pool import WorkerPool, in_parallel
-from solver.large_boards.beam_search import Aim, BeamSearch
+from solver.large_boards.beam_search import BeamSearch
+from solver.large_boards.beam_search_kernels import Aim
 from solver.large_boards.fitted_values import (
     FITTED_SIZE,
     MOVE_UNITS,
@@ -33,9 +34,7 @@ from solver.large_boards.fitted_values import (
     fitted_values,
     no_fitted_values,
 )
-from solver.large_boards.fitted_values_kernels import FittedValues
 from solver.large_boards.line_by_line import (
-    Geometry,
     Part,
     Pieces,
     Plan,
@@ -46,7 +45,7 @@ from solver.large_boards.line_by_line import (
     solve_part,
     solve_rest,
 )
-from solver.large_boards.line_by_line_kernels import Bytes, Int32s
+from solver.large_boards.line_by_line_kernels import Bytes, Geometry
 from solver.large_boards.lower_bound import lower_bound, manhattan_distance
 from solver.progress import Report
 from solver.solution import Solution, check_solution, check_solvable, one_move_away
@@ -72,13 +71,14 @@ class _Weighting(NamedTuple):
 _TOGETHER = _Weighting(focus=32, line=20, following=16, drop=8, pull=32, patience=60)
 _ONE_BY_ONE = _Weighting(focus=16, line=10, following=9, drop=5, pull=16, patience=30)
 _NOISE = 16
+# The focus of a search for a whole board.
+_ALL_PIECES = np.empty(0, dtype=np.int32)
 # Estimated moves per cell of Manhattan distance, to compare paths that end at different boards.
 _MOVES_A_CELL = 2.0
 _FIRST_WIDTH, _MAX_WIDTH = 24, 16_384
 # Share of the time limit for beams; windows get the rest.
 _BEAM_SHARE = 0.7
 _FIRST_FITTED_WIDTH, _MAX_FITTED_WIDTH = 500, 200_000
-_FITTED_BEAM_SHARE = 0.7
 # Passes over the windows: moves of a window, and width of the beam, which doubles after each round of passes.
 _WINDOWS = ((40, 40), (100, 100), (150, 400), (200, 1500))
 _FITTED_WINDOWS = ((60, 500), (90, 1000), (120, 2000))
@@ -92,7 +92,15 @@ _REST_MOVES = 400
 def default_time_limit(size: BoardSize) -> float:
     """Return the default time limit of `find_suboptimal_solution`, in seconds.
 
-    It is 0.5 up to 7x7, 0.9 for 10x10, and at most 5.
+    Parameters
+    ----------
+    size
+        Size of the board.
+
+    Returns
+    -------
+    float
+        0.5 up to 7x7, 0.9 for 10x10, and at most 5.
     """
     return min(5.0, max(0.5, size.n_cells * 0.009))
 
@@ -105,25 +113,58 @@ def find_suboptimal_solution(
     time_limit: float | None = None,
     databases: Sequence[Database] = (),
 ) -> Solution:
-    """Return the best solution of `board` found within `time_limit` seconds; the board is from 2x2 to 32x32.
+    """Return the best solution of `board` found within a time limit. The first solution is always completed.
 
-    The default of `time_limit` is `default_time_limit(size)`. The first solution is always completed. `lower_bound` of
-    the solution is the largest of `databases` and of heuristics without tables; `bound` is the length divided by it.
+    Parameters
+    ----------
+    board
+        Board from 2x2 to 32x32.
+    goal
+        Board to reach, or its name.
+    size
+        Size of the board, if it does not follow from `board`.
+    time_limit
+        Seconds; by default ``default_time_limit(size)``.
+    databases
+        Open databases that may raise the lower bound.
 
-    Raises `BoardError` for an invalid board, `InputError` for an invalid size, `UnsolvableError` if there is no
-    solution, `TableMismatchError` if a database is for another size, `TableFileDamagedError` if it has no distance for
-    the board, `GoalError` for an invalid goal or if a database cannot serve it.
+    Returns
+    -------
+    Solution
+        Its `lower_bound` is the largest of `databases` and of heuristics without tables; `bound` is the length divided
+        by it.
 
+    Raises
+    ------
+    BoardError
+        If the board is invalid.
+    InputError
+        If the size is invalid.
+    UnsolvableError
+        If there is no solution.
+    GoalError
+        If the goal is invalid, or a database cannot serve it.
+    TableMismatchError
+        If a database is for another size.
+    TableFileDamagedError
+        If a database has no distance for the board.
+
+    Examples
+    --------
     >>> find_suboptimal_solution((1, 2, 3, 4, 0, 6, 7, 5, 8), (1, 2, 3, 4, 5, 6, 7, 8, 0), BoardSize(3, 3)).tiles
     (5, 8)
     """
     checked = Board(board, size)
-    size = checked.size
-    checked_goal = as_goal(goal, size)
-    check_solvable(checked, checked_goal, size)
+    checked_goal = as_goal(goal, checked.size)
+    check_solvable(checked, checked_goal, checked.size)
     _compile_kernels()
-    pieces = in_pieces(checked, checked_goal)
-    h = bound = lower_bound(checked, checked_goal, size, databases, pieces)
+    return _find_solution(checked, checked_goal, time_limit, databases)
+
+
+def _find_solution(board: Board, goal: Board, time_limit: float | None, databases: Sequence[Database]) -> Solution:
+    size = board.size
+    pieces = in_pieces(board, goal)
+    h = bound = lower_bound(board, goal, size, databases, pieces)
     start = time.perf_counter()
     seconds = default_time_limit(size) if time_limit is None else time_limit
     path = without_loops(pieces, solve_by_lines(pieces, size))
@@ -134,11 +175,11 @@ def find_suboptimal_solution(
         path = _solve_fitted(pieces, size, path, bound, start, seconds)
     else:
         path = _solve_in_parts(pieces, size, path, bound, start, seconds)
-    tiles = tiles_on_path(checked, path)
-    check_solution(checked, tiles, checked_goal, size)
+    tiles = tiles_on_path(board, path)
+    check_solution(board, tiles, goal, size)
     return Solution(
-        board=checked,
-        goal=checked_goal,
+        board=board,
+        goal=goal,
         length=len(tiles),
         tiles=tiles,
         is_optimal=len(tiles) == bound,
@@ -162,57 +203,38 @@ def _compile_kernels() -> None:
     _LineSolver(size, pieces.blank, 1, math.inf).solve(pieces)
 
 
-class _Space(NamedTuple):
-    """Boards between which beams search for paths: of at most 6x6, ranked by fitted values; or others, without them."""
-
-    arrays: Geometry
-    neighbours: Int32s
-    fitted: FittedValues
-
-    @property
-    def is_fitted(self) -> bool:
-        """Return True if fitted values rank the boards."""
-        return len(self.fitted.pairs) > 0
-
-    def find(
-        self, pieces: Pieces, width: int, limit: int, end: float, report: Report | None = None
-    ) -> list[int] | None:
-        """Return a path of at most `limit` moves to the goal, or None if a beam finds none by the time `end`."""
-        if limit < 1:
-            return None
-        n = self.arrays.size.n_cells
-        aim = Aim(
-            wanted=np.arange(n, dtype=np.int32),
-            weights=np.full(n, MOVE_UNITS, dtype=np.int32),
-            neighbours=self.neighbours,
-            focus=np.empty(0, dtype=np.int32),
-            pull=0,
-            noise=1 if self.is_fitted else _NOISE,
-            fitted=self.fitted,
-        )
-        return BeamSearch(self.arrays, width, limit).find(pieces, aim, limit=limit, end=end, report=report)
-
-    def find_back(
-        self, pieces: Pieces, width: int, limit: int, end: float, report: Report | None = None
-    ) -> list[int] | None:
-        """Return a path as `find` does, searched for from the goal to the board."""
-        back = Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
-        path = self.find(back, width, limit, end, report)
-        return None if path is None else [*path[-2::-1], pieces.blank]
-
-    def find_from_both_ends(self, pieces: Pieces, width: int, limit: int, end: float) -> list[int] | None:
-        """Return the shorter path of `find` and `find_back`."""
-        paths = in_parallel(
-            (self.find, self.find_back),
-            lambda find, report, _: find(pieces, width, limit, end, report),
-            n_threads=available_cores(),
-        )
-        return min((path for path in paths if path is not None), key=len, default=None)
+def fitted_aim(embedded: Embedding) -> Aim:
+    """Return the aim at the goal of the boards of an embedded rectangle, ranked by fitted values."""
+    weights = np.full(FITTED_SIZE.n_cells, MOVE_UNITS, dtype=np.int32)
+    return Aim(embedded.geometry, weights, fitted_values(), noise=1, focus=_ALL_PIECES, pull=0)
 
 
-def fitted_space(embedded: Embedding) -> _Space:
-    """Return the space of the boards of an embedded rectangle."""
-    return _Space(geometry(FITTED_SIZE), embedded.neighbours, fitted_values())
+def find(
+    pieces: Pieces, aim: Aim, width: int, limit: int, end: float, report: Report | None = None
+) -> list[int] | None:
+    """Return a path of at most `limit` moves to the goal, or None if a beam finds none by the time `end`."""
+    if limit < 1:
+        return None
+    return BeamSearch(len(pieces.cells), width, limit).find(pieces, aim, limit=limit, end=end, report=report)
+
+
+def find_back(
+    pieces: Pieces, aim: Aim, width: int, limit: int, end: float, report: Report | None = None
+) -> list[int] | None:
+    """Return a path as `find` does, searched for from the goal to the board."""
+    back = Pieces(np.argsort(pieces.cells).astype(np.int32), pieces.blank_cell)
+    path = find(back, aim, width, limit, end, report)
+    return None if path is None else [*path[-2::-1], pieces.blank]
+
+
+def find_from_both_ends(pieces: Pieces, aim: Aim, width: int, limit: int, end: float) -> list[int] | None:
+    """Return the shorter path of `find` and `find_back`."""
+    paths = in_parallel(
+        (find, find_back),
+        lambda search, report, _: search(pieces, aim, width, limit, end, report),
+        n_threads=available_cores(),
+    )
+    return min((path for path in paths if path is not None), key=len, default=None)
 
 
 def _solve_fitted(
@@ -220,49 +242,48 @@ def _solve_fitted(
 ) -> list[int]:
     """Return the shortest path found by beams and windows with fitted values, at most as long as `path`."""
     whole = embedding(size, range(size.height), range(size.width))
-    space = fitted_space(whole)
-    pieces, path = whole.embed(pieces), whole.embed_path(path)
-    path = _widen_beams(space, pieces, path, start + _FITTED_BEAM_SHARE * seconds)
-    path = _shorten_windows(space, pieces, path, bound, start + seconds)
-    return whole.original_path(path)
+    aim, pieces = fitted_aim(whole), whole.embed(pieces)
 
+    def search(width: int, path: list[int], end: float) -> list[int]:
+        return find_from_both_ends(pieces, aim, width, len(path) - 2, end) or path
 
-def _widen_beams(space: _Space, pieces: Pieces, path: list[int], end: float) -> list[int]:
-    """Return the shortest of `path` and the paths found from both ends by beams of growing width."""
-    width = _FIRST_FITTED_WIDTH
-    while time.perf_counter() < end:
-        start = time.perf_counter()
-        path = space.find_from_both_ends(pieces, width, len(path) - 2, end) or path
-        seconds = time.perf_counter() - start
-        wider = min(_MAX_FITTED_WIDTH, int(width * 0.8 * (end - time.perf_counter()) / seconds))
-        if wider < 1.3 * width:
-            break
-        # If the last beam takes all of the time left, the one before takes an eighth.
-        width = wider if wider < 8 * width else max(8 * width, wider // 8)
-    return path
+    widths = (_FIRST_FITTED_WIDTH, _MAX_FITTED_WIDTH)
+    path = _widen_beams(search, widths, whole.embed_path(path), start + _BEAM_SHARE * seconds)
+    return whole.original_path(_shorten_windows(aim, pieces, path, bound, start + seconds))
 
 
 def _solve_in_parts(
     pieces: Pieces, size: BoardSize, path: list[int], bound: int, start: float, seconds: float
 ) -> list[int]:
     """Return the shortest path found line by line by beams and windows, at most as long as `path`."""
-    space = _Space(geometry(size), geometry(size).neighbours, no_fitted_values())
-    path = _improve_by_beams(pieces, size, path, start + _BEAM_SHARE * seconds)
-    return _shorten_windows(space, pieces, path, bound, start + seconds)
+    weights = np.full(size.n_cells, MOVE_UNITS, dtype=np.int32)
+    aim = Aim(geometry(size), weights, no_fitted_values(), _NOISE, focus=_ALL_PIECES, pull=0)
+
+    def search(width: int, path: list[int], end: float) -> list[int]:
+        found = _LineSolver(size, pieces.blank, width, end).solve(pieces)
+        return min(path, without_loops(pieces, found), key=len)
+
+    path = _widen_beams(search, (_FIRST_WIDTH, _MAX_WIDTH), path, start + _BEAM_SHARE * seconds)
+    return _shorten_windows(aim, pieces, path, bound, start + seconds)
 
 
-def _improve_by_beams(pieces: Pieces, size: BoardSize, path: list[int], end: float) -> list[int]:
-    """Return the shortest of `path` and the paths found line by line by beams of growing width."""
-    width = _FIRST_WIDTH
+def _widen_beams(
+    search: Callable[[int, list[int], float], list[int]], widths: tuple[int, int], path: list[int], end: float
+) -> list[int]:
+    """Return the shortest path after searches by beams of growing width, from the first to the second of `widths`.
+
+    search  is called with a width, the shortest path so far and the time it has to end; returns the shortest path
+    """
+    width, most = widths
     while time.perf_counter() < end:
         start = time.perf_counter()
-        found = _LineSolver(size, pieces.blank, width, end).solve(pieces)
-        path = min(path, without_loops(pieces, found), key=len)
+        path = search(width, path, end)
         seconds = time.perf_counter() - start
-        wider = min(_MAX_WIDTH, int(width * 0.85 * (end - time.perf_counter()) / seconds))
+        wider = min(most, int(width * 0.8 * (end - time.perf_counter()) / seconds))
         if wider < 1.3 * width:
             break
-        width = wider if seconds > 0.02 else min(wider, 8 * width)
+        # If the last beam takes all of the time left, the one before takes an eighth.
+        width = wider if wider < 8 * width else max(8 * width, wider // 8)
     return path
 
 
@@ -273,8 +294,7 @@ class _LineSolver:
         self._size, self._width, self._end = size, width, end
         self._arrays = geometry(size)
         self._plan: Plan = plan_lines(size, blank)
-        self._beam = BeamSearch(self._arrays, width, 50 * (size.width + size.height))
-        self._wanted = np.arange(size.n_cells, dtype=np.int32)
+        self._beam = BeamSearch(size.n_cells, width, 50 * (size.width + size.height))
 
     def solve(self, pieces: Pieces) -> list[int]:
         """Return a path to the goal."""
@@ -301,9 +321,8 @@ class _LineSolver:
         if max(len(rows), len(columns)) > FITTED_SIZE.width or n_open < len(rows) * len(columns):
             return None
         rest = embedding(self._size, range(rows[0], rows[-1] + 1), range(columns[0], columns[-1] + 1))
-        found = fitted_space(rest).find_from_both_ends(
-            rest.embed(pieces), _REST_FACTOR * self._width, _REST_MOVES, self._end
-        )
+        width = _REST_FACTOR * self._width
+        found = find_from_both_ends(rest.embed(pieces), fitted_aim(rest), width, _REST_MOVES, self._end)
         return None if found is None else rest.original_path(found)
 
     def _cost(self, pieces: Pieces, path: list[int]) -> float:
@@ -319,7 +338,7 @@ class _LineSolver:
         weights[self._plan.line_of == part.line] = weighting.line
         weights[locked == 1] = 0
         weights[part.cells] = weighting.focus
-        aim = Aim(self._wanted, weights, self._open(locked), part.cells, weighting.pull, _NOISE)
+        aim = Aim(self._open(locked), weights, no_fitted_values(), _NOISE, part.cells, weighting.pull)
         limit = 2 * len(other) + 50
         path = self._beam.find(pieces, aim, limit=limit, patience=weighting.patience, end=self._end) or []
         return path + solve_part(pieces.after(path), self._size, part, locked)
@@ -341,31 +360,32 @@ class _LineSolver:
             path += found
         return path
 
-    def _open(self, locked: Bytes) -> Int32s:
-        """Return the unlocked neighbours of each cell."""
+    def _open(self, locked: Bytes) -> Geometry:
+        """Return the board with the unlocked neighbours of each cell."""
         neighbours = self._arrays.neighbours
         result = np.where(locked[neighbours] == 0, neighbours, -1).astype(np.int32)
         result[locked == 1] = -1
-        return result
+        return self._arrays._replace(neighbours=result)
 
 
-def _shorten_windows(space: _Space, pieces: Pieces, path: list[int], bound: int, end: float) -> list[int]:
+def _shorten_windows(aim: Aim, pieces: Pieces, path: list[int], bound: int, end: float) -> list[int]:
     """Shorten windows of the path in rounds of growing width, until `end` or `_MAX_ROUNDS`."""
+    is_fitted = len(aim.fitted.pairs) > 0
     for n_round in range(_MAX_ROUNDS):
         before = path
-        for length, width in _FITTED_WINDOWS if space.is_fitted else _WINDOWS:
+        for length, width in _FITTED_WINDOWS if is_fitted else _WINDOWS:
             for first in (0, length // 2):
                 if time.perf_counter() > end or len(path) <= bound:
                     return path
-                path = shorten_each_window(space, pieces, path, first, length, width << n_round, end)
+                path = shorten_each_window(aim, pieces, path, first, length, width << n_round, end)
             path = without_loops(pieces, path)
-        if path == before and not space.is_fitted:
+        if path == before and not is_fitted:
             break
     return path
 
 
 def shorten_each_window(
-    space: _Space,
+    aim: Aim,
     pieces: Pieces,
     path: list[int],
     first: int,
@@ -386,7 +406,7 @@ def shorten_each_window(
         # Name each piece by its cell at the end of the window.
         names = np.argsort(board.after(window).cells).astype(np.int32)
         renamed = Pieces(names[board.cells], int(names[board.blank]))
-        return space.find(renamed, width, len(window) - 2, end, report) or window
+        return find(renamed, aim, width, len(window) - 2, end, report) or window
 
     shortened = in_parallel(items, shorten, n_threads=available_cores())
     return path[:first] + [cell for part in shortened for cell in part]
@@ -394,17 +414,14 @@ def shorten_each_window(
 
 def without_loops(pieces: Pieces, path: list[int]) -> list[int]:
     """Return the path without the moves between two visits of the same board."""
-    n = len(pieces.cells)
-    # Zobrist hashing with 62 bits: different boards of a path have different keys.
-    keys = np.random.default_rng(1).integers(1 << 62, size=n * n)
-    cells, here, key = pieces.cells.tolist(), pieces.blank_cell, 0
+    cells, here = pieces.cells.astype(np.uint16), pieces.blank_cell
     kept: list[int] = []
-    trail, depth_of = [0], {0: 0}
+    key = hash(cells.tobytes())
+    trail, depth_of = [key], {key: 0}
     for cell in path:
-        piece = cells[cell]
-        key ^= int(keys[piece * n + cell]) ^ int(keys[piece * n + here])
-        cells[here], cells[cell] = piece, pieces.blank
+        cells[here], cells[cell] = cells[cell], cells[here]
         here = cell
+        key = hash(cells.tobytes())
         if key in depth_of:
             depth = depth_of[key]
             for old in trail[depth + 1 :]:

@@ -8,27 +8,24 @@ No optimal solution is lost: the lexicographically first of all optimal solution
 all optimal solutions are wanted, a duplicate is only a sequence that a *shorter* one replaces.
 
 The FSM is the minimised automaton of Aho and Corasick (1975) for the duplicates up to a length. They are found by
-length: hash the effects of all sequences that contain no shorter duplicate, sort the hashes, list the sequences of
-those that occur more than once, and compare the effects and boxes in each group.
+length: list all sequences that contain no shorter duplicate, sort them by the hashes of their effects, and compare the
+effects and boxes of those with equal hashes.
 """
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from pdb_core.puzzle import BoardSize
-from solver.board_arrays import Int64s
-from solver.cache_file import cache_path, load_cached, save_cached
+from solver.board_arrays import N_MOVES, Int64s
+from solver.cache_file import cached_array
 from solver.move_pruning.move_pruning_kernels import (
     GRID,
-    N_FILTER_BITS,
     NO_CHILD,
-    NO_ENTRY,
+    States,
     add_words,
-    fill_table,
     link_states,
     list_sequences,
     mark_duplicates,
@@ -38,7 +35,7 @@ from solver.move_pruning.move_pruning_kernels import (
 PRUNED = -1
 START = 0
 
-# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/decisions/0031.
+# Longer duplicates prune ever less, and the FSM outgrows the caches: see docs/decisions/move-pruning.md.
 DEFAULT_LENGTH, LARGE_BOARD_LENGTH, MAX_LENGTH = 12, 17, 18
 MOST_CELLS_OF_DEFAULT = 16
 # Prunes only moves that undo the last one, as the textbook does.
@@ -46,8 +43,6 @@ UNDO_LENGTH = 2
 
 # All duplicates of up to 12 moves, and all on boards of 5x5, stay inside a box of 5x5 cells.
 LONGEST_SIDE = 5
-
-States = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,15 +86,12 @@ def pruning_fsm(max_length: int = DEFAULT_LENGTH, *, keeps_equals: bool = False)
     if not UNDO_LENGTH <= max_length <= MAX_LENGTH:
         raise ValueError(f"max_length is {max_length}; give a number of moves from {UNDO_LENGTH} to {MAX_LENGTH}")
     kind = "shorter" if keeps_equals else "earlier"
-    sources = [Path(__file__), Path(__file__).with_name("move_pruning_kernels.py")]
-    path = cache_path("machines", f"{kind}-{max_length}", sources)
-    content = load_cached(path)
-    if content is not None and len(content) % 16 == 0:
-        successors = np.frombuffer(content, dtype=np.int32).reshape(-1, 4)
-    else:
-        successors = _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals)))
-        save_cached(path, successors.tobytes())
-    successors.flags.writeable = False  # then the compiler gives loaded and computed FSMs the same type
+    successors = cached_array(
+        f"machines/{kind}-{max_length}",
+        __file__,
+        np.int32,
+        lambda: _minimised(_automaton(find_duplicates(max_length, keeps_equals=keeps_equals))),
+    ).reshape(-1, N_MOVES)
     return PruningFsm(max_length, successors)
 
 
@@ -109,51 +101,20 @@ def find_duplicates(max_length: int, *, keeps_equals: bool = False) -> dict[int,
     They are codes of two bits a move, the first move highest, in ascending order.
     """
     duplicates: dict[int, Int64s] = {}
+    keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
     n_sequences = 1
     for length in range(1, max_length + 1):
+        # A sequence has at most four continuations. Memory that is not written is not taken.
+        entries = np.empty(4 * n_sequences + 1, dtype=np.int64)
         # No sequence that the FSM so far accepts contains a shorter duplicate.
-        hashes, codes, lengths, n_sequences = _sequences_that_meet(_automaton(duplicates), length, n_sequences)
-        order = np.lexsort((codes, lengths, hashes))
-        hashes, codes, lengths = hashes[order], codes[order], lengths[order]
-        is_duplicate = np.zeros(len(codes), dtype=bool)
-        grids, boxes = np.tile(np.arange(GRID * GRID), (2, 1)), np.empty((len(codes), 4), dtype=np.int64)
-        mark_duplicates(hashes, codes, lengths, length, keeps_equals, grids, boxes, is_duplicate)
-        if is_duplicate.any():
-            duplicates[length] = np.sort(codes[is_duplicate])
+        n_sequences = list_sequences(_automaton(duplicates), length, LONGEST_SIDE, keys, entries)
+        entries = entries[:n_sequences]
+        entries.sort()
+        mark_duplicates(entries, length, keeps_equals)
+        codes = ~entries[entries < 0] & ((1 << (2 * length)) - 1)
+        if len(codes):
+            duplicates[length] = np.sort(codes)
     return duplicates
-
-
-def _sequences_that_meet(successors: States, length: int, n_before: int) -> tuple[Int64s, Int64s, Int64s, int]:
-    """Return the sequences of up to `length` moves that share their effect: hashes of effects, codes, lengths.
-
-    The last value is the number of sequences played; `n_before` is that of the length before.
-    """
-    keys = np.random.default_rng(1).integers(2**30, 2**31, 2 * GRID * GRID)
-    # A sequence has at most four continuations. Memory that is not written is not taken.
-    hashes = np.empty(4 * n_before + 1, dtype=np.int64)
-    nothing, no_filter = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8)
-    # All hashes first, without the sequences: most effects are those of one sequence.
-    grid = np.arange(GRID * GRID)
-    n_sequences = list_sequences(
-        successors, length, LONGEST_SIDE, keys, grid, no_filter, nothing, hashes, nothing, nothing
-    )
-    hashes = hashes[:n_sequences]
-    hashes.sort()
-    is_repeated = hashes[1:] == hashes[:-1]
-    repeated = np.unique(hashes[1:][is_repeated])
-    n_listed = int(is_repeated.sum()) + len(repeated)
-    filter_bits = np.zeros(N_FILTER_BITS // 8, dtype=np.uint8)
-    table = np.full(_table_size(len(repeated)), NO_ENTRY, dtype=np.int64)
-    fill_table(repeated, filter_bits, table)
-    del hashes
-    hashes, codes, lengths = np.empty((3, n_listed), dtype=np.int64)
-    list_sequences(successors, length, LONGEST_SIDE, keys, grid, filter_bits, table, hashes, codes, lengths)
-    return hashes, codes, lengths, n_sequences
-
-
-def _table_size(n_entries: int) -> int:
-    """Return a power of two that leaves half of a hash table empty."""
-    return 1 << (2 * n_entries + 1).bit_length()
 
 
 def _automaton(duplicates: dict[int, Int64s]) -> States:
@@ -164,16 +125,14 @@ def _automaton(duplicates: dict[int, Int64s]) -> States:
     for length, codes in duplicates.items():
         n_states = add_words(codes, length, children, n_states)
     successors = np.empty((n_states, 4), dtype=np.int32)
-    queue, suffixes = np.empty(n_states, dtype=np.int32), np.empty(n_states, dtype=np.int32)
-    link_states(children[:n_states], queue, suffixes, successors)
+    link_states(children[:n_states], successors)
     return successors
 
 
 def _minimised(successors: States) -> States:
     """Return the smallest FSM that prunes the same sequences."""
     classes = np.arange(len(successors), dtype=np.int32)
-    table = np.empty(_table_size(len(successors)), dtype=np.int32)
-    while merge_states(successors, classes, table):
+    while merge_states(successors, classes):
         pass
     # Number the classes in the order of their first states, so that START stays 0.
     _, first, merged = np.unique(classes, return_index=True, return_inverse=True)

@@ -35,7 +35,6 @@ import solver.engine.subtrees
 from pdb_build.deep_check import prove_table
 from pdb_cluster import solve_worker
 from pdb_cluster.solve_worker import WorkerTables, solver_for
-from pdb_cluster.split_board import lower_bounds_by
 from pdb_core.encoding import Cost, Encoding
 from pdb_core.errors import ClusterError, LimitReachedError, TableFileDamagedError
 from pdb_core.puzzle import Tiles, random_boards
@@ -48,7 +47,7 @@ from solver.algorithms import A_STAR, GREEDY, WEIGHTED_A_STAR
 from solver.engine.database_engine import CATALOGUE, SCALAR, VECTOR, WIDE, DatabaseEngine, database_engine
 from solver.engine.frontier import FrontierLimits
 from solver.engine.ida_star import IdaStar
-from solver.engine.subtrees import search_subtrees, upper_tree
+from solver.engine.subtrees import search_subtrees
 from solver.engine.unit_tables import DatabaseSums
 from solver.move_pruning.move_pruning import pruning_fsm
 from tests.faults.watched import Case, watched
@@ -313,13 +312,7 @@ def _searched_as_subtrees(trial: Trial) -> str:
         return EXACT
     threshold = max(1, database.probe(board).maximum)
     for _ in range(4):
-        upper = upper_tree(
-            board, database.goal, database.size, threshold, ida_star.engine.fsm, lower_bounds_by([database]),
-            lambda _depth, h: np.full(len(h), len(h) < 30),
-        )  # fmt: skip
-        if upper.tiles is not None:
-            return trial.checked(board, upper.tiles)
-        paths = upper.rest
+        paths: Sequence[bytes] = (b"",)
         for _ in range(5):
             result = search_subtrees(ida_star.stacks, board, paths, threshold, max_nodes=1000, max_seconds=10)
             if result.tiles is not None:
@@ -414,7 +407,6 @@ def _outcome(reader: Callable[[Trial], str], trial: Trial) -> str:
 
 def _shorten_slices() -> None:
     """Make thresholds and slices small, so that few nodes reach all of the engine."""
-    solver.engine.ida_star._SMALL_NODES = 300
     solver.engine.stack._SLICE_NODES = 1000
     solver.engine.subtrees._SLICE_NODES = 300
     solver.checkpoint.DIVIDE_ABOVE = 5

@@ -35,7 +35,6 @@ from solver.engine import (
     ida_star as ida_star_module,
     search_result as result_module,
     stack as stack_module,
-    subtree_list,
     work as work_module,
     worker_pool as worker_pool_module,
 )
@@ -139,10 +138,9 @@ class Faults:
                 stack.enter_context(mock.patch.object(owner, name, wrapped))
             for module, name, value in (
                 (worker_pool_module, "Thread", WorkerThread),
-                (ida_star_module, "_SMALL_NODES", 1),
                 (stack_module, "_SLICE_NODES", 100),
                 (checkpoint_module, "DIVIDE_ABOVE", 5),
-                (subtree_list, "_NODES_PER_UPPER", 20),
+                (ida_star_module, "DIVISION", FrontierLimits(1 << 20, previous_nodes=0, share=3)),
             ):
                 stack.enter_context(mock.patch.object(module, name, value))
             yield

@@ -66,7 +66,7 @@ def _commands(table: Path) -> tuple[Command, ...]:
             "two logs",
             (*solve, "--log", "log"),
             ("log",),
-            (2, "the log log is in use by another command"),
+            (5, "log is in use by another command"),
             solve_loss,
         ),
         Command("two solve --out", (*solve, "--out", "answers"), ("answers",), None, solve_loss),
@@ -74,7 +74,7 @@ def _commands(table: Path) -> tuple[Command, ...]:
             "two label --out",
             ("label", *db, "--random", "100", "--chunk", "10", "--out", "l.npz"),
             ("l.npz",),
-            (5, "l.npz is being made by another command"),
+            (5, "l.npz.partial is in use by another command"),
             same_file("l.npz"),
         ),
     )

@@ -91,7 +91,7 @@ def test_build_with_bits_in_a_file_makes_the_same_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, slab_states: int
 ) -> None:
     expected = build_database(small_plan(tmp_path / "memory.h5")).path.read_bytes()
-    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", slab_states)
+    monkeypatch.setattr("pdb_build.level_search._SLAB_STATES", slab_states)
     monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", 0.0)
     plan = small_plan(tmp_path / "file.h5")
     assert plan.spilled_bytes > 0
@@ -105,7 +105,7 @@ def test_checkpoint_does_not_depend_on_where_the_bits_are(
 ) -> None:
     monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
     expected = build_database(small_plan(tmp_path / "whole.h5")).path.read_bytes()
-    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 100)
+    monkeypatch.setattr("pdb_build.level_search._SLAB_STATES", 100)
     out = tmp_path / "a.h5"
     monkeypatch.setattr("pdb_build.plan._MEMORY_SHARE", shares[0])
     stopped(small_plan(out), n_calls=8)

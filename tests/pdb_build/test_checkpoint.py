@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from pdb_build import BuildPlan, BuildProgress, build_database, checkpoint, search
 from pdb_build.checkpoint import BuildCheckpoints, refuse_checkpoint
-from pdb_build.frontier import search_frontier, whole_pattern
+from pdb_build.level_search import level_search, whole_pattern
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.search import SearchPosition
 from pdb_core.encoding import Cost, Encoding
@@ -51,7 +51,7 @@ CASES: list[tuple[str, str, Encoding, Cost]] = [
 def test_every_checkpoint_leads_to_the_same_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: str, size: str, encoding: Encoding, cost: Cost
 ) -> None:
-    monkeypatch.setattr("pdb_build.frontier._SLAB_STATES", 200)
+    monkeypatch.setattr("pdb_build.level_search._SLAB_STATES", 200)
     whole = build_database(small_plan(tmp_path / "whole.h5", partition, size, encoding, cost))
     kept: list[Path] = []
     keep = BuildCheckpoints.keep
@@ -336,7 +336,7 @@ def test_plan_counts_the_disk_of_two_checkpoints(
     partition = "/".join(",".join(map(str, tiles)) for tiles in (first, [rest[0]], rest[1:]))
     plan = small_plan(tmp_path / "a.h5", partition, size, encoding, cost)
     spec = max((entry.spec for entry in plan.patterns), key=lambda spec: spec.n_tiles)
-    arrays = search_frontier(whole_pattern(spec), encoding).arrays()
+    arrays = level_search(whole_pattern(spec), encoding).arrays()
     assert plan.checkpoint_bytes == 2 * sum(array.nbytes for array in arrays)
 
 

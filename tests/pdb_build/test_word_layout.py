@@ -65,6 +65,6 @@ def test_pushed_rows_of_large_patterns_equal_naive_bits(n_tiles: int) -> None:
 
 def pushed(words: WordLayout, source: np.ndarray, jump: int) -> dict[str, np.ndarray]:
     dense, sparse = np.zeros_like(source), np.zeros_like(source)
-    push_dense_row(source, words.jumps[jump], words.first_jumps[jump], dense)
-    push_sparse_row(source.view(np.uint64), source, words.targets[jump], sparse)
+    push_dense_row(source, words.jumps.by_digit[jump], words.jumps.first[jump], dense)
+    push_sparse_row(source.view(np.uint64), source, words.jumps.by_source[jump], sparse)
     return {"dense": dense, "sparse": sparse}

@@ -96,14 +96,12 @@ class InlineCompleted:
 def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run tasks in this thread. Every board is split, into tasks of a few nodes."""
     monkeypatch.setattr(solve_tasks, "as_completed", InlineCompleted)
-    set_sizes(monkeypatch, 40, 50)
+    set_sizes(monkeypatch, 40)
 
 
-def set_sizes(monkeypatch: pytest.MonkeyPatch, most_nodes: int, most_subtrees: int) -> None:
+def set_sizes(monkeypatch: pytest.MonkeyPatch, most_nodes: int) -> None:
     monkeypatch.setattr(solve_boards, "MOST_NODES", most_nodes)
-    for name, value in {
-        "MOST_NODES": most_nodes, "_TASK_NODES": 30, "_SUBTREE_NODES": 2, "_MOST_SUBTREES": most_subtrees
-    }.items():  # fmt: skip
+    for name, value in {"MOST_NODES": most_nodes, "_FIRST_NODES": min(most_nodes, 30)}.items():
         monkeypatch.setattr(split_board, name, value)
 
 
@@ -124,13 +122,13 @@ def solutions(answers: Iterable[Answer]) -> list[Solution]:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "most_nodes", "most_subtrees"),
-    [("bits", 20_000_000, 50), ("bytes", 40, 50), ("bits", 1, 50), ("bits", 40, 1)],
+    ("encoding", "most_nodes"),
+    [("bits", 20_000_000), ("bytes", 40), ("bits", 1)],
 )
 def test_answers_and_node_counts_are_those_of_one_machine(
-    encoding: Encoding, most_nodes: int, most_subtrees: int, monkeypatch: pytest.MonkeyPatch
+    encoding: Encoding, most_nodes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    set_sizes(monkeypatch, most_nodes, most_subtrees)
+    set_sizes(monkeypatch, most_nodes)
     with database_for("1,2,5/3,4,6/7,8", "3x3", encoding=encoding) as database:
         solver = Solver(database)
         client = InlineClient(seed=len(encoding))

@@ -32,7 +32,7 @@ from tilepdb.commands.main import app
 def small_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Boards of some 40,000 nodes are split, their thresholds into tasks of some 20,000."""
     monkeypatch.setattr(solve_boards, "MOST_NODES", 40_000)
-    for name, value in {"MOST_NODES": 40_000, "_TASK_NODES": 20_000, "_SUBTREE_NODES": 500}.items():
+    for name, value in {"MOST_NODES": 40_000, "_FIRST_NODES": 20_000}.items():
         monkeypatch.setattr(split_board, name, value)
 
 

@@ -60,7 +60,7 @@ def test_distances_along_the_transitions_equal_naive(
     permutations = [jump_permutation(len(tiles), *before_after).tolist() for before_after in positions]
     moves: dict[int, list[tuple[int, int]]] = {}
     for block in range(blocks.n_blocks):
-        for t in range(layout.first_transition[block], layout.first_transition[block + 1]):
+        for t in range(layout.first[block], layout.first[block + 1]):
             moves.setdefault(int(layout.sources[t]), []).append((block, int(layout.jumps[t])))
     start = blocks.state_of(goal, tiles)
     distances = {start: 0}

@@ -1,6 +1,7 @@
 """Parts of numba and distributed that they do not document and the program uses: each is there and does what we need.
 
-`pyproject.toml` bounds the versions of both. Before a bound is raised, these tests must pass with the new version.
+`pyproject.toml` bounds the versions of both, and that of granian, whose undocumented parts every test of `pdb serve`
+uses. Before a bound is raised, these tests must pass with the new version.
 """
 
 import ast
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import distributed
+import granian
 import numba
 import numpy as np
 import pytest
@@ -39,8 +41,9 @@ def _imports() -> Iterator[tuple[str, str]]:
 
 def test_versions_are_bounded() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    bounds = [*project["dependencies"], *project["optional-dependencies"]["dask"]]
-    for name, module in (("numba", numba), ("distributed", distributed)):
+    extras = project["optional-dependencies"]
+    bounds = [*project["dependencies"], *extras["dask"], *extras["serve"]]
+    for name, module in (("numba", numba), ("distributed", distributed), ("granian", granian)):
         (bound,) = [text for text in bounds if re.match(rf"{name}\W", text)]
         upper = re.search(r"<([\d.]+)", bound)
         assert upper is not None, bound
@@ -63,7 +66,8 @@ def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> N
 
 def test_compilation_is_announced() -> None:
     told: list[str] = []
-    listener: Any = jit._CompilationListener(lambda: told.append("now"))
+    listener: Any = jit._CompilationListener()
+    listener.announce = lambda: told.append("now")
     with event.install_listener("numba:compile", listener):
         numba.njit(lambda a: a * np.int64(3))(1)
     assert told == ["now"]

@@ -3,23 +3,20 @@
 import errno
 import os
 import random
-import signal
 import sys
 import threading
-from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.sparse_file import SparseFile
-from pdb_core import durable_files, kernel_folder, system
+from pdb_core import durable_files, system
 from pdb_core.errors import BuildRunningError, TableFileError
-from pdb_core.kernel_folder import use_kernel_folder
 from pdb_query import read_table_header
 from pdb_query.private_memory import private_memory
-from tilepdb.commands import process as process_module
 
 pytestmark = pytest.mark.tiny
 
@@ -29,7 +26,6 @@ def on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the program take the ways that it takes on Windows."""
     monkeypatch.setattr(system, "OPENS_FOLDERS", False)
     monkeypatch.setattr(system, "REMOVES_OPEN_FILES", False)
-    monkeypatch.setattr(system, "_fcntl", None)
     for name in ("pread", "preadv", "pwrite", "posix_fallocate", "posix_fadvise", "geteuid"):
         monkeypatch.delattr(os, name)
 
@@ -120,22 +116,6 @@ def test_builder_is_named_without_the_locked_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("on_windows")
-def test_kernel_folder_without_owners_and_shared_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An open file keeps its folder, as Windows does: here the lock of the removal does."""
-    held: list[int] = []
-    monkeypatch.setattr(kernel_folder, "_held", held)
-    parent = tmp_path / "kernels"
-    parent.mkdir(mode=0o777)
-    old = use_kernel_folder(parent, "a" * 16)
-    os.close(held.pop())
-    for path in (old / "in-use.lock", old):
-        os.utime(path, (0, 0))
-    new = use_kernel_folder(parent, "b" * 16)
-    assert list(parent.iterdir()) == [new]
-    os.close(held.pop())
-
-
-@pytest.mark.usefixtures("on_windows")
 def test_disk_bytes_without_blocks_are_the_size() -> None:
     class Status:
         st_size = 1234
@@ -147,22 +127,6 @@ def test_disk_bytes_without_blocks_are_the_size() -> None:
     assert system.user_number() is None
 
 
-@pytest.mark.usefixtures("on_windows")
-def test_signal_is_raised_where_os_kill_would_end_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "kill", None)
-    # A process that a script starts in the background ignores Ctrl-C.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            system.send_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_pipe_that_cannot_be_waited_for_is_tried_again() -> None:
-    system.wait_until_writable(-1)
-
-
 def test_end_of_a_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     invalid = OSError(errno.EINVAL, "Invalid argument")
     assert system.has_no_reader(BrokenPipeError())
@@ -171,30 +135,11 @@ def test_end_of_a_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert system.has_no_reader(invalid)
 
 
-class _Stream(StringIO):
-    def __init__(self, *, is_console: bool) -> None:
-        super().__init__()
-        self._is_console = is_console
-        self.options: dict[str, str] = {}
-
-    encoding = "cp850"  # type: ignore[assignment]
-
-    def isatty(self) -> bool:
-        return self._is_console
-
-    def reconfigure(self, **options: str) -> None:
-        self.options = options
-
-
 def test_text_on_windows_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
-    console, file = _Stream(is_console=True), _Stream(is_console=False)
-    assert not system.is_windows_console(console)
+    file = SimpleNamespace(encoding="cp850")
     assert [system.text_encoding(stream) for stream in (file, None)] == ["cp850", "utf-8"]
     monkeypatch.setattr(system, "OPENS_FOLDERS", False)
-    assert [system.is_windows_console(stream) for stream in (console, file, None)] == [True, False, False]
-    assert process_module._text(process_module._Messages, 2, console) is console  # type: ignore[comparison-overlap]
-    assert console.options == {"errors": "backslashreplace"}
-    assert process_module._text(process_module._Messages, 2, file).encoding == "utf-8"
+    assert system.text_encoding(file) == "utf-8"
 
 
 def test_folder_is_no_table_file_where_opening_is_forbidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,7 +105,6 @@ def test_standard_input_is_read_as_it_comes() -> None:
         ),
         ("board,goal\n1 2 3 0,1 2 3/4 0 5\n", GoalError, "line 2: goal .* rows of .* where a 2x2 board is expected"),
         ("board,goal\n1 2 3 0,1 2 0 0\n", GoalError, "line 2: goal .* twice"),
-        ("board,goal,board\n1 2 3 0,,1 2 3 0\n", InstanceError, "line 1: the header names the column board twice"),
         ("1 " * 6000, InstanceError, "longer than 10000"),
         ("id,goal\na,b\n", BoardError, "line 1: 'id goal' is not a board size"),
     ],

@@ -109,16 +109,8 @@ def token_wanted(visit: Visit) -> None:
     expect(visit.at("#token")).to_be_visible()
 
 
-def api_page(visit: Visit) -> None:
-    visit.open("page/api.html")
-    expect(visit.at(".operation").first).to_be_visible()
-    for summary in visit.at("summary").all():
-        summary.click()
-
-
 STATES: tuple[State, ...] = (
     dimmed, wrong_text, unsolvable, hint, searching, cancelled, details, off_solution, busy, no_tables, token_wanted,
-    api_page,
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pdb_query import Database
 from pdb_service.app import create_app
-from pdb_service.lookups import BINARY, JSON, LINES
+from pdb_service.lookups import BINARY, JSON
 from pdb_service.settings import ServiceSettings
 from tests.pdb_service.app_requests import AppRequest
 from tests.pdb_service.server import Reply
@@ -41,8 +41,6 @@ def test_all_forms_equal_the_database(database: Database, answer: Answer) -> Non
     expected = database.probe_batch(rows).maximum.tolist()
     answers = answer(JSON, json.dumps({"boards": boards}).encode()).json["answers"]
     assert [-1 if at["h"] is None else at["h"] for at in answers] == expected
-    lines = b"\r\n\n".join(json.dumps(board).encode() for board in boards)
-    assert [json.loads(line) for line in answer(LINES, lines).body.splitlines()] == answers
     assert np.frombuffer(answer(BINARY, rows.tobytes(), size="3x3").body, "<i2").tolist() == expected
     texts = json.dumps({"boards": [" ".join(map(str, board)) for board in boards]}).encode()
     assert answer(JSON, texts).json["answers"] == answers
@@ -55,19 +53,9 @@ def test_all_forms_equal_the_database(database: Database, answer: Answer) -> Non
 )  # fmt: skip
 def test_invalid_board_has_a_problem_at_its_position(answer: Answer, bad: str) -> None:
     answers = answer(JSON, f'{{"boards": [{GOOD},{bad},{GOOD}], "size": "3x3"}}'.encode()).json["answers"]
-    lines = answer(LINES, f"{GOOD}\n{bad}\n{GOOD}".encode(), size="3x3").body.splitlines()
-    assert [json.loads(line) for line in lines] == answers
     assert answers[0] == answers[2] == {"h": 0, "sums": answers[0]["sums"]}
     assert set(answers[1]) == {"error"}
     assert answers[1]["error"]["status"] == 422
-
-
-@pytest.mark.parametrize("bad", [b"[1,2", b"NaN", b"\xff", b"[1,,2]", b"'a'", b"\0", b"1],[2", b"[", b'},{"h":'])
-def test_invalid_line_has_a_problem_at_its_position(answer: Answer, bad: bytes) -> None:
-    lines = answer(LINES, GOOD.encode() + b"\r\n\n" + bad + b"\n").body.splitlines()
-    answers = [json.loads(line) for line in lines]
-    assert [set(at) for at in answers] == [{"h", "sums"}, {"error"}]
-    assert answers[1]["error"]["type"].endswith(":RequestError")
 
 
 @pytest.mark.parametrize(
@@ -83,13 +71,11 @@ def test_invalid_line_has_a_problem_at_its_position(answer: Answer, bad: bytes) 
         (JSON, b'{"boards": [], "size": "4x4"}', {}, 404),
         (JSON, b'{"boards": [], "db": "x"}', {}, 404),
         (JSON, b'{"boards": [], "size": "x"}', {}, 422),
-        (LINES, b"\n\n", {}, 400),
-        (LINES, b"[1,\n" + GOOD.encode(), {}, 400),
-        (LINES, b"5\n" * 51, {"size": "3x3"}, 413),
         (BINARY, bytes(9), {}, 400),
         (BINARY, bytes(10), {"size": "3x3"}, 400),
         (BINARY, bytes(9 * 51), {"size": "3x3"}, 413),
         ("text/xml", b"<board/>", {"size": "3x3"}, 415),
+        ("application/x-ndjson", GOOD.encode(), {"size": "3x3"}, 415),
     ],
 )
 def test_invalid_batch_is_refused(

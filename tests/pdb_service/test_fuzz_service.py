@@ -1,15 +1,12 @@
 """Fuzzing: the service answers or refuses every request, and the client reads or refuses every answer."""
 
 import asyncio
-import io
 import json
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-import urllib3
 from fastapi import FastAPI
 from hypothesis import example, given, strategies as st
 
@@ -18,8 +15,8 @@ from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
 from pdb_query import Database
 from pdb_service import answers
 from pdb_service.app import create_app
-from pdb_service.client_connection import Connections
-from pdb_service.lookups import BINARY, JSON, LINES
+from pdb_service.client_calls import ServiceCalls
+from pdb_service.lookups import BINARY, JSON
 from pdb_service.settings import ServiceSettings
 from tests.fuzzing import ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
 from tests.pdb_service.app_requests import AppRequest
@@ -35,13 +32,6 @@ BATCH = {"boards": [*BOARDS, format_board(BOARDS[0], S3), "x"], "goal": "blank-l
 @st.composite
 def json_bodies(draw: st.DrawFn) -> bytes:
     text = json.dumps(draw(changed_json(BATCH)))
-    return draw(mutated(st.just(text))).encode("utf-8", "surrogatepass")
-
-
-@st.composite
-def line_bodies(draw: st.DrawFn) -> bytes:
-    lines = [json.dumps(draw(st.just(board) | changed_json(board))) for board in BOARDS]
-    text = draw(st.sampled_from(["\n", "\r\n", "\n\n"])).join(lines)
     return draw(mutated(st.just(text))).encode("utf-8", "surrogatepass")
 
 
@@ -116,7 +106,7 @@ def test_any_query_is_answered_or_refused(app: FastAPI, path: str, query: bytes,
 
 
 BODIES = {
-    JSON: json_bodies(), LINES: line_bodies(), BINARY: byte_bodies, "text/plain": st.binary(max_size=100),
+    JSON: json_bodies(), BINARY: byte_bodies, "text/plain": st.binary(max_size=100),
     "": st.binary(max_size=100), "application/json; charset=latin-1": json_bodies(),
 }  # fmt: skip
 DEEP = b"[" * 100_000
@@ -139,10 +129,6 @@ def test_any_batch_is_answered_or_refused(app: FastAPI, given_body: tuple[str, b
     check_reply(status, answer)
     if status == 200 and media_type == BINARY and query == b"size=3x3":
         check_heights(body, np.frombuffer(answer, "<i2").tolist())
-    elif status == 200 and media_type == LINES:
-        answers = [json.loads(line) for line in answer.splitlines()]
-        assert len(answers) == sum(bool(line.strip(b" \t\r")) for line in body.split(b"\n"))
-        check_answers(answers)
     elif status == 200 and media_type != BINARY:
         answers = json.loads(answer)["answers"]
         assert len(answers) == len(json.loads(body)["boards"])
@@ -176,8 +162,13 @@ SOLVE_ANSWER = {
     **BOARD_ANSWER, "length": 2, "moves": [8, 8], "optimal": True, "lower_bound": 2,
     "generated": 5, "expanded": 3, "seconds": 0.1, "thresholds": [THRESHOLD_ANSWER],
 }  # fmt: skip
+LIMITS = {
+    "solve_seconds_limit": 1, "short_seconds_limit": 1, "wait_seconds_limit": 1, "body_bytes_limit": 1000,
+    "batch_boards_limit": 100,
+}  # fmt: skip
+DATABASES_ANSWER = {"databases": [DATABASE_ANSWER], "default_goals": {}, "limits": LIMITS}
 MODELS: list[tuple[type[answers.Answer], object]] = [
-    (answers.DatabasesAnswer, {"databases": [DATABASE_ANSWER], "default_goals": {}, "limits": {}}),
+    (answers.DatabasesAnswer, DATABASES_ANSWER),
     (answers.LookupAnswer, {**BOARD_ANSWER, "sums": [{"h": 3, "values": [1, 2], "patterns": [[1], [2]]}]}),
     (answers.MovesAnswer, {**BOARD_ANSWER, "distance": 1, "moves": [MOVE_ANSWER]}),
     (answers.SolveProgress, {**THRESHOLD_ANSWER, "nodes_per_s": 5}),
@@ -187,10 +178,10 @@ MODELS: list[tuple[type[answers.Answer], object]] = [
 
 
 @pytest.fixture(scope="module")
-def connections() -> Iterator[Connections]:
-    service = Connections(URL, token=None, timeout_s=1.0)
-    yield service
-    service.close()
+def calls() -> ServiceCalls:
+    calls = ServiceCalls(URL)
+    calls._choose(answers.DatabasesAnswer.model_validate_json(json.dumps(DATABASES_ANSWER)))
+    return calls
 
 
 @fuzz
@@ -201,11 +192,11 @@ def connections() -> Iterator[Connections]:
 @example((answers.SolveAnswer, None), b"[" * 200_000)
 @example((answers.SolveAnswer, None), b"9" * 10_000)
 def test_any_answer_is_read_or_refused(
-    connections: Connections, answer: tuple[type[answers.Answer], object], body: bytes | None
+    calls: ServiceCalls, answer: tuple[type[answers.Answer], object], body: bytes | None
 ) -> None:
     model, value = answer
     content = json.dumps(value).encode("utf-8", "surrogatepass") if body is None else body
-    outcome(lambda: connections.parse(model, content))
+    outcome(lambda: calls._parse(model, content))
 
 
 @fuzz
@@ -219,8 +210,8 @@ def test_any_answer_is_read_or_refused(
     st.integers(100, 599),
 )
 @example({"type": "urn:tile-pdb:BoardError", "title": "", "status": 1, "detail": "x\n" * 100_000}, 422)
-def test_any_problem_is_an_error(connections: Connections, body: object, status: int) -> None:
-    error = connections.problem(json.dumps(body).encode("utf-8", "surrogatepass"), status)
+def test_any_problem_is_an_error(calls: ServiceCalls, body: object, status: int) -> None:
+    error = calls._error_of(json.dumps(body).encode("utf-8", "surrogatepass"), status)
     assert isinstance(error, PdbError)
     sentence(error)
 
@@ -230,11 +221,11 @@ EVENTS = 'event: queued\ndata: {"ahead": 1}\n\nevent: progress\ndata: {}\n\neven
 
 @fuzz
 @given(mutated(st.just(EVENTS)) | st.text(max_size=100))
-def test_any_text_is_events_or_refused(connections: Connections, text: str) -> None:
-    body = io.BytesIO(text.encode("utf-8", "surrogatepass"))
-    response = urllib3.HTTPResponse(body, status=200, preload_content=False)
-    connections._send = lambda *_: response  # type: ignore[method-assign]
-    outcome(lambda: list(connections.events("/v1/solve", {})))
+def test_any_text_is_events_or_refused(calls: ServiceCalls, text: str) -> None:
+    call = calls._solve(BOARDS[0], report=lambda _: None)
+    body = bytearray(text.encode("utf-8", "surrogatepass"))
+    outcome(lambda: call.watch(body))
+    outcome(lambda: call.read(bytes(body)))
 
 
 @fuzz
@@ -243,6 +234,4 @@ def test_any_text_is_events_or_refused(connections: Connections, text: str) -> N
     st.none() | texts(st.just("secret")),
 )
 def test_any_text_is_an_address_or_refused(url: str, token: str | None) -> None:
-    service = outcome(lambda: Connections(url, token=token, timeout_s=1.0), patience_s=3.0)
-    if service is not None:
-        service.close()
+    outcome(lambda: ServiceCalls(url, token=token), patience_s=3.0)

@@ -204,9 +204,6 @@ def test_batches_are_answered_as_documented(server: Server, schemas: Schemas) ->
     problem = {"type", "title", "status", "detail"}
     assert {name.rpartition("[].")[2] for name in fields_below("POST /v1/lookup")} | problem == names_in(answer)
     assert answer["answers"][1] == {"h": None, "solvable": False}
-    lines = b"\n".join(json.dumps(board).encode() for board in boards)
-    reply = server.ask("/v1/lookup?size=3x3", lines, Content_Type="application/x-ndjson")
-    assert [json.loads(line) for line in reply.body.splitlines()] == answer["answers"]
     reply = server.ask(
         "/v1/lookup?size=3x3", bytes([1, 2, 3, 4, 5, 6, 8, 7, 0] + [1] * 9), Content_Type="application/octet-stream"
     )
@@ -244,7 +241,7 @@ def test_limits_are_those_documented() -> None:
     written = {name: float(number.replace(",", "")) for name, number in rows}
     assert len(rows) == len(written)
     settings = {at.name: at.default for at in dataclasses.fields(ServiceSettings)}
-    assert written == {name: value for name, value in settings.items() if isinstance(value, int | float)}
+    assert written == {name: value for name, value in settings.items() if type(value) in (int, float)}
 
 
 def test_metrics_are_those_documented(server: Server) -> None:

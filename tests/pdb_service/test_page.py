@@ -405,9 +405,6 @@ def test_phone_shows_all_without_scrolling_sideways(chromium: Browser, url: str)
         for size in ("6x6", "2x6", "6x2", "4x4"):
             visit.choose("#size", size)
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        visit.open("page/api.html")
-        expect(visit.at(".operation").first).to_be_visible()
-        assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert visit.complaints == []
 
 
@@ -442,21 +439,12 @@ def test_no_state_of_the_page_violates_wcag(
                 assert violations(visit) == [], (looks, colours)
 
 
-def test_api_page_lists_every_operation(visit: Visit) -> None:
-    visit.open("page/api.html")
-    expect(visit.at(".operation").first).to_be_visible()
-    document = visit.page.evaluate("fetch('/openapi.json').then(r => r.json())")
-    n_operations = sum(len(methods) for methods in document["paths"].values())
-    expect(visit.at(".operation")).to_have_count(n_operations)
-    expect(visit.at("#get-v1-lookup")).to_contain_text("board")
-
-
 def test_page_is_small_and_preloads_its_modules() -> None:
     files = {path.name: path for path in PAGE.iterdir()}
     assert sum(path.stat().st_size for path in files.values()) < 120_000
     index = files["index.html"].read_text(encoding="utf-8")
     for name in files:
-        if name.endswith(".js") and name not in ("api_page.js", "theme_first.js"):
+        if name.endswith(".js") and name != "theme_first.js":
             assert f'"page/{name}"' in index
     for path in files.values():
         assert not re.search(r"(src|href)=\"(https?:)?//", path.read_text(encoding="utf-8")), path

@@ -16,12 +16,6 @@ _DOCUMENT = create_app([]).openapi()
 _SCHEMA = schemathesis.openapi.from_dict(_DOCUMENT)
 
 
-@schemathesis.serializer("application/x-ndjson")
-def lines(_: schemathesis.SerializationContext, value: object) -> bytes:
-    """Return a value as lines: bytes unchanged, anything else as text."""
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     # Searches are short: the tests check only the form of answers.

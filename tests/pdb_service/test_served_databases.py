@@ -67,8 +67,8 @@ def test_default_goal_is_blank_last_if_served(made_for: str, expected: str) -> N
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
     with open_database(table_file("8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as catalogue:
         board, served = ServedDatabases([catalogue]).place("8 6 7/2 5 4/3 0 1", None, None)
-        sums = look_up(board, served)["sums"]
-        assert tuple(at["h"] for at in sums) == catalogue.probe(board).sums
-    assert [len(at["values"]) for at in sums] == [1, 3, 1, 3]
-    assert all(sum(at["values"]) == at["h"] for at in sums)
-    assert [tuple(map(len, at["patterns"])) for at in sums] == [(8,), (3, 3, 2)] * 2
+        sums = look_up(board, served).sums
+        assert tuple(at.h for at in sums) == catalogue.probe(board).sums
+    assert [len(at.values) for at in sums] == [1, 3, 1, 3]
+    assert all(sum(at.values) == at.h for at in sums)
+    assert [tuple(map(len, at.patterns)) for at in sums] == [(8,), (3, 3, 2)] * 2

@@ -5,7 +5,6 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, snail
@@ -17,8 +16,6 @@ from tests.naive.boards_and_tables import naive_distances, naive_layer_counts
 S3 = BoardSize(3, 3)
 # The 15-puzzle with the blank in a corner: https://oeis.org/A089473.
 FIFTEEN = (1, 2, 4, 10, 24, 54, 107, 212, 446, 946, 1948, 3938, 7808, 15544, 30821, 60842, 119000)
-# Maximum depths of rectangles, https://oeis.org/A151944; a rotated board has the same.
-MAXIMUM_DEPTHS = {"2x2": 6, "3x2": 21, "3x3": 31, "2x4": 36, "2x5": 55, "5x2": 55}
 
 SMALL = [
     pytest.param(BoardSize(2, 2), (0, 1, 2, 3), marks=pytest.mark.tiny),
@@ -67,24 +64,7 @@ def test_results_do_not_depend_on_the_size_of_slabs(
     expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
     for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):
         monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
-    monkeypatch.setattr("pdb_study.layer_search._SLICE_ROWS", 50)
     assert search_completely(size, goal, n_threads=3, max_antipodes=10**6) == expected
-    assert layers(size, goal, n_threads=3).counts == expected[0]
-
-
-@given(goal=st.permutations(range(9)))
-@settings(max_examples=10)
-def test_both_searches_agree_from_any_goal(goal: list[int]) -> None:
-    assert layers(S3, tuple(goal)).counts == search_completely(S3, tuple(goal), n_threads=1, max_antipodes=0)[0]
-
-
-@pytest.mark.parametrize("text", MAXIMUM_DEPTHS)
-def test_maximum_depth_is_the_published_one_and_every_board_is_reached(text: str) -> None:
-    size = parse_size(text)
-    space = explore_space(size, blank_last(size), n_threads=2)
-    assert space.is_complete
-    assert space.depth == MAXIMUM_DEPTHS[text]
-    assert space.n_reached == space.n_boards == math.factorial(size.n_cells) // 2
 
 
 def golden_spaces() -> list[tuple[str, str, list[int]]]:

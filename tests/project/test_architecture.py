@@ -63,13 +63,12 @@ def test_picture_has_the_imports_of_packages() -> None:
 
 
 def test_imports_between_files_have_no_cycle() -> None:
+    """No file imports one that imports it, wherever the import stands."""
     modules = {module_name(path): path for path in source_files()}
-    imported: dict[str, set[str]] = {}
-    for module, path in modules.items():
-        # Imports at the top of the file; those in functions and for type checkers run later or never.
-        top = [node for node in syntax_tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
-        pairs = [pair for node in top for pair in imported_names(node)]
-        imported[module] = {f"{other}.{name}" if f"{other}.{name}" in modules else other for other, name in pairs}
+    imported = {
+        module: {f"{other}.{name}" if f"{other}.{name}" in modules else other for other, name in imported_names(tree)}
+        for module, tree in ((module, syntax_tree(path)) for module, path in modules.items())
+    }
     done: set[str] = set()
     while ready := {module for module in modules if module not in done and imported[module] & modules.keys() <= done}:
         done |= ready
@@ -177,10 +176,13 @@ def paths_on_page() -> dict[str, list[str]]:
     return {heading: re.findall(r"^\d+\. `([\w/.]+)`", text, re.MULTILINE) for heading, _, text in sections}
 
 
-@pytest.mark.parametrize("heading", ["Path of `pdb solve BOARD`", "Path of `pdb build 663`"])
+MAX_FILES = {"Path of `pdb solve BOARD`": 9, "Path of `pdb build 663`": 8}
+
+
+@pytest.mark.parametrize("heading", MAX_FILES)
 def test_each_file_of_a_path_is_imported_by_one_before_it(heading: str) -> None:
     files = paths_on_page()[heading]
-    assert 5 < len(files) <= 10
+    assert 5 < len(files) <= MAX_FILES[heading]
     imported = {module_name(ROOT / files[0])}
     for file in files:
         assert module_name(ROOT / file) in imported, f"{file} is not imported by a file before it"

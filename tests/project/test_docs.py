@@ -44,13 +44,10 @@ def test_pages_name_every_partition() -> None:
     assert {name for name in named_partitions() if not re.search(rf"\b{re.escape(name)}\b", text)} == set()
 
 
-def test_index_lists_every_decision_with_its_title_and_a_summary() -> None:
-    text = re.sub(r"\n +", " ", page("docs/decisions/README.md"))
-    listed = re.findall(r"^- \[(.*)\]\(([\w-]+\.md)\): (\S.*\.)$", text, re.MULTILINE)
-    files = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
-    titles = [path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ") for path in files]
-    assert [(title, name) for title, name, _ in listed] == list(zip(titles, [path.name for path in files], strict=True))
-    assert [int(title.partition(".")[0]) for title in titles] == [int(path.name[:4]) for path in files]
+def test_index_lists_every_decision_with_its_title() -> None:
+    listed = dict(re.findall(r"^- \[(.*?)\]\(([\w-]+\.md)\): ", page("docs/decisions/README.md"), re.MULTILINE))
+    files = set((ROOT / "docs" / "decisions").glob("*.md")) - {ROOT / "docs" / "decisions" / "README.md"}
+    assert listed == {page(str(path)).splitlines()[0].removeprefix("# "): path.name for path in files}
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
@@ -76,6 +73,7 @@ def test_test_files_named_elsewhere_exist() -> None:
     "module",
     [
         "pdb_build",
+        "pdb_core",
         "tilepdb.commands.label",
         "pdb_core.messages",
         "pdb_core.puzzle",

@@ -17,7 +17,7 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for
 
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_and_figures_of_a_page_are_those_of_the_data_file(page: str) -> None:
-    assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run python -m scripts.figures.pages"
+    assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run scripts/measure pages"
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -4,8 +4,6 @@ import contextlib
 import io
 import re
 import shlex
-import shutil
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -256,14 +254,6 @@ def start() -> Iterator[Callable[[tuple[str, ...]], Server]]:
         yield cache(lambda options: stack.enter_context(serving(options=list(options))))
 
 
-def follow_page(page: str, start: Callable[[tuple[str, ...]], Server], *, is_slow: bool) -> None:
-    """Run the blocks of a page in the current folder."""
-    reader = Reader(start)
-    for block in blocks(PAGES[page]):
-        if is_slow or not block.is_slow:
-            reader.follow(block)
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_page_runs_as_written(
     page: str,
@@ -274,26 +264,10 @@ def test_page_runs_as_written(
 ) -> None:
     """Run each page in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    follow_page(page, start, is_slow=pytestconfig.getoption("--slow"))
-
-
-# Those that a newcomer follows in a checkout run there in every gate, the others with --slow.
-FIRST_PAGES = ("README.md", "docs/tutorial.md")
-
-
-@pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=() if page in FIRST_PAGES else pytest.mark.slow) for page in PAGES]
-)
-def test_page_runs_as_written_in_a_checkout(
-    page: str, start: Callable[[tuple[str, ...]], Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Run each page where data/ has the files of a fresh clone."""
-    tracked = subprocess.run(["git", "ls-files", "data"], cwd=ROOT, capture_output=True, text=True, check=True)
-    for name in tracked.stdout.splitlines():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    monkeypatch.chdir(tmp_path)
-    follow_page(page, start, is_slow=False)
+    reader = Reader(start)
+    for block in blocks(PAGES[page]):
+        if pytestconfig.getoption("--slow") or not block.is_slow:
+            reader.follow(block)
 
 
 @pytest.mark.tiny

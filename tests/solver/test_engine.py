@@ -1,7 +1,6 @@
 """Engine: complete thresholds have the nodes of the textbook, with all kinds of rounds, batches and slices."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from solver import Solver, replay
 from solver.engine import layout as lay
 from solver.engine.catalogue_stages import suits_catalogue
 from solver.engine.database_engine import SCALAR, VECTOR, WIDE, database_engine
-from solver.engine.unit_tables import DatabaseSums, Sum, sums_of
+from solver.engine.unit_tables import DatabaseSums, sums_of
 from solver.engine.vector_stages import suits_vectors
 from solver.engine.wide_stages import suits_wide
 from solver.move_pruning.move_pruning import LARGE_BOARD_LENGTH, PruningFsm
@@ -116,7 +115,6 @@ def test_paused_searches_have_the_nodes_of_unpaused_ones(monkeypatch: pytest.Mon
     board = solvable_boards(S4, blank_last(S4), 3, 13)[2]
     with database_for("663", "4x4") as database:
         whole = Solver(database).solve(board)
-        monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 700)
         monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 1000)
         sliced = Solver(database).solve(board)
     assert node_counts(whole.iterations) == node_counts(sliced.iterations)
@@ -145,27 +143,16 @@ def test_boards_of_five_columns_are_searched_in_wide_rounds() -> None:
 
 
 def test_tables_that_exceed_a_field_are_left_to_other_rounds() -> None:
-    """The number of blocks, blank regions, sums and states of the FSM are checked when tables are arranged."""
+    """The numbers of tiles, sums and states of the FSM are checked when tables are arranged."""
     with database_for("555", "4x4", encoding="bits") as database:
         size, heuristic = database.size, DatabaseSums(database.lookup_tables, database.views(database.goal))
-        tables, sums = heuristic.tables, sums_of([heuristic])
-
-        def changed(**fields: Any) -> list[Sum]:
-            other = heuristic._replace(tables=tables._replace(**fields))
-            return [(other, view, patterns) for _, view, patterns in sums]
-
-        regions_9, regions_17 = np.full(10, 8, dtype=np.uint8), np.full(10, 16, dtype=np.uint8)
-        for suits, too_much in (
-            (suits_vectors, changed(first_block=tables.first_block + (1 << lay.BLOCK_BITS))),
-            (suits_vectors, changed(region_numbers=regions_9)),
-            (suits_catalogue, changed(first_block=tables.first_block + (1 << 24))),
-            (suits_catalogue, changed(region_numbers=regions_17)),
-            (suits_wide, 128 * sums),
-        ):
+        sums = sums_of([heuristic])
+        nine_tiles = heuristic._replace(tables=heuristic.tables._replace(n_tiles=np.array([5, 5, 9])))
+        for suits, too_many_sums in ((suits_vectors, 24), (suits_catalogue, 33), (suits_wide, 256)):
             assert suits(size, sums)
-            assert not suits(size, too_much)
-        assert suits_catalogue(size, changed(region_numbers=regions_9))
-        assert suits_wide(size, (128 * sums)[:255])
+            assert not suits(size, (128 * sums)[:too_many_sums])
+            assert suits(size, (128 * sums)[: too_many_sums - 1])
+            assert not suits(size, [(nine_tiles, view, patterns) for _, view, patterns in sums])
         fsm = PruningFsm(2, np.zeros((lay.FSM_STATE_MASK + 2, 4), dtype=np.int32))
         with pytest.raises(ValueError, match="the FSM has 4,194,305 states; a search keeps up to 4,194,304 apart"):
             database_engine(size, [heuristic], fsm)

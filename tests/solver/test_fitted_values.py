@@ -18,7 +18,7 @@ from solver.large_boards.fitted_values import (
 from solver.large_boards.fitted_values_kernels import FittedValues, unfold, value_change, value_of_board
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces
 from solver.large_boards.lower_bound import manhattan_distance
-from solver.large_boards.suboptimal import fitted_space
+from solver.large_boards.suboptimal import find, find_back, find_from_both_ends, fitted_aim
 from tests.naive.fitted_values import naive_unfold, naive_value
 
 
@@ -79,11 +79,11 @@ def test_paths_of_embedded_rectangles_solve_the_board() -> None:
     goal = blank_last(BoardSize(6, 4))
     board = in_pieces(tuple(random_boards(BoardSize(6, 4), goal, 1, seed=1)[0].tolist()), goal)
     cells = np.arange(size.n_cells, dtype=np.int32)
-    cells[inner.cells] = inner.cells[board.cells]
+    inner_cells = inner.cell_of[inner.cell_of >= 0]
+    cells[inner_cells] = inner_cells[board.cells]
     pieces = Pieces(cells, size.n_cells - 1)
-    space = fitted_space(inner)
-    for find in (space.find, space.find_back):
-        found = find(inner.embed(pieces), 200, 400, math.inf)
+    for search in (find, find_back):
+        found = search(inner.embed(pieces), fitted_aim(inner), 200, 400, math.inf)
         assert found is not None
         path = inner.original_path(found)
         assert inner.embed_path(path) == found
@@ -96,15 +96,15 @@ def test_paths_of_embedded_rectangles_solve_the_board() -> None:
 
 def test_narrow_beams_find_short_solutions_of_6x6() -> None:
     goal = blank_last(FITTED_SIZE)
-    space = fitted_space(embedding(FITTED_SIZE, range(6), range(6)))
+    aim = fitted_aim(embedding(FITTED_SIZE, range(6), range(6)))
     ratios = []
     for board in random_boards(FITTED_SIZE, goal, 4, seed=2):
         pieces = in_pieces(tuple(board.tolist()), goal)
-        found = space.find_from_both_ends(pieces, 300, 500, math.inf)
+        found = find_from_both_ends(pieces, aim, 300, 500, math.inf)
         assert found is not None
         assert pieces.after(found).cells.tolist() == list(range(36))
-        assert space.find_from_both_ends(pieces, 300, 500, math.inf) == found
-        assert space.find_from_both_ends(pieces, 300, len(found) - 2, math.inf) in (None, found)
+        assert find_from_both_ends(pieces, aim, 300, 500, math.inf) == found
+        assert find_from_both_ends(pieces, aim, 300, len(found) - 2, math.inf) in (None, found)
         ratios.append(len(found) / manhattan_distance(pieces, geometry(FITTED_SIZE)))
     # The mean is 1.38, and 2.17 without fitted values.
     assert sum(ratios) / len(ratios) < 1.5

@@ -23,7 +23,6 @@ PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S43: ("1,2,3,5/4,6,7/8,9,10,11", "
 @pytest.fixture
 def small_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     """No threshold is too small for slices."""
-    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 1)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 300)
 
 

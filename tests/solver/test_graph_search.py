@@ -21,6 +21,7 @@ from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, snail
 from solver import ALGORITHMS, GraphSolver, Iteration, Limits, Solution
 from solver.graph_search.graph_search import GRAPH_SEARCHES
 from solver.graph_search.node_table import NodeTable
+from solver.graph_search.node_table_kernels import N_NODES
 from solver.heuristics import HEURISTICS, parse_heuristic
 from solver.textbook import a_star
 from tests import ROOT
@@ -257,10 +258,10 @@ def test_search_that_gets_no_memory_from_the_system_keeps_what_it_knows(
         def resize(self, *_sizes: Any, **_options: Any) -> None:
             raise MemoryError
 
-    def fail_later(table: NodeTable, n_nodes: int, between: Callable[[], object]) -> None:
-        if n_nodes > 30_000:
+    def fail_later(table: NodeTable, between: Callable[[], object]) -> None:
+        if table.counters[N_NODES] > 30_000:
             table.nodes = table.nodes._replace(**{name: getattr(table.nodes, name).view(Full)})
-        make_room(table, n_nodes, between)
+        make_room(table, between)
 
     monkeypatch.setattr(NodeTable, "make_room", fail_later)
     with pytest.raises(MemoryLimitError, match="gets no more from the system; raise the limit") as caught:

@@ -1,6 +1,7 @@
 """All functions that find the entry of a placement in a table agree with lists of all placements and blocks."""
 
 import itertools
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -11,8 +12,8 @@ from pdb_core.layout import pattern_blocks
 from pdb_core.puzzle import BoardSize, Tiles, parse_size
 from pdb_query import Database, open_database
 from pdb_query.lookup import probe_boards
-from pdb_query.lookup_kernels import byte_address
-from solver.engine.unit_kernels import unit_address
+from pdb_query.lookup_kernels import state_address
+from pdb_query.records import RECORD_FIELDS
 from solver.engine.unit_tables import DatabaseSums, sums_of, unit_tables
 from tests.naive import boards_and_tables as naive
 from tests.solving import solvable_boards
@@ -42,11 +43,10 @@ def naive_entry(size: BoardSize, board: Tiles, tiles: tuple[int, ...], encoding:
     return block * 8 * -(-n_orders // 8) + rank % n_orders
 
 
-def placed(database: Database, boards: list[Tiles]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cell set and the packed labels of each pattern of each board, without symmetries."""
+def placed(database: Database, boards: list[Tiles]) -> np.ndarray:
+    """Return the state of each pattern of each board, without symmetries."""
     views = database.views(reflects=False)
-    masks, labels, _ = probe_boards(np.array(boards, dtype=np.uint8), database.lookup_tables, views)
-    return masks[:, 0], labels[:, 0]
+    return probe_boards(np.array(boards, dtype=np.uint8), database.lookup_tables, views)[0][:, 0]
 
 
 @pytest.mark.tiny
@@ -60,23 +60,22 @@ def test_all_index_functions_agree(partition: str, size_text: str, encoding: Enc
         tables = database.lookup_tables
         units = unit_tables(size, sums_of([DatabaseSums(tables, database.views())]))
         boards = solvable_boards(size, database.goal, 20, 1)
-        masks, labels = placed(database, boards)
+        states = placed(database, boards)
         for row, board in enumerate(boards):
             for index, entry in enumerate(database.header.patterns):
                 tiles = entry.pattern.tiles
                 expected = naive_entry(size, board, tiles, encoding)
                 cells = [board.index(tile) for tile in tiles]
-                mask, order = int(masks[row, index]), int(labels[row, index])
-                # Step 1. The engine, by absolute addresses of bits.
-                address = unit_address(units, mask | order << size.n_cells, index, board.index(0))
-                first_bit = 8 * (tables.memory.ctypes.data + entry.offset)
-                assert address - first_bit == (expected if encoding == "bits" else 8 * expected)
+                # Step 1. Lookups, by addresses in the tables' memory, and searches, by absolute ones.
+                for read_by, first_byte in ((tables, 0), (units, tables.memory.ctypes.data)):
+                    address = state_address(read_by, index * RECORD_FIELDS, int(states[row, index]), board.index(0))
+                    first_bit = 8 * (first_byte + int(tables.table_start[index]))
+                    assert address - first_bit == (expected if encoding == "bits" else 8 * expected)
                 # Step 2. The library, by placements or by blocks.
                 block, rank = pattern_blocks(size, len(tiles)).state_of(board, tiles)
                 if encoding == "bytes":
                     assert database.index(index).rank([cells]).tolist() == [expected]
-                    assert byte_address(tables, index, mask, order) - entry.offset == expected
-                    assert rank == expected % database.lookup_tables.n_orders[index]
+                    assert rank == expected % math.factorial(len(tiles))
                 else:
                     block_bits = 8 * entry.n_bytes // pattern_blocks(size, len(tiles)).n_blocks
                     assert block * block_bits + rank == expected

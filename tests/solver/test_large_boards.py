@@ -5,7 +5,6 @@ import json
 import math
 import random
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,9 @@ from pdb_core.errors import BoardError, TableMismatchError, UnsolvableError, Wro
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, format_board, is_solvable, parse_goal, random_boards, snail
 from pdb_query import open_database, read_instances
 from solver import find_suboptimal_solution, replay
-from solver.large_boards.beam_search import Aim, BeamSearch
+from solver.large_boards.beam_search import BeamSearch
+from solver.large_boards.beam_search_kernels import Aim
+from solver.large_boards.fitted_values import no_fitted_values
 from solver.large_boards.line_by_line import Pieces, geometry, in_pieces, solve_by_lines
 from solver.large_boards.lower_bound import linear_conflict_bound, lower_bound, manhattan_distance
 from solver.large_boards.suboptimal import without_loops
@@ -255,18 +256,17 @@ def test_wide_beam_is_breadth_first_search() -> None:
     size, goal = BoardSize(3, 2), (1, 2, 3, 4, 5, 0)
     arrays = geometry(size)
     weights, nothing = np.full(6, 16, dtype=np.int32), np.empty(0, dtype=np.int32)
-    wanted = np.arange(6, dtype=np.int32)
-    beam = BeamSearch(arrays, 400, 30)
+    aim = Aim(arrays, weights, no_fitted_values(), noise=16, focus=nothing, pull=0)
+    beam = BeamSearch(size.n_cells, 400, 30)
     for board, distance in list(naive.naive_distances(size, goal).items())[1::40]:
         pieces = in_pieces(board, goal)
-        aim = Aim(wanted, weights, arrays.neighbours, nothing, 0, 16)
         path = beam.find(pieces, aim, limit=30, end=math.inf)
         assert path is not None
         assert len(path) == distance
         assert_leads_to_the_goal(pieces, path, size)
         assert beam.find(pieces, aim, limit=distance - 1, end=math.inf) is None
         # A focus on the upper row is reached no later.
-        focused = beam.find(pieces, replace(aim, focus=wanted[:3], pull=8), limit=30, end=math.inf)
+        focused = beam.find(pieces, aim._replace(focus=np.arange(3, dtype=np.int32), pull=8), limit=30, end=math.inf)
         assert focused is not None
         assert len(focused) <= distance
         assert pieces.after(focused).cells[:3].tolist() == [0, 1, 2]

@@ -22,7 +22,7 @@ from solver.move_pruning.move_pruning import (
     fsm_for,
     pruning_fsm,
 )
-from solver.move_pruning.move_pruning_kernels import GRID, mark_duplicates
+from solver.move_pruning.move_pruning_kernels import mark_duplicates
 from solver.solution import replay
 from solver.textbook import ida_star
 from tests.naive import boards_and_tables as naive
@@ -63,13 +63,10 @@ def test_sequences_with_equal_hashes_are_compared() -> None:
     """With all hashes equal, each sequence is compared with all others."""
     words = ["".join(letters) for n in (0, 2, 4, 6) for letters in itertools.product(LETTERS, repeat=n)]
     words = [word for word in words if not any(undo in word for undo in ("UD", "DU", "LR", "RL"))]
-    codes = np.array([code_of(word) for word in words])
-    is_duplicate = np.zeros(len(words), dtype=bool)
-    lengths = np.array([len(word) for word in words])
-    grids, boxes = np.tile(np.arange(GRID * GRID), (2, 1)), np.empty((len(words), 4), dtype=np.int64)
-    mark_duplicates(np.zeros(len(words), dtype=np.int64), codes, lengths, 6, False, grids, boxes, is_duplicate)
-    assert (grids == np.arange(GRID * GRID)).all()
-    assert (codes[is_duplicate] == find_duplicates(6)[6]).all()
+    entries = np.array([1 << 2 * len(word) | code_of(word) for word in words])
+    assert (np.diff(entries) > 0).all()
+    mark_duplicates(entries, 6, False)
+    assert (~entries[entries < 0] - (1 << 12) == find_duplicates(6)[6]).all()
 
 
 @cache
@@ -157,32 +154,6 @@ def test_fsm_prunes_exactly_its_duplicates_at_any_length(max_length: int) -> Non
         codes, states = codes[~ends_in_duplicate], states[~ends_in_duplicate]
     all_but_first = np.searchsorted(codes_before, codes & ((1 << 2 * (max_length - 1)) - 1))
     assert (states == states_before[all_but_first]).all()
-
-
-@pytest.mark.parametrize(
-    "max_length",
-    [
-        *(pytest.param(length, marks=pytest.mark.tiny) for length in (2, 8, 12)),
-        *(pytest.param(length, marks=pytest.mark.slow) for length in (14, LARGE_BOARD_LENGTH)),
-    ],
-)
-def test_fsm_is_minimal(max_length: int) -> None:
-    """Each state is reached, and no two refuse the same continuations, by naive refinement of what tells them apart."""
-    rows = [tuple(row) for row in pruning_fsm(max_length).successors.tolist()]
-    reached, to_do = {START}, [START]
-    while to_do:
-        new = set(rows[to_do.pop()]) - reached - {PRUNED}
-        reached |= new
-        to_do += new
-    assert len(reached) == len(rows)
-
-    # What tells states apart tells them apart within the length of a duplicate, at most.
-    kinds = [0] * len(rows)
-    for _length in range(max_length):
-        looks = [tuple(PRUNED if state == PRUNED else kinds[state] for state in row) for row in rows]
-        numbers = {look: number for number, look in enumerate(sorted(set(looks)))}
-        kinds = [numbers[look] for look in looks]
-    assert len(set(kinds)) == len(rows)
 
 
 def check_counts(size: BoardSize, max_length: int, cells: Iterable[int]) -> None:

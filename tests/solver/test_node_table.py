@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from pdb_core.errors import MemoryLimitError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last, random_boards
 from solver.board_arrays import N_MOVES
 from solver.graph_search import node_table
@@ -57,8 +56,8 @@ def test_nodes_are_found_again_after_growing(size: BoardSize) -> None:
 
     for node, board in enumerate(boards):
         if node + N_MOVES > table.capacity:
-            table.make_room(node, hear)
-        table.add(pack(packing, board), node)
+            table.make_room(hear)
+        table.add(board)
         table.nodes.values[3 * node] = node % 251
     assert heard > 0
     assert table.n_bytes == table.nodes.rows.nbytes + table.nodes.values.nbytes + table.nodes.slots.nbytes
@@ -97,24 +96,3 @@ def test_a_slot_that_is_free_is_found_after_few_steps() -> None:
     n_taken = len(set(slots))
     expected = n_slots * (1 - (1 - 1 / n_slots) ** len(seen))
     assert abs(n_taken - expected) < 0.02 * expected
-
-
-def grow_to_the_end(table: NodeTable) -> None:
-    """Grow as a search does that fills every row; with no node to enter anew, that takes no time."""
-    while True:
-        n_nodes = table.capacity - N_MOVES + 1
-        table.nodes.slots[:] = 0
-        table.make_room(n_nodes, lambda: None)
-        assert table.n_bytes <= table.limit_bytes
-
-
-@pytest.mark.parametrize("limit", [150_000, 200_000, 300_000, 1_000_000, 1_000_003])
-def test_memory_is_used_up_to_the_limit_and_never_beyond(limit: int) -> None:
-    size = BoardSize(4, 4)
-    table = NodeTable(packing_of(size, blank_last(size)), n_notes=1, n_values=2, memory_limit_bytes=limit)
-    table.nodes.rows[:] = 0
-    with pytest.raises(MemoryLimitError, match=r"holds [0-9,]+ nodes in"):
-        grow_to_the_end(table)
-    # What is left is too small for more slots, or for one more node.
-    assert limit - table.n_bytes < max(4 * len(table.nodes.slots), 4 * (8 * 2 + 2))
-    assert table.n_bytes > limit / 2

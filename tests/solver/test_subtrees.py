@@ -5,13 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from pdb_core.encoding import ENCODINGS, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.puzzle import BoardSize, Tiles, blank_last
-from pdb_query.lookup import Int64s
 from solver import (
     Checkpoint,
     HeuristicSolver,
@@ -23,12 +21,10 @@ from solver import (
     checkpoint as checkpoint_module,
     replay,
 )
-from solver.engine import subtree_list
+from solver.engine.frontier import FrontierLimits
 from solver.engine.stack import StackPool, board_before, tiles_moved
 from solver.engine.subtree_list import SubtreeList
-from solver.engine.subtrees import search_subtrees, upper_tree
-from solver.move_pruning.move_pruning import DEFAULT_LENGTH, pruning_fsm
-from tests.naive.upper_tree import naive_upper_tree
+from solver.engine.subtrees import search_subtrees
 from tests.solving import S3, S4, database_for, node_counts, solvable_boards
 
 PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S4: ("555", "4x4")}
@@ -38,7 +34,13 @@ PARTITIONS = {S3: ("1,2,5/3,4,6/7,8", "3x3"), S4: ("555", "4x4")}
 def divided_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Divide thresholds of some nodes into some subtrees."""
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 5)
-    monkeypatch.setattr(subtree_list, "_NODES_PER_UPPER", 2)
+    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
+    divide_by(monkeypatch, 1)
+
+
+def divide_by(monkeypatch: pytest.MonkeyPatch, share: int) -> None:
+    """Set the ratio of the nodes of a threshold to those that divide the next one."""
+    monkeypatch.setattr("solver.engine.ida_star.DIVISION", FrontierLimits(1 << 24, previous_nodes=0, share=share))
 
 
 class CountedCheckpoint(Checkpoint):
@@ -110,24 +112,20 @@ def test_divided_thresholds_have_the_nodes_of_undivided_ones(encoding: Encoding,
     n_subtrees = 0
     with database_for(*PARTITIONS[S3], encoding=encoding) as database, WorkerPool(n_workers) as pool:
         solver = Solver(database, plain=plain)
-        # Small boards are solved before Python looks at a threshold.
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
-            for board in solvable_boards(S3, blank_last(S3), 8, 3):
-                checkpoint = CountedCheckpoint()
-                same_search(solver, board, pool if n_workers else None, checkpoint)
-                n_subtrees += checkpoint.n_subtrees
-                assert all(0 <= share <= 1 for share in checkpoint.shares)
+        for board in solvable_boards(S3, blank_last(S3), 8, 3):
+            checkpoint = CountedCheckpoint()
+            same_search(solver, board, pool if n_workers else None, checkpoint)
+            n_subtrees += checkpoint.n_subtrees
+            assert all(0 <= share <= 1 for share in checkpoint.shares)
     assert n_subtrees > 100
 
 
 @pytest.mark.usefixtures("divided_early")
 def test_other_heuristics_and_15_puzzle_boards_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
     checkpoint = CountedCheckpoint()
     same_search(HeuristicSolver(S3, blank_last(S3), ["linear-conflict"]), (8, 6, 7, 2, 5, 4, 3, 0, 1), None, checkpoint)
-    assert checkpoint.n_subtrees > 100
-    monkeypatch.setattr(subtree_list, "_NODES_PER_UPPER", 1000)
+    assert checkpoint.n_subtrees > 50
+    divide_by(monkeypatch, 170)
     with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(1) as pool:
         for board in solvable_boards(S4, blank_last(S4), 3, 11):
             same_search(Solver(database), board, pool, CountedCheckpoint())
@@ -136,9 +134,8 @@ def test_other_heuristics_and_15_puzzle_boards_are_divided(monkeypatch: pytest.M
 @pytest.mark.usefixtures("divided_early")
 @pytest.mark.parametrize("n_workers", [0, 2])
 def test_interrupted_search_continues_with_the_same_nodes(monkeypatch: pytest.MonkeyPatch, n_workers: int) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
     monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 5000)
-    monkeypatch.setattr(subtree_list, "_NODES_PER_UPPER", 500)
+    divide_by(monkeypatch, 80)
     draw = random.Random(5)
     n_stops = 0
     with database_for(*PARTITIONS[S4], encoding="bits") as database, WorkerPool(n_workers) as pool:
@@ -166,9 +163,7 @@ def test_interrupted_search_continues_with_the_same_nodes(monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("divided_early")
-def test_limits_are_on_the_nodes_of_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
-    monkeypatch.setattr("solver.engine.stack._SLICE_NODES", 64)
+def test_limits_are_on_the_nodes_of_all_runs() -> None:
     with database_for(*PARTITIONS[S3]) as database:
         solver, board = Solver(database), (8, 6, 7, 2, 5, 4, 3, 0, 1)
         alone, checkpoint = solver.solve(board), Checkpoint()
@@ -182,8 +177,7 @@ def test_limits_are_on_the_nodes_of_all_runs(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.usefixtures("divided_early")
-def test_all_solutions_are_counted_from_a_checkpoint_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solver.engine.ida_star._SMALL_NODES", 0)
+def test_all_solutions_are_counted_from_a_checkpoint_on() -> None:
     with database_for(*PARTITIONS[S3]) as database:
         solver, board = Solver(database), (8, 6, 7, 2, 5, 4, 3, 0, 1)
         alone, checkpoint = solver.solve_all(board), CountedCheckpoint()
@@ -204,37 +198,6 @@ def test_checkpoint_of_other_thresholds_is_ignored() -> None:
     checkpoint.finished = iterations
     assert checkpoint.resume(iterations[:1], 20) == iterations
     assert checkpoint.resume((), 21) == ()
-
-
-@pytest.mark.tiny
-def test_upper_part_up_to_a_threshold_has_the_nodes_of_a_naive_one() -> None:
-    fsm = pruning_fsm(DEFAULT_LENGTH)
-    with database_for("3,5/2,4/1", "3x2") as database:
-
-        def lower_bounds(boards: npt.NDArray[np.uint8]) -> tuple[Int64s, Int64s]:
-            h = [database.probe(tuple(board)).maximum for board in boards.tolist()]
-            return np.array(h, dtype=np.int64), np.zeros(len(h), dtype=np.int64)
-
-        n_paths = 0
-        for board in solvable_boards(BoardSize(3, 2), database.goal, 10, 2):
-            h = database.probe(board).maximum
-            for inner, threshold in ((h - 2, h), (h, h + 2), (h, h + 4), (h + 2, h + 4)):
-                found = upper_tree(
-                    board,
-                    database.goal,
-                    database.size,
-                    threshold,
-                    fsm,
-                    lower_bounds,
-                    lambda depth, h, inner=inner: h + depth <= inner,
-                )
-                generated, expanded, paths = naive_upper_tree(
-                    board, threshold, lambda depth, h, inner=inner: depth + h <= inner, database, fsm
-                )
-                if found.tiles is None:
-                    assert (found.generated, found.expanded, sorted(found.rest)) == (generated, expanded, sorted(paths))
-                    n_paths += len(paths)
-        assert n_paths > 20
 
 
 # Subtrees of a paused search

@@ -1,4 +1,4 @@
-"""Kernels that move units."""
+"""The kernel that moves the state of a pattern."""
 
 from typing import NamedTuple
 
@@ -9,50 +9,25 @@ import pytest
 from pdb_core.puzzle import BoardSize
 from pdb_core.ranking import PatternIndex, arrangement_ranks
 from pdb_core.ranking_kernels import cells_mask, pack_labels
-from solver.engine.unit_kernels import move_unit
-from solver.engine.unit_tables import (
-    BOTH_CELLS,
-    CELLS_BELOW,
-    CELLS_BETWEEN,
-    EDGE_FIELDS,
-    IS_UPWARD,
-    LABEL_BITS,
-    UNIT_FIELDS,
-)
-from tests.naive import boards_and_tables as naive
+from pdb_query.lookup_kernels import move_state
+from pdb_query.records import LABEL_BITS, MOVE_FIELDS, RECORD_FIELDS, move_numbers, move_records
 
 Int64s = npt.NDArray[np.int64]
 
 
 class MoveTables(NamedTuple):
-    """Fields of `UnitTables` that `move_unit` reads, without a table, so that patterns may be of any size."""
+    """Fields of `LookupTables` that `move_state` reads, without a table, so that patterns may be of any size."""
 
-    units: Int64s
-    edges: Int64s
+    records: Int64s
+    moves: Int64s
     n_cells: int
 
 
-def moves_of(size: BoardSize) -> list[tuple[int, int]]:
-    """(source, target) of every move of a tile."""
-    return [(cell, near) for cell in range(size.n_cells) for near in naive.naive_neighbours(cell, size)]
-
-
-def mask_of(cells: range | tuple[int, ...]) -> int:
-    return sum(1 << cell for cell in cells)
-
-
 def move_tables(size: BoardSize, n_tiles: int) -> MoveTables:
-    """One pattern, the second of two units; one row of edges for each of `moves_of`, cell by cell."""
-    units = np.zeros((2, UNIT_FIELDS), dtype=np.int64)
-    units[:, LABEL_BITS] = -1, arrangement_ranks(n_tiles).label_bits
-    edges = np.zeros((len(moves_of(size)), EDGE_FIELDS), dtype=np.int64)
-    for row, (source, target) in zip(edges, moves_of(size), strict=True):
-        lower, upper = sorted((source, target))
-        row[BOTH_CELLS] = mask_of((lower, upper))
-        row[CELLS_BETWEEN] = mask_of(range(lower + 1, upper))
-        row[CELLS_BELOW] = mask_of(range(lower))
-        row[IS_UPWARD] = target > source
-    return MoveTables(units.reshape(-1), edges.reshape(-1), size.n_cells)
+    """One pattern, the second of two."""
+    records = np.zeros((2, RECORD_FIELDS), dtype=np.int64)
+    records[:, LABEL_BITS] = -1, arrangement_ranks(n_tiles).label_bits
+    return MoveTables(records.reshape(-1), move_records(size, "additive").reshape(-1), size.n_cells)
 
 
 def word_of(cells: tuple[int, ...], size: BoardSize) -> int:
@@ -64,10 +39,10 @@ def word_of(cells: tuple[int, ...], size: BoardSize) -> int:
 
 def assert_moves_agree(tables: MoveTables, size: BoardSize, cells: tuple[int, ...]) -> None:
     before = word_of(cells, size)
-    for edge, (source, target) in enumerate(moves_of(size)):
+    for (source, target), number in move_numbers(size).items():
         if source in cells and target not in cells:
             after = tuple(target if cell == source else cell for cell in cells)
-            assert move_unit(tables, before, 1, edge * EDGE_FIELDS) == word_of(after, size)
+            assert move_state(tables, RECORD_FIELDS, number * MOVE_FIELDS, before) == word_of(after, size)
 
 
 @pytest.mark.tiny

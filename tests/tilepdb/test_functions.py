@@ -3,8 +3,6 @@
 import io
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import pytest
 import tilepdb
 from pdb_build import BuildPlan, BuildProgress
 from pdb_core.errors import BoardError, InputError, PartitionError
-from tilepdb import progress_bar
+from tilepdb import progress as progress_module
 from tilepdb.named_build import named_plan
 
 TWO = "1,2,3,4/5,6,7,8"
@@ -82,36 +80,39 @@ def test_bar_in_a_terminal_is_removed_at_the_end(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setenv("TERM", "xterm")
     plan = named_plan(TWO)
-    with progress_bar.BuildBar(plan) as show:
+    with progress_module.BuildLine(plan) as line:
         for progress in progress_of(plan):
-            show(progress)
-    assert f"building {TWO}"[:16] in stream.getvalue()
+            line.show_build(progress)
+    assert "pattern 1 of 2" in stream.getvalue()
     assert stream.getvalue().rstrip().endswith("\x1b[2K")
 
 
 def test_bar_in_a_log_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
     plan = named_plan(TWO)
-    with progress_bar.BuildBar(plan) as show:
+    with progress_module.BuildLine(plan) as line:
         for progress in progress_of(plan):
-            show(progress)
+            line.show_build(progress)
     assert capsys.readouterr() == ("", "")
 
 
-def test_bar_in_a_notebook_is_updated_html(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[dict[str, str]] = []
-    handle = SimpleNamespace(update=lambda data, raw: shown.append(data))  # noqa: ARG005
+def test_bar_in_a_notebook_is_that_of_ipython(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[int] = []
 
-    def display(data: dict[str, str], **_: Any) -> SimpleNamespace:
-        shown.append(data)
-        return handle
+    class Bar:
+        def __init__(self, total: int) -> None:
+            assert total == 100
 
-    monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr(progress_bar, "_is_notebook", lambda: True)
-    monkeypatch.setattr(progress_bar, "_UPDATE_S", 0.0)
+        def display(self) -> None:
+            shown.append(0)
+
+        def __setattr__(self, name: str, value: int) -> None:
+            assert name == "progress"
+            shown.append(value)
+
+    monkeypatch.setattr("IPython.display.ProgressBar", Bar)
+    monkeypatch.setattr(progress_module, "_is_notebook", lambda: True)
     plan = named_plan(TWO)
-    with progress_bar.BuildBar(plan) as show:
+    with progress_module.BuildLine(plan) as line:
         for progress in progress_of(plan):
-            show(progress)
-    shares = [data["text/html"].split('"')[1] for data in shown[:-1]]
-    assert shares == ["0.000", "0.250", "0.750"]
-    assert shown[-1] == {"text/plain": ""}
+            line.show_build(progress)
+    assert shown == [0, 25, 75]

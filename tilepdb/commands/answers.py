@@ -17,7 +17,7 @@ from tilepdb.commands.tile_names import TileNames
 
 if TYPE_CHECKING:
     from solver import Solution
-    from solver.requests import Answer, Request
+    from solver.requests import Answer, Request, Result
 
 _COLUMNS = (
     "id", "board", "goal", "solvable", "length", "moves", "optimal", "h", "lower_bound", "generated", "expanded",
@@ -61,7 +61,7 @@ class AnswerWriter:
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
         if isinstance(result, UnsolvableError):
             self._report_unsolvable(request)
-        solution = getattr(result, "solution", None) if isinstance(result, PdbError) else result
+        solution = _solution_of(result)
         if solution is None:
             nothing = dict.fromkeys(_COLUMNS[4:]) | dict.fromkeys(_NODE_COUNTS, 0) | {"seconds": 0.0, "thresholds": []}
             return record | {"solvable": isinstance(result, MemoryLimitError)} | nothing | self._search
@@ -71,8 +71,7 @@ class AnswerWriter:
             )
         self._generated += solution.generated
         self._n_solved += solution.length is not None
-        if request.optimal_length is not None and solution.contradicts(request.optimal_length):
-            error = WrongAnswerError(_contradiction(request.id, solution, request.optimal_length))
+        if error := contradiction(answer):
             message(f"pdb: {error}")
             self._remember(error)
         if self._counts_all:
@@ -146,15 +145,25 @@ def _fields(solution: "Solution") -> dict[str, Any]:
     }
 
 
-def _contradiction(board_id: str, solution: "Solution", optimal: int) -> str:
+def contradiction(answer: "Answer") -> WrongAnswerError | None:
+    """Return the error if a solution or its lower bound contradicts the known optimal length."""
+    solution, optimal = _solution_of(answer.result), answer.request.optimal_length
+    if solution is None or optimal is None or not solution.contradicts(optimal):
+        return None
     found = f"no solution has less than {solution.lower_bound} moves"
     if solution.length is not None and (solution.is_optimal or solution.lower_bound <= optimal):
         kind = "optimal solution" if solution.is_optimal else "solution found"
         found = f"the {kind} has {solution.length} moves"
-    return (
-        f"board {board_id}: {found}, the instance file says {optimal}; if that is the optimal length, please report "
-        "this board"
+    return WrongAnswerError(
+        f"board {answer.request.id}: {found}, the instance file says {optimal}; if that is the optimal length, please "
+        "report this board"
     )
+
+
+def _solution_of(result: "Result") -> "Solution | None":
+    """Return the solution, also of a search that was given up at the memory limit."""
+    found: Solution | None = getattr(result, "solution", None) if isinstance(result, PdbError) else result
+    return found
 
 
 def _text(record: Record) -> Iterator[str]:

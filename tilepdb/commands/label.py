@@ -112,8 +112,9 @@ def label(
     """
     prepare()
     from pdb_core.resources import available_cores
-    from pdb_study.labels import Shard, write_labels
+    from pdb_study.labels import write_labels
     from pdb_study.labels.formats import check_format
+    from pdb_study.labels.sources import Shard
 
     content: Any = "distances" if dataset.distances_only else "moves"
     with ExitStack() as stack:

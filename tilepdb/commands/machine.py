@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ import typer
 from pdb_core.errors import InputError, PdbError, WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.databases import open_file
-from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, LoadOptions, SeedOption
+from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
 from tilepdb.commands.output import Format, Record, count, message, prepare, write_records
 from tilepdb.commands.process import command
 
@@ -50,11 +49,12 @@ def doctor(
     Print versions, cores, memory and cache folders, and test a small build, a lookup and a search.
     """
     prepare()
-    program = context.find_root().command if warm_up else None
-    write_records(_checks(program), output, columns=("check", "value"), text=_check_text)
+    checks = _checks(context.find_root().command if warm_up else None)
+    records = ({"check": check, "value": value} for check, value in checks)
+    write_records(records, output, columns=("check", "value"), text=_check_text)
 
 
-def _checks(program: Any = None) -> Iterator[dict[str, Any]]:
+def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     """Yield the checks; with `program`, warm its commands up at the end."""
     import h5py
     import numba
@@ -64,32 +64,29 @@ def _checks(program: Any = None) -> Iterator[dict[str, Any]]:
     from pdb_core.messages import format_bytes
     from pdb_core.resources import available_cores, available_disk, available_memory
 
-    yield _row("tile-pdb", __version__)
-    yield _row("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
-    yield _row(
+    yield "tile-pdb", __version__
+    yield "python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield (
         "libraries",
         f"numpy {np.__version__}, numba {numba.__version__}, h5py {h5py.__version__}, HDF5 {h5py.version.hdf5_version}",
     )
-    yield _row("cores", available_cores())
+    yield "cores", available_cores()
     memory = available_memory()
-    yield _row("memory", "unknown" if memory is None else f"{format_bytes(memory)} available")
-    yield _row("cache", f"{jit.cache_home()}, {format_bytes(available_disk(jit.cache_home()))} free")
-    yield _row(
-        "compiled kernels", "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run"
+    yield "memory", "unknown" if memory is None else f"{format_bytes(memory)} available"
+    yield "cache", f"{jit.cache_home()}, {format_bytes(available_disk(jit.cache_home()))} free"
+    yield (
+        "compiled kernels",
+        "kept on disk" if jit.keeps_compiled_kernels() else "not kept: compiled anew in every run",
     )
-    yield _row("huge pages", _huge_pages())
-    yield _row("self-test", _self_test())
+    yield "huge pages", _huge_pages()
+    yield "self-test", _self_test()
     if program is not None:
         from tilepdb.commands.warm_up import warm_up
 
         start = time.perf_counter()
         for shown, seconds in warm_up(program):
-            yield _row("warm-up", f"{seconds:6.2f} s  {shown}")
-        yield _row("warm-up", f"passed: kernels compiled in {time.perf_counter() - start:.2f} s")
-
-
-def _row(check: str, value: Any) -> dict[str, Any]:
-    return {"check": check, "value": value}
+            yield "warm-up", f"{seconds:6.2f} s  {shown}"
+        yield "warm-up", f"passed: kernels compiled in {time.perf_counter() - start:.2f} s"
 
 
 def _huge_pages() -> str:
@@ -129,10 +126,8 @@ def _check_text(record: Record) -> Iterator[str]:
     yield f"{record['check']:<17} {count(value) if isinstance(value, int) else value}"
 
 
-@dataclass(frozen=True)
-class BenchOptions:
-    """Measurements."""
-
+@command
+def bench(
     partitions: Annotated[
         list[str] | None,
         typer.Argument(
@@ -141,10 +136,10 @@ class BenchOptions:
             show_default="663 78",
             autocompletion=completion.partitions,
         ),
-    ] = None
-    repeats: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of builds of each partition.")] = 3
-    boards: Annotated[int, typer.Option(min=1, metavar="N", help="Number of random boards to solve.")] = 1000
-    seed: SeedOption = 1
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, max=100, metavar="N", help="Number of builds of each partition.")] = 3,
+    boards: Annotated[int, typer.Option(min=1, metavar="N", help="Number of random boards to solve.")] = 1000,
+    seed: SeedOption = 1,
     sets: Annotated[
         list[str] | None,
         typer.Option(
@@ -154,38 +149,45 @@ class BenchOptions:
             show_default=", ".join(_SETS),
             autocompletion=completion.instance_sets,
         ),
-    ] = None
-    encoding: EncodingOption = "bits"
-
-
-@dataclass(frozen=True)
-class BenchLoadOptions(LoadOptions):
-    """Tables."""
-
-    load: LoadOption = "huge"
-
-
-@command
-def bench(measured: BenchOptions, tables: BenchLoadOptions, output: FormatOption = Format.text) -> None:
+    ] = None,
+    encoding: EncodingOption = "bits",
+    load: LoadOption = "huge",
+    output: FormatOption = Format.text,
+) -> None:
     """Measure builds and searches on this machine.
 
     Build each partition as a whole process, then solve random boards and sets of boards on one thread. Print the median
     time of the builds, and the nodes and nodes/s of the searches.
     """
     prepare()
+    from pdb_core.puzzle import random_boards
+    from solver import Solver
+
+    # All sets before the first build.
+    chosen = [(partition, _sets(partition, sets)) for partition in partitions or ["663", "78"]]
+
+    def measure(path: Path) -> Iterator[dict[str, Any]]:
+        for partition, of_size in chosen:
+            name = f"{partition} {encoding}"
+            yield _measure_build(partition, encoding, path, repeats)
+            with open_file(path, load, verify=False) as database:
+                solver, plain = Solver(database), Solver(database, plain=True)
+                sample = random_boards(database.size, database.goal, boards, seed).tolist()
+                random = [(tuple(board), None) for board in sample]
+                yield _measure_searches(f"{name}: {boards} random boards, --plain", plain, random)
+                yield _measure_searches(f"{name}: {boards} random boards", solver, random)
+                for set_name, instances in of_size.items():
+                    yield _measure_searches(f"{name}: {set_name}", solver, instances)
+
     columns = (
         "measurement", "boards", "seconds", "mean_ms", "mean_h", "mean_generated", "nodes_per_second",
         "peak_memory_bytes",
     )  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="pdb-bench-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "table.h5"
-        # All sets before the first build.
-        sets = [(partition, _sets(partition, measured)) for partition in measured.partitions or ["663", "78"]]
-        records = (record for partition, of in sets for record in _measure(partition, of, path, measured, tables))
-        write_records(records, output, columns=columns, text=_bench_text)
+        write_records(measure(Path(folder) / "table.h5"), output, columns=columns, text=_bench_text)
 
 
-def _sets(partition: str, options: BenchOptions) -> _Sets:
+def _sets(partition: str, names: list[str] | None) -> _Sets:
     """Return the boards and goals of each set that are of the size of a partition.
 
     Raises `InputError` if a given set has none, and for what is not a partition or a set.
@@ -195,55 +197,24 @@ def _sets(partition: str, options: BenchOptions) -> _Sets:
     from pdb_query import read_instances
 
     size = parse_partition(partition, None).size
-    sets: _Sets = {
-        name: [
-            (instance.board, parse_goal(instance.goal or "blank-last", instance.size))
-            for instance in read_instances(name, None)
-            if instance.size == size
-        ]
-        for name in options.sets or _SETS
-    }
-    for name, instances in sets.items():
-        if options.sets and not instances:
+    sets: _Sets = {}
+    for name in names or _SETS:
+        instances = [at for at in read_instances(name, None) if at.size == size]
+        if names and not instances:
             raise InputError(f"{name} has no {size} boards, which {partition} is for; give another --set")
-    return {name: instances for name, instances in sets.items() if instances}
-
-
-def _measure(
-    partition: str, sets: _Sets, path: Path, options: BenchOptions, tables: BenchLoadOptions
-) -> Iterator[dict[str, Any]]:
-    from pdb_core.puzzle import random_boards
-    from solver import Solver
-
-    n_boards = options.boards
-    yield _measure_build(partition, options.encoding, path, options.repeats)
-    partition = f"{partition} {options.encoding}"
-    with open_file(path, tables.load, verify=tables.verify) as database:
-        solver = Solver(database)
-        plain = Solver(database, plain=True)
-        sample = random_boards(database.size, database.goal, n_boards, options.seed)
-        random = [(tuple(board.tolist()), None) for board in sample]
-        yield _measure_searches(f"{partition}: {n_boards} random boards, --plain", plain, random)
-        yield _measure_searches(f"{partition}: {n_boards} random boards", solver, random)
-        for name, instances in sets.items():
-            yield _measure_searches(f"{partition}: {name}", solver, instances)
+        if instances:
+            sets[name] = [(at.board, parse_goal(at.goal or "blank-last", size)) for at in instances]
+    return sets
 
 
 def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> dict[str, Any]:
     """Build in a new process, to include start, imports, writing and digests."""
-    program = "from tilepdb.commands.main import run; run()"
+    build = [sys.executable, "-m", "tilepdb", "build", partition, "--encoding", encoding, "--out", str(path)]
     seconds, peaks = [], []
     for repeat in range(repeats + 1):
         path.unlink(missing_ok=True)
         start = time.perf_counter()
-        code = subprocess.run(
-            [
-                sys.executable, "-c", program, "build", partition, "--encoding", encoding, "--out", str(path),
-                "--format", "json",
-            ],
-            check=False,
-            stdout=subprocess.DEVNULL,
-        ).returncode  # fmt: skip
+        code = subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode
         if code != 0:
             error = PdbError(f"the build of {partition} failed, and so nothing was measured")
             error.exit_code = code if code > 0 else error.exit_code

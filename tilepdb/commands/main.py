@@ -11,8 +11,8 @@ from tilepdb.commands.build import build
 from tilepdb.commands.label import label
 from tilepdb.commands.machine import bench, doctor
 from tilepdb.commands.options import GroupedCommand, with_option_groups
-from tilepdb.commands.output import message
-from tilepdb.commands.process import ends_by_signals, errors_as_exit_codes, open_standard_streams
+from tilepdb.commands.output import message, print_line
+from tilepdb.commands.process import run_process
 from tilepdb.commands.query import query
 from tilepdb.commands.serve import serve
 from tilepdb.commands.solve import approximate, search, solve
@@ -109,7 +109,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from pdb_core import __version__
 
-        print(f"tile-pdb {__version__}")
+        print_line(f"tile-pdb {__version__}")
         raise typer.Exit
 
 
@@ -124,16 +124,14 @@ def main(
 
 def run() -> None:
     """Run the command line: the entry point of the console scripts."""
-    # Commands turn their own errors into exit codes. Others come from --help, --version, and shell completion.
-    with ends_by_signals(), errors_as_exit_codes():
-        open_standard_streams()
-        _refuse_scripts(sys.argv[1] if len(sys.argv) > 1 else "")
-        app()
+    run_process(_run_command)
 
 
-def _refuse_scripts(first: str) -> None:
-    """Exit with a message if the first argument is a file: it is meant for Python's debugger."""
+def _run_command() -> None:
+    """Run the command, or exit with a message if the first argument is a file, which is for Python's debugger."""
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
     names = {function.__name__ for function, _ in COMMANDS} | {"study"}
     if first.endswith(".py") or (first not in names and is_file(first)):
         message(f"pdb: this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}")
         raise SystemExit(2)
+    app()

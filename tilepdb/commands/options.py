@@ -375,24 +375,18 @@ class GroupedCommand(TyperCommand):
         """Return the parts of the usage line: `[BOARD]...` for optional, `FILE...` for required arguments."""
         return [re.sub(r"^\{(.*)\}", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
-    def rows_by_group(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        """Return the names and texts of arguments and options, below the titles of their groups."""
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options below the titles of their groups."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            row = parameter.get_help_record(ctx)
-            if row is None:
+            if (row := parameter.get_help_record(ctx)) is None:
                 continue
-            name, text = row
-            title = getattr(parameter, "rich_help_panel", None) or "Options"
+            title, (name, text) = getattr(parameter, "rich_help_panel", None) or "Options", row
             if parameter.param_type_name == "argument":
                 # Typer adds the Python type of an argument, such as <list[str]>.
                 title, name = "Arguments", name.partition(" <")[0]
             sections.setdefault(title, []).append((name, text))
-        return sections
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the options below the titles of their groups."""
-        for title, rows in self.rows_by_group(ctx).items():
+        for title, rows in sections.items():
             with formatter.section(title):
                 formatter.write_dl(rows)
 

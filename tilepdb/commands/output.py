@@ -1,12 +1,16 @@
 """Output of the commands: results on stdout in one of four formats, and messages on stderr."""
 
 import csv
+import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TextIO
 
+from pdb_core import system
+from pdb_core.errors import PdbError, writing_error
 from pdb_core.messages import one_line
 
 Record = Mapping[str, Any]
@@ -21,14 +25,48 @@ class Format(StrEnum):
     csv = "csv"
 
 
+class ReaderGoneError(PdbError):
+    """The process that reads stdout has ended. The command ends without a message."""
+
+    exit_code = 128 + system.PIPE_SIGNAL
+
+
 def message(text: str) -> None:
-    """Print a line on stderr. Names of files and what files contain may have control characters: they are escaped."""
-    print(one_line(text), file=sys.stderr, flush=True)
+    """Print a line on stderr. Names of files and what files contain may have control characters: they are escaped.
+
+    A message that cannot be written is dropped: the exit code and the results do not depend on it.
+    """
+    try:
+        print(one_line(text), file=sys.stderr, flush=True)
+    except OSError:
+        discard(sys.stderr)
 
 
 def print_line(text: str) -> None:
-    """Print a line on stdout, with escapes as in `message`."""
-    print(one_line(text), flush=True)
+    """Print a line on stdout, with escapes as in `message`. Raises as `write_result`."""
+    write_result(f"{one_line(text)}\n")
+
+
+def write_result(text: str = "") -> None:
+    """Write text to stdout at once, and what is waiting there.
+
+    Raises `OutputError`, `DiskFullError`, and `ReaderGoneError` if the process that reads stdout has ended.
+    """
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as error:
+        discard(sys.stdout)
+        if system.has_no_reader(error):
+            raise ReaderGoneError from error
+        raise writing_error(error, "standard output", "write it to another place") from error
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what is waiting in a stream that cannot be written: Python would try again when it ends."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, stream.fileno())
+    os.close(null)
 
 
 def count(n: int) -> str:
@@ -65,19 +103,23 @@ def write_records(
     """
     if output is Format.json:
         # One record per line, for readers.
-        print("[" + ",\n ".join(json.dumps(record) for record in records) + "]")
+        write_result("[" + ",\n ".join(json.dumps(record) for record in records) + "]\n")
         return
-    writer = csv.writer(sys.stdout, lineterminator="\n")
     if output is Format.csv:
-        writer.writerow(columns)
+        write_result(_csv_row(columns))
     for record in records:
         if output is Format.csv:
-            writer.writerow([_csv_field(record.get(column)) for column in columns])
+            write_result(_csv_row([_csv_field(record.get(column)) for column in columns]))
         elif output is Format.ndjson:
-            print(json.dumps(record))
+            write_result(json.dumps(record) + "\n")
         else:
-            sys.stdout.writelines(f"{one_line(line)}\n" for line in text(record))
-        sys.stdout.flush()
+            write_result("".join(f"{one_line(line)}\n" for line in text(record)))
+
+
+def _csv_row(fields: Sequence[Any]) -> str:
+    row = io.StringIO()
+    csv.writer(row, lineterminator="\n").writerow(fields)
+    return row.getvalue()
 
 
 def _csv_field(value: Any) -> Any:

@@ -1,122 +1,56 @@
-"""Progress on stderr: one line with a bar on a terminal, occasional lines in a log."""
+"""Displays of the commands' work, each a line of progress on stderr."""
 
-import math
-import os
-import sys
-import threading
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from pdb_core.messages import one_line
+from tilepdb import progress
 from tilepdb.commands.output import count, message, plural
+from tilepdb.progress import BuildLine
 
 if TYPE_CHECKING:
-    from pdb_build import BuildPlan, BuildProgress
+    from pdb_build import BuildPlan
     from pdb_cluster.solve_boards import ClusterProgress
     from pdb_query import Instance
     from solver import Checkpoint, Iteration
-    from tilepdb.progress_bar import ProgressLine as DrawnLine
 
-# In a log, a threshold is reported after this time, then at longer and longer intervals, in seconds.
-_LOG_S, _MOST_LOG_S, _LOG_SHARE = 5.0, 60.0, 0.1
-_BUILD_LOG_S = 10.0
+_SEARCH_LOG_S = 5.0
 # Delay of the line of a search, in seconds: to draw it takes longer than an easy board.
 _SEARCH_DELAY_S = 0.1
-# Interval at which the rate of a cluster is measured.
-_RATE_S = 1.0
 # The least finished share of a threshold from which the rest is estimated.
 _LEAST_SHARE = 0.005
 
 
-class ProgressLine:
-    """Line of progress. Thread-safe; a context manager that removes the line."""
-
-    def __init__(self, *, log_every_s: float = math.inf, delay_s: float = 0.0) -> None:
-        """In a log, a line is printed every `log_every_s` seconds. On a terminal, one that is removed within `delay_s`
-        seconds is not drawn.
-        """
-        self._delay_s = delay_s
-        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._drawn: DrawnLine | None = None
-        self._log_every_s, self._logged_at = log_every_s, time.monotonic()
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.clear()
-
-    def show(self, text: str, share: float | None = None, *, is_due: bool = False) -> None:
-        """Replace the line on a terminal, with a bar if the finished share is known.
-
-        In a log, print the line if it is time or `is_due`.
-        """
-        text = one_line(text)
-        with self._lock:
-            if self._live:
-                if self._drawn is None:
-                    from tilepdb.progress_bar import ProgressLine as DrawnLine  # imports rich
-
-                    self._drawn = DrawnLine(delay_s=self._delay_s)
-                self._drawn.show(text, share)
-            elif is_due or time.monotonic() - self._logged_at >= self._log_every_s:
-                self._logged_at = time.monotonic()
-                message(f"pdb: {text}")
-
-    def log(self, text: str) -> None:
-        """Print a line that stays, on a terminal and in a log."""
-        self.clear()
-        message(text)
-
-    def clear(self) -> None:
-        """Remove the line before something else is written."""
-        with self._lock:
-            if self._drawn is not None:
-                self._drawn.clear()
+def _log(text: str) -> None:
+    message(f"pdb: {text}")
 
 
-class BuildDisplay(ProgressLine):
+class ProgressLine(progress.ProgressLine):
+    """Line of progress of a command."""
+
+    def __init__(self, *, log_every_s: float = 10.0, delay_s: float = 0.0) -> None:
+        super().__init__(_log, log_every_s=log_every_s, delay_s=delay_s)
+
+
+class BuildDisplay(BuildLine):
     """Display of a build."""
 
     def __init__(self, plan: "BuildPlan") -> None:
-        super().__init__(log_every_s=_BUILD_LOG_S)
-        self._plan = plan
-
-    def say(self, text: str) -> None:
-        """Print a sentence that stays."""
-        self.log(f"pdb: {text}")
-
-    def show_build(self, progress: "BuildProgress") -> None:
-        """Show the progress; called once for each depth."""
-        share = progress.n_reached / progress.n_states
-        self.show(
-            f"pattern {progress.pattern_index + 1} of {len(self._plan.patterns)} ({progress.pattern}): "
-            f"depth {progress.depth}, {100 * share:.0f} % of {count(progress.n_states)} states",
-            self._plan.finished_share(progress.pattern_index, share),
-        )
+        super().__init__(plan, _log)
 
 
 class SearchDisplay(ProgressLine):
     """Display of the threshold under way."""
 
     def __init__(self) -> None:
-        super().__init__(delay_s=_SEARCH_DELAY_S)
-        self._shown_at: dict[tuple[str, int], float] = {}
+        super().__init__(log_every_s=_SEARCH_LOG_S, delay_s=_SEARCH_DELAY_S)
 
     def show_search(self, instance: "Instance", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
         """Show a threshold; `checkpoint` holds its finished subtrees."""
         rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
-        key = instance.id, iteration.threshold
-        shown_at = self._shown_at.get(key, 0.0)
-        is_due = iteration.seconds - shown_at >= min(_MOST_LOG_S, max(_LOG_S, _LOG_SHARE * shown_at))
-        if is_due:
-            self._shown_at[key] = iteration.seconds
         self.show(
             f"board {instance.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint)}"
             f"{count(iteration.generated)} nodes, {iteration.seconds:.1f} s, {rate:.1f} million/s",
             checkpoint.share,
-            is_due=is_due,
         )
 
 
@@ -150,7 +84,7 @@ class LabelDisplay(ProgressLine):
 
     def __init__(self, name: str, n_boards: int) -> None:
         """`name` is the file; it gets `n_boards`."""
-        super().__init__(log_every_s=_BUILD_LOG_S)
+        super().__init__()
         self._name, self._n_boards = name, n_boards
         self._first: int | None = None
         self._started_at = time.monotonic()
@@ -160,7 +94,7 @@ class LabelDisplay(ProgressLine):
         if self._first is None:
             self._first, self._started_at = n_done, time.monotonic()
             if n_done:
-                self.log(f"pdb: {self._name} continues after {plural(n_done, 'board')} of {count(self._n_boards)}")
+                self.say(f"{self._name} continues after {plural(n_done, 'board')} of {count(self._n_boards)}")
             return
         rate = (n_done - self._first) / max(time.monotonic() - self._started_at, 1e-9)
         left = _duration((self._n_boards - n_done) / rate)
@@ -174,36 +108,22 @@ class ClusterDisplay(ProgressLine):
     """Display of boards that are solved on a cluster."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._rate = self._measured_s = self._logged_s = 0.0
-        self._measured_nodes = 0
+        super().__init__(log_every_s=_SEARCH_LOG_S)
         self._had_workers = True
 
     def show_progress(self, progress: "ClusterProgress") -> None:
         """Show the progress."""
-        passed = progress.seconds - self._measured_s
-        if passed >= _RATE_S:
-            self._rate = (progress.generated - self._measured_nodes) / passed
-            self._measured_s, self._measured_nodes = progress.seconds, progress.generated
-        threads = plural(progress.n_threads, "thread")
-        has_workers = progress.n_threads > 0
+        threads, has_workers = plural(progress.n_threads, "thread"), progress.n_threads > 0
         if has_workers != self._had_workers:
             self._had_workers = has_workers
-            self.log(
-                f"pdb: {threads} again, continuing"
-                if has_workers
-                else "pdb: all workers are gone; waiting for workers ..."
-            )
+            gone = "all workers are gone; waiting for workers ..."
+            self.say(f"{threads} again, continuing" if has_workers else gone)
         boards = "".join(
             f"; board {request.id}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
             for request, at in progress.iterations
         )
-        is_due = has_workers and progress.seconds - self._logged_s >= _LOG_S
-        if is_due:
-            self._logged_s = progress.seconds
+        rate = progress.generated / max(progress.seconds, 1e-9) / 1e6
         self.show(
-            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {threads}, "
-            f"{self._rate / 1e6:.1f} million/s{boards}",
+            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {threads}, {rate:.1f} million/s{boards}",
             progress.n_done / max(1, progress.n_taken),
-            is_due=is_due,
         )

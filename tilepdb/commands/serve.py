@@ -4,7 +4,6 @@ import contextlib
 import faulthandler
 import importlib
 import logging
-import signal
 import socket
 import sys
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pdb_core.errors import InputError
-from pdb_core.system import HANGUP
 from tilepdb.commands.databases import open_file, standard_table
 from tilepdb.commands.options import TableOptions, VerifyOption
 from tilepdb.commands.output import message, prepare
@@ -130,6 +128,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         token=None if network.token_file is None else _read_token(network.token_file),
         cors_origins=tuple(map(read_origin, network.cors_origin or ())),
         allowed_hosts=tuple(map(read_host, network.allowed_host or ())),
+        access_log=network.access_log,
     )
     # A line in the log if the process ends because a mapped table file was shortened (SIGBUS).
     faulthandler.enable(_STDERR, all_threads=False)
@@ -137,12 +136,10 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(open_socket(network.host, network.port))
         databases = [stack.enter_context(database) for database in _open(tables)]
-        _serve(databases, listener, network.host, settings, access_log=network.access_log)
+        _serve(databases, listener, network.host, settings)
 
 
-def _serve(
-    databases: "list[Database]", listener: socket.socket, host: str, settings: "ServiceSettings", *, access_log: bool
-) -> None:
+def _serve(databases: "list[Database]", listener: socket.socket, host: str, settings: "ServiceSettings") -> None:
     """Print the address, and answer requests until a signal ends the server."""
     from pdb_service.app import create_app
     from pdb_service.server import notify_systemd, serve as run
@@ -154,9 +151,6 @@ def _serve(
     if (hint := advice(address, settings.allowed_hosts)) is not None:
         message(f"pdb: {hint}")
     settings = replace(settings, allowed_hosts=(*hosts_of(host, address), *settings.allowed_hosts))
-    # uvicorn handles SIGTERM. A server started by nohup ignores SIGHUP.
-    if signal.SIGTERM != HANGUP and signal.getsignal(HANGUP) is not signal.SIG_IGN:
-        signal.signal(HANGUP, lambda *_: signal.raise_signal(signal.SIGTERM))
 
     def on_ready() -> None:
         message(f"pdb: ready: {url}")
@@ -164,7 +158,7 @@ def _serve(
 
     app = create_app(databases, settings)
     app.state.service.on_ready = on_ready
-    run(app, listener, access_log=access_log)
+    run(app, listener)
     message("pdb: stopped")
 
 

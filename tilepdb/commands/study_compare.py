@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_core.errors import InstanceError, WrongAnswerError
+from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
 from solver.algorithms import ALGORITHMS, IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands import completion
-from tilepdb.commands.answers import AnswerWriter
+from tilepdb.commands.answers import contradiction
 from tilepdb.commands.board_input import read_boards, size_hint
-from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     AlgorithmOptions,
     BoardGoalOption,
@@ -27,8 +26,8 @@ from tilepdb.commands.options import (
     TableOptions,
     WeightOption,
 )
-from tilepdb.commands.output import Format, Record, count, message, plural, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.output import Format, Record, count, message, plural, prepare, print_line, write_records
+from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
 from tilepdb.commands.solvers import DATABASES, Method, parse_method
@@ -124,26 +123,39 @@ def compare(
     methods = _methods(compared, tables.db)
     prepare()
     from pdb_study.compare import Comparison, ComparisonRow, comparison_row
+    from solver import Limits
 
     instances = _boards(sample, tables.db)
     if not instances:
         raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
     rows: list[ComparisonRow] = []
     if output is Format.text:
-        print(_HEADER, flush=True)
-    with tables.open() as databases:
+        print_line(_HEADER)
+    with tables.open() as databases, ProgressLine() as line:
+
+        def results(method: Method) -> "Iterator[Result]":
+            search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
+            source = search_source(method, databases, search_limits, n_threads=limits.threads)
+            for answer in source.answers(databases.request(instance, sample.goal) for instance in instances):
+                if error := contradiction(answer):
+                    raise error
+                yield answer.result
 
         def record(method: Method) -> Record:
-            answers = _answers(method, instances, databases, sample.goal, limits)
+            def show(n_done: int) -> None:
+                what = f"{method.heuristic or 'no heuristic'}, {method.search}"
+                line.show(f"{what}: {count(n_done)} of {count(len(instances))} boards", n_done / len(instances))
+
             search = method.search + (" (plain)" if method.plain else "")
-            rows.append(comparison_row(method.heuristic, search, answers))
+            rows.append(comparison_row(method.heuristic, search, results(method), show))
+            line.clear()
             return {name.removeprefix("n_"): value for name, value in asdict(rows[-1]).items()}
 
         write_records(map(record, methods), output, columns=_COLUMNS, text=_text)
     comparison = Comparison(tuple(rows))
-    _report_gaps(comparison)
-    if plot is not None:
-        _draw(comparison, plot)
+    _report_gaps(comparison, is_drawn=plot is not None)
+    if n_drawn := len(comparison.whole_rows):
+        write_plot(plot, comparison.draw, width=9, height=1.5 + 0.4 * n_drawn)
 
 
 def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
@@ -162,30 +174,6 @@ def _methods(options: MethodOptions, db: "list[Path] | None") -> list[Method]:
             uses_db = heuristic is not None and DATABASES in heuristic
             methods.append(parse_method(of_method, db if uses_db else None, IdaStarOptions()))
     return methods
-
-
-def _answers(
-    method: Method, instances: "list[Instance]", databases: OpenDatabases, goal: str | None, limits: LimitOptions
-) -> "list[Result]":
-    """Return the answers of all boards, solved by a method. Raises `WrongAnswerError`."""
-    from solver import Limits
-
-    search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
-    source = search_source(method, databases, search_limits, n_threads=limits.threads or 1)
-    writer = AnswerWriter(method)
-    found: list[Result] = []
-    with ProgressLine() as line:
-        for answer in source.answers(databases.request(instance, goal) for instance in instances):
-            writer.record(answer)
-            found.append(answer.result)
-            name = method.heuristic or "no heuristic"
-            line.show(
-                f"{name}, {method.search}: {count(len(found))} of {count(len(instances))} boards",
-                len(found) / len(instances),
-            )
-    if isinstance(writer.worst, WrongAnswerError):
-        raise writer.worst
-    return found
 
 
 def _boards(sample: SampleOptions, db: "list[Path] | None") -> "list[Instance]":
@@ -215,21 +203,12 @@ def _text(row: Record) -> Iterator[str]:
     )
 
 
-def _report_gaps(comparison: "Comparison") -> None:
-    """Report on stderr which boards the means leave out."""
+def _report_gaps(comparison: "Comparison", *, is_drawn: bool) -> None:
+    """Report on stderr which boards the means leave out, and which rows a plot does."""
     first = comparison.rows[0]
     if first.n_unsolvable:
         message(f"pdb: {plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
     if not all(row.is_whole for row in comparison.rows):
         message("pdb: boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
-
-
-def _draw(comparison: "Comparison", path: "Path") -> None:
-    from pdb_study.plots import draw_comparison
-
-    n_drawn = len(comparison.whole_rows)
-    if n_drawn < len(comparison.rows):
+    if is_drawn and len(comparison.whole_rows) < len(comparison.rows):
         message("pdb: not drawn: rows that did not solve all boards")
-    if n_drawn:
-        with drawn(path, width=9, height=1.5 + 0.4 * n_drawn) as axes:
-            draw_comparison(comparison, axes)

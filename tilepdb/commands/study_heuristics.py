@@ -8,14 +8,11 @@ import typer
 from tilepdb.commands import completion
 from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, TableOptions, ThreadsOption
 from tilepdb.commands.output import Format, count, message, prepare, print_line, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pdb_core.puzzle import BoardSize, Tiles
     from pdb_study.heuristics import HeuristicStudy
 
 _COLUMNS = ("distance", "boards", "heuristic", "mean", "standard_deviation", "minimum", "maximum", "standard_error")
@@ -58,57 +55,41 @@ def heuristics(
     """
     check_plot(plot)
     prepare()
-    from pdb_core.puzzle import check_table_size, parse_goal, parse_size
-    from pdb_study.heuristics import study_heuristics
-    from solver.heuristics import parse_heuristic
+    from pdb_core.puzzle import parse_goal, parse_size
+    from pdb_study.heuristics import fitting_heuristics, study_heuristics
 
     board_size = parse_size(size)
-    check_table_size(board_size, what="heuristics and optimal solutions", instead="choose a smaller size")
     wanted = parse_goal(goal or "blank-last", board_size)
-    for text in heuristic or ():
-        parse_heuristic(text)  # raises at once if it is not known
-    names = tuple(heuristic or ()) or _fitting(board_size, wanted)
-    with tables.open() as opened:
-        databases = opened.databases_for(board_size, wanted) if tables.db else ()
-        for database in databases:
-            database.views(wanted)  # raises at once if it cannot serve the goal
-        with ProgressLine() as line:
-            study = study_heuristics(
-                board_size,
-                names,
-                databases,
-                goal=wanted,
-                n_boards=boards,
-                seed=seed,
-                solves_with=lambda: opened.databases_for(board_size, wanted),
-                n_threads=threads,
-                progress=lambda done, total: line.show(
-                    f"solving boards to know their distances: {count(done)} of {count(total)}", done / total
-                ),
-            )
+    names = heuristic or []
+    if not names:
+        for name, error in fitting_heuristics(board_size, wanted).items():
+            if error is None:
+                names.append(name)
+            else:
+                message(f"pdb: left out: {error}")
+    with tables.open() as opened, ProgressLine() as line:
+        study = study_heuristics(
+            board_size,
+            names,
+            opened.databases_for(board_size, wanted) if tables.db else (),
+            goal=wanted,
+            n_boards=boards,
+            seed=seed,
+            solves_with=lambda: opened.databases_for(board_size, wanted),
+            n_threads=threads,
+            progress=lambda done, total: line.show(
+                f"solving boards to know their distances: {count(done)} of {count(total)}", done / total
+            ),
+        )
     if output is Format.text:
         for text in _text(study):
             print_line(text)
     else:
         write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
-    if plot is not None:
-        _draw(study, plot)
-
-
-def _fitting(size: "BoardSize", goal: "Tiles") -> tuple[str, ...]:
-    """Return the heuristics that exist for this size and goal."""
-    from pdb_core.errors import InputError
-    from solver.heuristics import HEURISTICS, heuristic_tables
-
-    names = []
-    for name in HEURISTICS:
-        try:
-            heuristic_tables((name,), size, goal)
-        except InputError as error:
-            message(f"pdb: left out: {error}")
-        else:
-            names.append(name)
-    return tuple(names)
+    if plot is not None and not study.rows:
+        message("pdb: nothing to draw: the distances of these boards are not known")
+    elif plot is not None:
+        write_plot(plot, study.draw, width=8 if len(study.names) <= 4 else 10)
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
@@ -155,13 +136,3 @@ def _text(study: "HeuristicStudy") -> Iterator[str]:
         yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
         for label, row in zip(labels, study.exceeds, strict=True):
             yield label.ljust(first) + "".join(f"{count(n):>10}" for n in row)
-
-
-def _draw(study: "HeuristicStudy", path: "Path") -> None:
-    from pdb_study.plots import draw_heuristics
-
-    if not study.rows:
-        message("pdb: nothing to draw: the distances of these boards are not known")
-        return
-    with drawn(path, width=8 if len(study.names) <= 4 else 10) as axes:
-        draw_heuristics(study, axes)

@@ -1,7 +1,6 @@
 """`pdb study space`: the number of boards at each distance from the goal."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,90 +9,68 @@ from pdb_core.errors import LimitReachedError
 from pdb_core.messages import format_bytes
 from tilepdb.commands.options import FormatOption, GoalOption, ThreadsOption, parse_bytes
 from tilepdb.commands.output import Format, Record, bar_chart, count, plural, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pdb_study.space import StateSpace
 
 # Limit if the available memory is unknown.
 _UNKNOWN_BYTES = 1 << 62
-# Seconds between two lines of progress in a log.
-_LOG_S = 10.0
-
-
-@dataclass(frozen=True)
-class SpaceOptions:
-    """State space."""
-
-    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
-    goal: GoalOption = None
-    depth: Annotated[
-        int | None, typer.Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
-    ] = None
-    antipodes: Annotated[
-        int, typer.Option(min=0, max=1_000_000, metavar="N", help="Number of boards at the maximum depth to list.")
-    ] = 20
-    threads: ThreadsOption = None
-    memory_limit: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
-    ] = None
 
 
 @command
-def space(options: SpaceOptions, plot: PlotOption = None, output: FormatOption = Format.text) -> None:
+def space(
+    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")],
+    goal: GoalOption = None,
+    depth: Annotated[
+        int | None, typer.Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
+    ] = None,
+    antipodes: Annotated[
+        int, typer.Option(min=0, max=1_000_000, metavar="N", help="Number of boards at the maximum depth to list.")
+    ] = 20,
+    threads: ThreadsOption = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
+    ] = None,
+    plot: PlotOption = None,
+    output: FormatOption = Format.text,
+) -> None:
     """Count the boards at each distance from the goal.
 
     Boards of up to 12 cells are searched completely, larger ones as far as memory allows. With --format csv, each
     distance is a line.
     """
-    from pdb_core.resources import available_memory
-
     check_plot(plot)
     prepare()
+    from pdb_core.resources import available_cores, available_memory
+    from pdb_study.space import explore_space
+
     # Some of the free memory is left to the interpreter and to other programs.
-    available = available_memory()
-    limit_bytes = _UNKNOWN_BYTES if available is None else available * 9 // 10
-    if options.memory_limit is not None:
-        limit_bytes = parse_bytes(options.memory_limit)
-    found = _explore(options, limit_bytes)
+    limit_bytes = (available_memory() or _UNKNOWN_BYTES) * 9 // 10
+    if memory_limit is not None:
+        limit_bytes = parse_bytes(memory_limit)
+    with ProgressLine() as line:
+        found = explore_space(
+            size,
+            goal or "blank-last",
+            max_depth=depth,
+            n_threads=threads or available_cores(),
+            memory_limit_bytes=limit_bytes,
+            max_antipodes=antipodes,
+            progress=lambda depth, n_reached: line.show(f"depth {depth}: {count(n_reached)} boards"),
+        )
     record = _record(found)
     records = _rows(record) if output is Format.csv else [record]
     write_records(records, output, columns=("size", "goal", "distance", "boards"), text=_text)
-    if plot is not None:
-        _draw(found, plot)
+    write_plot(plot, found.draw)
     if found.out_of_memory:
         raise LimitReachedError(
-            f"{options.size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more "
+            f"{size}: all boards up to depth {found.depth} are counted; depth {found.depth + 1} takes more "
             f"than the memory limit of {format_bytes(limit_bytes)}; raise it with --memory-limit, or give --depth "
             f"{found.depth}"
-        )
-
-
-def _explore(options: SpaceOptions, limit_bytes: int) -> "StateSpace":
-    """Search the space, with its depth on stderr. Raises `InputError`, `GoalError`."""
-    from pdb_core.puzzle import parse_goal, parse_size
-    from pdb_core.resources import available_cores
-    from pdb_study.space import explore_space
-
-    size = parse_size(options.size)
-    with ProgressLine(log_every_s=_LOG_S) as line:
-
-        def show(depth: int, n_reached: int) -> None:
-            line.show(f"depth {depth}: {count(n_reached)} boards")
-
-        return explore_space(
-            size,
-            parse_goal(options.goal or "blank-last", size),
-            max_depth=options.depth,
-            n_threads=options.threads or available_cores(),
-            memory_limit_bytes=limit_bytes,
-            max_antipodes=options.antipodes,
-            progress=show,
         )
 
 
@@ -133,10 +110,3 @@ def _text(record: Record) -> Iterator[str]:
     yield f"{plural(n_farthest, 'board')} at distance {record['max_depth']}{listed}"
     for board in record["antipodes"]:
         yield f"  {board}"
-
-
-def _draw(found: "StateSpace", path: "Path") -> None:
-    from pdb_study.plots import draw_space
-
-    with drawn(path) as axes:
-        draw_space(found, axes)

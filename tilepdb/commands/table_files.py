@@ -12,7 +12,7 @@ from pdb_core.errors import TableFileError
 from tilepdb.commands.databases import digest_progress, open_file
 from tilepdb.commands.options import FormatOption, LoadOptions, SeedOption, ThreadsOption
 from tilepdb.commands.output import Format, Record, bar_chart, count, joined, message, prepare, write_records
-from tilepdb.commands.plots import PlotOption, check_plot, drawn
+from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import ProgressLine
 
@@ -128,6 +128,8 @@ def stats(
     """
     check_plot(plot)
     prepare()
+    from pdb_study.histograms import Histograms
+
     with open_file(file, tables.load, verify=tables.verify) as database:
         record = _stats_record(database, boards, seed)
     columns = (
@@ -135,8 +137,7 @@ def stats(
         "seed",
     )  # fmt: skip
     write_records([record], output, columns=columns, text=_stats_text)
-    if plot is not None:
-        _draw(database, plot)
+    write_plot(plot, Histograms(database).draw)
 
 
 def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, Any]:
@@ -178,13 +179,6 @@ def _stats_text(record: Record) -> Iterator[str]:
             f"  mean maximum  {record['mean_maximum']:.3f} +- {record['mean_maximum_error']:.3f} of "
             f"{record['sums']} {'sums' if is_additive else 'of them'}, by reflection"
         )
-
-
-def _draw(database: "Database", path: Path) -> None:
-    from pdb_study.plots import draw_histograms
-
-    with drawn(path) as axes:
-        draw_histograms(database, axes)
 
 
 @command

@@ -5,20 +5,39 @@ import io
 import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from solver.algorithms import ALGORITHMS, IDA_STAR
 from tilepdb.commands.output import count
 from tilepdb.commands.progress import ProgressLine
 
-_LOG_S = 10.0
-_BOARD_3X3, _BOARD_4X4 = "1 2 3/4 5 6/0 7 8", "1 2 3 4/5 6 7 8/9 10 11 12/0 13 14 15"
-_BOARD_5X5 = "1 2 3 4 5/6 7 8 9 10/11 12 13 14 15/16 17 18 19 20/0 21 22 23 24"
 # The patterns are small, but their tables have the types of large ones.
-_PATTERNS_4X4 = "1,2,3/4,5,6/7,8,9/10,11,12/13,14,15"
-_OTHERS_4X4 = "1,2,5/3,4,6/7,8,9/10,11,12/13,14,15"
-_PATTERNS_5X5 = "1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24"
+_COMMANDS = """
+solve 4X4
+solve 3X3
+solve --time-limit 60 --log FOLDER/a.log 4X4
+solve --all 4X4
+solve --frontier-memory 1G 4X4
+label --random 10 --out FOLDER/labels.npz
+build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15 --out FOLDER/bits.h5
+build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15 --encoding bytes --out FOLDER/bytes.h5
+build 8 --encoding bytes --out FOLDER/8.h5
+build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15/16,17,18/19,20,21/22,23,24 --size 5x5 --out FOLDER/wide.h5
+build 1,2,3/4,5,6/7,8,9/10,11,12/13,14,15+1,2,5/3,4,6/7,8,9/10,11,12/13,14,15 --out FOLDER/catalogue.h5
+query --db FOLDER/bits.h5 --db FOLDER/bytes.h5 4X4
+solve --db FOLDER/bytes.h5 4X4
+solve --db FOLDER/wide.h5 5X5
+solve --db FOLDER/catalogue.h5 4X4
+search --heuristic manhattan 4X4
+search --heuristic max(korf-taylor,walking-distance,triples) 3X3
+search --algorithm a-star --db FOLDER/bits.h5 4X4
+approximate --time-limit 0.1 5X5
+"""
+_BOARDS = {
+    "3X3": "1,2,3/4,5,6/0,7,8",
+    "4X4": "1,2,3,4/5,6,7,8/9,10,11,12/0,13,14,15",
+    "5X5": "1,2,3,4,5/6,7,8,9,10/11,12,13,14,15/16,17,18,19,20/0,21,22,23,24",
+}
 
 
 def warm_up(program: Any) -> Iterator[tuple[str, float]]:
@@ -26,42 +45,15 @@ def warm_up(program: Any) -> Iterator[tuple[str, float]]:
 
     The standard tables of 3x3 and 4x4 are built in the cache folder too. Raises the errors of the commands.
     """
-    with tempfile.TemporaryDirectory() as folder, ProgressLine(log_every_s=_LOG_S) as line:
-        lines = _lines(Path(folder))
-        for n_done, arguments in enumerate(lines):
-            shown = " ".join(argument.replace(f"{folder}/", "") for argument in arguments)
-            line.show(f"warm-up, command {count(n_done + 1)} of {len(lines)}: pdb {shown}", n_done / len(lines))
+    lines = _COMMANDS.strip().splitlines()
+    lines += [f"search --algorithm {name} 4X4" for name in ALGORITHMS if name != IDA_STAR]
+    with tempfile.TemporaryDirectory() as folder, ProgressLine() as progress:
+        for n_done, line in enumerate(lines):
+            shown = " ".join(_BOARDS.get(word, word) for word in line.replace("FOLDER/", "").split())
+            progress.show(f"warm-up, command {count(n_done + 1)} of {len(lines)}: pdb {shown}", n_done / len(lines))
             start = time.perf_counter()
-            _run(program, arguments)
+            _run(program, [_BOARDS.get(word, word.replace("FOLDER", folder)) for word in line.split()])
             yield f"pdb {shown}", time.perf_counter() - start
-
-
-def _lines(folder: Path) -> list[list[str]]:
-    """Return the arguments of the commands, which write their files to `folder`."""
-    bits, byte_file, wide, catalogue = (str(folder / f"{name}.h5") for name in ("bits", "bytes", "wide", "catalogue"))
-    others = [name for name in ALGORITHMS if name != IDA_STAR]
-    return [
-        ["solve", _BOARD_4X4],
-        ["solve", _BOARD_3X3],
-        ["solve", "--time-limit", "60", "--log", str(folder / "a.log"), _BOARD_4X4],
-        ["solve", "--all", _BOARD_4X4],
-        ["solve", "--frontier-memory", "1G", _BOARD_4X4],
-        ["label", "--random", "10", "--out", str(folder / "labels.npz")],
-        ["build", _PATTERNS_4X4, "--out", bits],
-        ["build", _PATTERNS_4X4, "--encoding", "bytes", "--out", byte_file],
-        ["build", "8", "--encoding", "bytes", "--out", str(folder / "8.h5")],
-        ["build", _PATTERNS_5X5, "--size", "5x5", "--out", wide],
-        ["build", f"{_PATTERNS_4X4}+{_OTHERS_4X4}", "--out", catalogue],
-        ["query", "--db", bits, "--db", byte_file, _BOARD_4X4],
-        ["solve", "--db", byte_file, _BOARD_4X4],
-        ["solve", "--db", wide, _BOARD_5X5],
-        ["solve", "--db", catalogue, _BOARD_4X4],
-        ["search", "--heuristic", "manhattan", _BOARD_4X4],
-        ["search", "--heuristic", "max(korf-taylor,walking-distance,triples)", _BOARD_3X3],
-        *(["search", "--algorithm", name, _BOARD_4X4] for name in others),
-        ["search", "--algorithm", others[0], "--db", bits, _BOARD_4X4],
-        ["approximate", "--time-limit", "0.1", _BOARD_5X5],
-    ]
 
 
 def _run(program: Any, arguments: list[str]) -> None:

@@ -25,11 +25,11 @@ from pdb_study.labels import (
     LabelledBoards,
     RandomBoards,
     RandomWalks,
-    Shard,
     formats as formats_module,
     label,
     write_labels,
 )
+from pdb_study.labels.sources import Shard
 from solver import Solver
 from tests import ROOT
 from tests.solving import S3, S4, database_for

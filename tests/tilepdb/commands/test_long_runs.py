@@ -30,10 +30,11 @@ REQUEST = Request("a", Board(BOARD, S4), GOAL)
 # The command with thresholds that are divided early, and checkpoints that are written at once, but slowly: so that a
 # signal comes in time.
 DIVIDED_EARLY = """
-import signal, time, solver.checkpoint, solver.engine.subtree_list
+import signal, time, solver.checkpoint, solver.engine.ida_star
 from solver import answer_log
+from solver.engine.frontier import FrontierLimits
 solver.checkpoint.DIVIDE_ABOVE = 20_000
-solver.engine.subtree_list._NODES_PER_UPPER = 5000
+solver.engine.ida_star.DIVISION = FrontierLimits(1 << 20, previous_nodes=0, share=800)
 answer_log._WRITE_S = 0.0
 write_subtrees = answer_log._LoggedCheckpoint._write_subtrees
 def write_slowly(self):
@@ -189,10 +190,12 @@ def test_progress_has_estimates_of_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkpoint_module, "DIVIDE_ABOVE", 1000)
+    now = 0.0
+    monkeypatch.setattr("tilepdb.progress.time.monotonic", lambda: now)
     checkpoint, display = Checkpoint(), SearchDisplay()
     checkpoint.finish_threshold(FINISHED)
     for share, seconds in ((None, 6.0), (0.001, 12.0), (0.25, 100.0), (0.25, 101.0), (0.5, 200.0), (0.6, 259.0)):
-        checkpoint.share = share
+        checkpoint.share, now = share, seconds
         display.show_search(REQUEST, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [

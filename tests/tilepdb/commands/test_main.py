@@ -129,31 +129,3 @@ def test_ctrl_c_ends_a_loop_of_a_shell(small_table: str) -> None:
         _, said = process.communicate()
     assert (process.returncode, said.splitlines()[-1]) == (-signal.SIGINT, "pdb: interrupted")
     assert said.count("interrupted") == 1
-
-
-@pytest.mark.usefixtures("hangup_ends")
-@pytest.mark.parametrize(
-    ("number", "code", "said"),
-    [(1, 129, "pdb: the terminal was closed"), (2, 130, "pdb: interrupted"), (15, 143, "pdb: terminated")],
-)
-def test_interrupt_that_python_loses_is_sent_again(number: int, code: int, said: str) -> None:
-    program = f"""
-import signal, time, typer
-from tilepdb.commands.process import command
-
-signal.signal(signal.SIGINT, signal.default_int_handler)
-
-class Finalised:
-    def __del__(self):
-        signal.raise_signal({number})
-        time.sleep(1)
-
-@command
-def work():
-    Finalised()
-    time.sleep(30)
-
-typer.run(work)
-"""
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=20)
-    assert (result.returncode, result.stdout, result.stderr) == (code, "", f"{said}\n")

@@ -1,0 +1,276 @@
+"""Requests of `Client` and `AsyncClient`, the results in their answers, and the errors of failed ones.
+
+Nothing is sent here: both clients send a `Call`, and let it read the answer.
+"""
+
+import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Generic, TypeVar
+
+import httpx
+import numpy as np
+import numpy.typing as npt
+from pydantic import ValidationError
+
+from pdb_core import errors
+from pdb_core.errors import PROBLEM_TYPE, InputError, PdbError, ServiceError, UnknownDatabaseError, UnsolvableError
+from pdb_core.messages import as_typed, shorten
+from pdb_core.puzzle import Board, BoardLike, BoardSize, Tiles, as_goal, format_board, parse_size
+from pdb_query.database import Probe
+from pdb_service.answers import (
+    Answer,
+    BoardAnswer,
+    DatabaseInfo,
+    DatabasesAnswer,
+    LookupAnswer,
+    MovesAnswer,
+    Problem,
+    SolveAnswer,
+    SolveProgress,
+)
+
+JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
+_MAX_SENTENCE = 800
+# The seconds that /v1/moves searches by default.
+_HINT_S = 1.0
+
+Model = TypeVar("Model", bound=Answer)
+SomeAnswer = TypeVar("SomeAnswer", bound=BoardAnswer)
+Result = TypeVar("Result")
+SolveReport = Callable[[SolveProgress], None]
+
+
+@dataclass(frozen=True)
+class Call(Generic[Result]):
+    """A request, and the functions that read its answer.
+
+    read        returns the result for the body of the answer
+    watch       takes what it needs from the beginning of the body, when more has come
+    batch       the body of a POST; None for a GET
+    patience_s  the seconds that the service may take longer than usual
+    """
+
+    path: str
+    query: Mapping[str, str]
+    read: Callable[[bytes], Result]
+    watch: Callable[[bytearray], None] = lambda _: None
+    accept: str = JSON
+    batch: bytes | None = None
+    patience_s: float = 0.0
+
+
+class ServiceCalls:
+    """Requests about one database of a service; the base of both clients, which have the parameters of `Client`."""
+
+    database: DatabaseInfo
+    size: BoardSize
+    goal: Board
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        db: str | None = None,
+        size: BoardSize | None = None,
+        token: str | None = None,
+        timeout_s: float = 30.0,
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._wanted = db, None if size is None else str(size)
+        self._timeout_s = timeout_s
+        if not timeout_s > 0:
+            raise InputError(f"timeout_s is {timeout_s}; give a number of seconds greater than 0")
+        if token is not None and re.fullmatch(r"[!-~]+", token) is None:
+            raise InputError("the token has other characters than printable ASCII without whitespace; check it")
+        address = _read_address(url)
+        self._options: dict[str, Any] = {
+            "base_url": address,
+            "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
+            "limits": httpx.Limits(),
+            "trust_env": False,
+            # The certificates of the system. Loading them takes time, and http needs none.
+            "verify": address.scheme == "https" and ssl.create_default_context(),
+        }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.database.partition} {self.size} {self.url}>"
+
+    # Requests
+
+    def _request(self, client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
+        method, typed = ("GET", {}) if call.batch is None else ("POST", {"Content-Type": call.accept})
+        headers, timeout_s = {"Accept": call.accept, **typed}, self._timeout_s + call.patience_s
+        return client.build_request(
+            method, call.path, params=call.query, content=call.batch, headers=headers, timeout=timeout_s
+        )
+
+    def _databases(self) -> Call[DatabasesAnswer]:
+        return Call("v1/databases", {}, partial(self._parse, DatabasesAnswer))
+
+    def _lookup(self, board: BoardLike, goal: BoardLike | None = None) -> Call[Probe]:
+        checked = Board(board, self.size)
+
+        def read(body: bytes) -> Probe:
+            answer = self._solvable(self._parse(LookupAnswer, body), checked)
+            assert answer.h is not None
+            return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
+
+        return Call("v1/lookup", self._query(checked, goal), read)
+
+    def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> list[Call[npt.NDArray[np.int16]]]:
+        """Return requests with as many rows as the service takes at a time; one without rows checks the goal."""
+        starts = range(0, max(1, len(rows)), self._batch_rows)
+        parts = [rows[start : start + self._batch_rows].tobytes() for start in starts]
+        query = self._names(goal)
+        return [Call("v1/lookup", query, _read_batch, accept=BINARY, batch=part) for part in parts]
+
+    def _moves(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None = None,
+        *,
+        seconds: float | None = None,
+        nodes: int | None = None,
+    ) -> Call[MovesAnswer]:
+        checked = Board(board, self.size)
+        patience_s = _HINT_S if seconds is None else max(0.0, seconds)
+        return Call(
+            "v1/moves",
+            self._query(checked, goal, seconds=seconds, nodes=nodes),
+            lambda body: self._solvable(self._parse(MovesAnswer, body), checked),
+            patience_s=patience_s,
+        )
+
+    def _solve(
+        self,
+        board: BoardLike,
+        goal: BoardLike | None = None,
+        *,
+        seconds: float | None = None,
+        nodes: int | None = None,
+        report: SolveReport | None = None,
+    ) -> Call[SolveAnswer]:
+        """Return a request for events, also without `report`: between them, a dead server is noticed."""
+        checked = Board(board, self.size)
+        results: list[SolveAnswer] = []
+
+        def watch(received: bytearray) -> None:
+            *events, received[:] = bytes(received).split(b"\n\n")
+            for event in events:
+                name, _, data = event.removeprefix(b"event: ").partition(b"\ndata: ")
+                if name == b"problem":
+                    raise self._error_of(data, HTTPStatus.OK)
+                if name == b"result":
+                    results.append(self._parse(SolveAnswer, data))
+                elif report is not None:
+                    report(self._parse(SolveProgress, data))
+
+        def read(_: bytes) -> SolveAnswer:
+            if not results:
+                raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
+            return self._solvable(results[0], checked)
+
+        return Call("v1/solve", self._query(checked, goal, seconds=seconds, nodes=nodes), read, watch, accept=EVENTS)
+
+    def _query(self, board: Tiles, goal: BoardLike | None, **limits: float | None) -> dict[str, str]:
+        given = {name: str(value) for name, value in limits.items() if value is not None}
+        return {"board": format_board(board), **self._names(goal), **given}
+
+    def _names(self, goal: BoardLike | None) -> dict[str, str]:
+        """Return the parameters db and goal. The default goal of the service may differ from that of the database."""
+        return {"db": self.database.id, "goal": format_board(self.goal if goal is None else as_goal(goal, self.size))}
+
+    # Answers
+
+    def _choose(self, answer: DatabasesAnswer) -> None:
+        """Take the wanted database, and the limits of the service. Raises `UnknownDatabaseError`."""
+        db, size = self._wanted
+        for database in answer.databases:
+            if db in (None, database.id) and size in (None, database.size):
+                self.database, self.size = database, parse_size(database.size)
+                self.goal = Board(database.goal, self.size)
+                limits = answer.limits
+                self._batch_rows = max(1, min(limits.batch_boards_limit, limits.body_bytes_limit // self.size.n_cells))
+                return
+        wanted = ("" if db is None else f" {shorten(db, 40)!r}") + ("" if size is None else f" for {size} boards")
+        listed = ", ".join(f"{database.id} ({database.size})" for database in answer.databases)
+        raise UnknownDatabaseError(f"{self.url} has no database{wanted}; it has {as_typed(listed) or 'none'}")
+
+    def _parse(self, model: type[Model], body: bytes) -> Model:
+        """Return the JSON of an answer as a model. Raises `ServiceError` if it is not as docs/http.md says."""
+        try:
+            return model.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            reason = as_typed(f"{where}: {first['msg']}" if where else first["msg"])
+            raise ServiceError(
+                f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
+                "and server have the same version"
+            ) from None
+
+    def _solvable(self, answer: SomeAnswer, board: Tiles) -> SomeAnswer:
+        """Return an answer about a solvable board, with an h. Raises `UnsolvableError`."""
+        if not answer.solvable:
+            raise UnsolvableError(f"board {format_board(board)} cannot be solved: {as_typed(answer.why or '', 400)}")
+        return answer
+
+    # Errors
+
+    def _refusal(self, response: httpx.Response) -> PdbError:
+        """Return the error for an answer with a status other than 200, which was read."""
+        if response.has_redirect_location:
+            return ServiceError(f"{self.url} redirects to {as_typed(response.headers['Location'])}; use that address")
+        return self._error_of(response.content, response.status_code)
+
+    def _error_of(self, body: bytes, status: int) -> PdbError:
+        """Return the error that the body of a problem describes."""
+        try:
+            problem = Problem.model_validate_json(body)
+        except ValidationError:
+            return ServiceError(f"{self.url} answers {status}, not as pdb serve does; check the address")
+        detail = as_typed(problem.detail, _MAX_SENTENCE)
+        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE)) if problem.type != "about:blank" else None
+        if detail and isinstance(kind, type) and issubclass(kind, PdbError):
+            return kind(detail)
+        return ServiceError(f"{self.url} answers {status}: {detail}")
+
+    @contextmanager
+    def _sending(self, call: Call[Any]) -> Iterator[None]:
+        """Raise the errors of httpx as `ServiceError`."""
+        try:
+            yield
+        except httpx.TimeoutException:
+            waited_s = self._timeout_s + call.patience_s
+            raise ServiceError(
+                f"{self.url} sent nothing for {waited_s:g} s; try again later, or give a larger timeout_s"
+            ) from None
+        except httpx.HTTPError as error:
+            reason = as_typed(str(error).rstrip("."), _MAX_SENTENCE)
+            raise ServiceError(
+                f"cannot reach {self.url}: {reason}; check the address, and that pdb serve runs there"
+            ) from None
+
+
+def _read_batch(body: bytes) -> npt.NDArray[np.int16]:
+    return np.frombuffer(body, dtype="<i2").astype(np.int16)
+
+
+def _read_address(url: str) -> httpx.URL:
+    """Return the address of a service. Raises `InputError`."""
+    try:
+        address = httpx.URL(url)
+    except (ValueError, httpx.InvalidURL) as error:
+        raise _address_error(url, str(error)) from None
+    if address.scheme not in ("http", "https") or not address.host or address.userinfo or address.query:
+        raise _address_error(url, "it is not a scheme, a host and a path; a token belongs in token=")
+    return address
+
+
+def _address_error(url: str, reason: str) -> InputError:
+    return InputError(f"{as_typed(url)!r} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")

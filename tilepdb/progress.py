@@ -1,0 +1,120 @@
+"""Progress on stderr: a line with a bar on a terminal and in a notebook, occasional lines in a log."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
+
+from pdb_core.messages import one_line
+
+if TYPE_CHECKING:
+    from pdb_build import BuildPlan, BuildProgress
+
+_BAR_WIDTH = 20
+# In a log, lines come at longer and longer intervals: a share of the time that has passed, but no more seconds.
+_LOG_SHARE, _MOST_LOG_S = 0.1, 60.0
+
+
+class ProgressLine:
+    """Line of progress. Thread-safe; a context manager that removes the line."""
+
+    def __init__(
+        self, log: Callable[[str], None] | None = None, *, log_every_s: float = 10.0, delay_s: float = 0.0
+    ) -> None:
+        """Without a terminal, `log` gets the text every `log_every_s` seconds, then less and less often.
+
+        On a terminal, a line that is removed within `delay_s` seconds is not drawn.
+        """
+        self._log, self._log_every_s, self._delay_s = log, log_every_s, delay_s
+        # A console of rich would follow FORCE_COLOR, and write control codes into a log.
+        is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._draw = self._draw_line if is_terminal else self._draw_in_notebook if _is_notebook() else None
+        self._bar: Any = None
+        self._begun_at = self._logged_at = self._absent_since = time.monotonic()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def show(self, text: str, share: float | None = None) -> None:
+        """Replace the line, with a bar of the finished `share` if it is known. In a log, print it if it is time."""
+        text, now = one_line(text), time.monotonic()
+        with self._lock:
+            if self._draw is not None:
+                if now - self._absent_since >= self._delay_s:
+                    self._draw(text, share)
+                return
+            grown = min(_MOST_LOG_S, _LOG_SHARE * (self._logged_at - self._begun_at))
+            if self._log is not None and now - self._logged_at >= max(self._log_every_s, grown):
+                self._logged_at = now
+                self._log(text)
+
+    def clear(self) -> None:
+        """Remove the line before something else is written."""
+        with self._lock:
+            if self._bar is not None and self._draw == self._draw_line:
+                self._bar.stop()
+            self._absent_since = time.monotonic()
+
+    def say(self, text: str) -> None:
+        """Print a sentence that stays."""
+        self.clear()
+        if self._log is not None:
+            self._log(text)
+
+    def _draw_line(self, text: str, share: float | None) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+            from rich.table import Column
+
+            text_column = Column(no_wrap=True, overflow="ellipsis")
+            self._bar = Progress(
+                BarColumn(_BAR_WIDTH),
+                TextColumn("{task.description}", markup=False, table_column=text_column),
+                console=Console(file=sys.stderr),
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._bar.add_task("", total=None)
+        known = {} if share is None else {"total": 1.0, "completed": share}
+        self._bar.update(self._bar.task_ids[0], description=text, **known)
+        self._bar.start()
+
+    def _draw_in_notebook(self, _text: str, share: float | None) -> None:
+        if self._bar is None:
+            from IPython.display import ProgressBar
+
+            self._bar = ProgressBar(100)
+            self._bar.display()
+        self._bar.progress = round(100 * (share or 0.0))
+
+
+class BuildLine(ProgressLine):
+    """Line of progress of a build."""
+
+    def __init__(self, plan: "BuildPlan", log: Callable[[str], None] | None = None) -> None:
+        super().__init__(log)
+        self._plan = plan
+
+    def show_build(self, progress: "BuildProgress") -> None:
+        """Show the progress; called once for each depth."""
+        share = progress.n_reached / progress.n_states
+        self.show(
+            f"pattern {progress.pattern_index + 1} of {len(self._plan.patterns)} ({progress.pattern}): "
+            f"depth {progress.depth}, {100 * share:.0f} % of {progress.n_states:,} states",
+            self._plan.finished_share(progress.pattern_index, share),
+        )
+
+
+def _is_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
