@@ -11,6 +11,8 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+from typing import Any
 
 from distributed import Client
 
@@ -22,7 +24,7 @@ from pdb_build.report import BuildResult, check_replaced, write_report
 from pdb_build.writer import TableFileWriter
 from pdb_cluster.build_plan import PatternTask, Worker, by_size, check_disk, plan_task, workers_of
 from pdb_cluster.connect import RightWorkers, check_workers, while_reachable
-from pdb_cluster.pattern_search import BuiltTable, PatternSearch, Place
+from pdb_cluster.pattern_search import PatternSearch
 from pdb_cluster.shard import LostError
 from pdb_core.errors import ClusterError, MemoryLimitError
 from pdb_core.resources import peak_memory
@@ -38,7 +40,29 @@ Say = Callable[[str], None]
 
 
 def check_cluster_plan(plan: BuildPlan, client: Client, *, n_shards: int | None = None) -> list[PatternTask]:
-    """Return how each pattern would be built. Raises `MemoryLimitError`, `DiskFullError`, `ClusterError`."""
+    """Plan how a cluster would build each pattern.
+
+    Parameters
+    ----------
+    plan
+        The build, as `plan_build` returns it.
+    client
+        A `distributed.Client`.
+    n_shards
+        Number of shards of each pattern. By default only patterns that are too large for each worker have shards.
+
+    Returns
+    -------
+    list of PatternTask
+        The tasks, the largest pattern first.
+
+    Raises
+    ------
+    MemoryLimitError, DiskFullError
+        If the workers have too little memory, or the disk too little room.
+    ClusterError
+        If there are no workers of this version.
+    """
     check_disk(plan)
     with while_reachable():
         workers = workers_of(client, check_workers(client))
@@ -57,16 +81,38 @@ def build_on_cluster(
     fresh: bool = False,
     force: bool = False,
 ) -> BuildResult:
-    """Build `plan` on a cluster, at `plan.out`, with the bytes that `build_database` writes.
+    """Build a table file on a cluster. It has the bytes that `build_database` writes.
 
     One worker searches each pattern. Patterns that are too large for each worker are searched in shards on all
-    workers; with `n_shards`, all patterns are. Workers of other versions are left out. `say` is called with sentences
-    about lost workers and about those that are left out.
+    workers. Workers of other versions are left out. After any error `plan.out` is as it was before, and the workers are
+    free.
 
-    After any error `plan.out` is as it was before, and the workers are free. Raises `MemoryLimitError`,
-    `DiskFullError`, `OutputError`, `BuildRunningError`, `ClusterError` if workers are lost again and again, and
-    `CheckpointMismatchError` if a local build left a checkpoint, which `fresh` removes. With `force`, files that no
-    build has written are replaced, too.
+    Parameters
+    ----------
+    plan, client, n_shards
+        As in `check_cluster_plan`.
+    progress
+        Called with the progress at each depth.
+    say
+        Called with sentences about workers that are lost or left out.
+    fresh
+        Remove the checkpoint that a local build left.
+    force
+        Replace a file that no build has written.
+
+    Returns
+    -------
+    BuildResult
+        The plan, the header of the file, and the searches.
+
+    Raises
+    ------
+    MemoryLimitError, DiskFullError, OutputError, BuildRunningError
+        As `build_database` does.
+    ClusterError
+        If workers are lost again and again, or the scheduler is.
+    CheckpointMismatchError
+        If a local build left a checkpoint.
     """
     check_cluster_plan(plan, client, n_shards=n_shards)
     if not force:
@@ -75,15 +121,14 @@ def build_on_cluster(
     with PartialFolder(plan.out) as folder:
         refuse_checkpoint(folder, fresh=fresh)
         writer = TableFileWriter(folder, plan.spec, plan.uses)
-        places = {index: Place(folder.table, writer.offset(index)) for index in by_size(plan)}
         with while_reachable():
-            build = _Build(plan, client, places, n_shards, progress or (lambda _: None), say or (lambda _: None))
-            built = build.run()
-        for index, table in built.items():
-            writer.add(index, table.table, table.sha256)
+            build = _Build(
+                plan, client, folder.table, writer, n_shards, progress or (lambda _: None), say or (lambda _: None)
+            )
+            built_by = build.run()
         header = writer.close()
         result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
-        write_report(result, folder, built_by=[built[use.index].built_by for use in plan.uses])
+        write_report(result, folder, built_by=[built_by[use.index] for use in plan.uses])
     return result
 
 
@@ -91,20 +136,22 @@ class _Build:
     """Searches of all patterns of a plan. A worker searches one pattern at a time, or shards of one."""
 
     def __init__(
-        self, plan: BuildPlan, client: Client, places: dict[int, Place], n_shards: int | None, show: Show, say: Say
-    ) -> None:
-        self._plan, self._client, self._places, self._n_shards = plan, client, places, n_shards
+        self, plan: BuildPlan, client: Client, path: Path, writer: TableFileWriter, n_shards: int | None, show: Show,
+        say: Say,
+    ) -> None:  # fmt: skip
+        """`path` is that of the unfinished file, whose other parts `writer` writes."""
+        self._plan, self._client, self._path, self._writer, self._n_shards = plan, client, path, writer, n_shards
         self._show, self._say = show, say
         self._queue = by_size(plan)
         self._searches: dict[int, PatternSearch] = {}
-        self._built: dict[int, BuiltTable] = {}
+        self._built_by: dict[int, dict[str, Any]] = {}
         self._n_lost = Counter[int]()
         self._right = RightWorkers(client, say)
         self._workers = workers_of(client, self._right.threads())
         self._updated_at = self._idle_since = time.monotonic()
 
-    def run(self) -> dict[int, BuiltTable]:
-        """Return the tables of all patterns, which are in the file."""
+    def run(self) -> dict[int, dict[str, Any]]:
+        """Search all patterns. Return which workers built each, for the report."""
         try:
             while self._queue or self._searches:
                 self._start_searches()
@@ -117,7 +164,7 @@ class _Build:
         finally:
             for search in self._searches.values():
                 search.close()
-        return self._built
+        return self._built_by
 
     def _start_searches(self) -> None:
         """Start as many searches as idle workers have memory for. Raises `MemoryLimitError`."""
@@ -143,7 +190,8 @@ class _Build:
         def report_depth(depth: int, n_reached: int, n_states: int) -> None:
             self._show(BuildProgress(task.index, entry.pattern, depth, n_reached, n_states))
 
-        return PatternSearch(self._client, entry.spec, task, workers, self._places[task.index], report_depth)
+        offset = self._writer.offset(task.index)
+        return PatternSearch(self._client, entry.spec, task, workers, self._path, offset, report_depth)
 
     def _continue(self, index: int, search: PatternSearch) -> None:
         """Continue a search, or begin it again if one of its workers is gone. Raises as `PatternSearch.resume`."""
@@ -168,7 +216,8 @@ class _Build:
         if built is not None:
             search.close()
             del self._searches[index]
-            self._built[index] = built
+            self._writer.add(index, built.table, built.sha256)
+            self._built_by[index] = built.built_by
 
     def _update_workers(self) -> None:
         """Measure the memory of new workers, or of all while no search is under way."""

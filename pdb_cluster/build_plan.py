@@ -2,6 +2,7 @@
 
 import platform
 import uuid
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -39,8 +40,18 @@ class Worker:
 class PatternTask:
     """Way in which one pattern is built: by one of `workers`, or by all of them if there are several shards.
 
-    memory_bytes  most bytes that a worker takes
-    halo_bytes    most bytes of the halo of each shard
+    Attributes
+    ----------
+    index
+        Index of the pattern in the plan.
+    n_shards
+        Number of shards; 1 if one worker searches the pattern.
+    memory_bytes
+        Most bytes that a worker takes.
+    workers
+        Workers that have enough memory.
+    halo_bytes
+        Most bytes of the halo of each shard, see `shard`.
     """
 
     index: int
@@ -53,12 +64,11 @@ class PatternTask:
 def workers_of(client: Client, addresses: Collection[str]) -> tuple[Worker, ...]:
     """Return the workers at some addresses, ordered by address."""
     # A worker that is about to end returns an error, and is left out.
-    answers = client.run(_memory_of, workers=list(addresses), on_error="return") if addresses else {}
-    found = {address: answer for address, answer in sorted(answers.items()) if isinstance(answer, tuple)}
-    machines = [machine for machine, _n_threads, _available, _limit in found.values()]
+    answers = client.run(_memory_of, workers=list(addresses), on_error="ignore") if addresses else {}
+    n_on = Counter(machine for machine, *_ in answers.values())
     return tuple(
-        Worker(address, n_threads, max(0, min(available // machines.count(machine), limit)))
-        for address, (machine, n_threads, available, limit) in found.items()
+        Worker(address, n_threads, max(0, min(available // n_on[machine], limit)))
+        for address, (machine, n_threads, available, limit) in sorted(answers.items())
     )
 
 

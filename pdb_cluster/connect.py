@@ -30,24 +30,34 @@ def connected(scheduler: str, say: Callable[[str], None]) -> Iterator[Client]:
     `say` is called with sentences for the user. Raises `ClusterError` if the scheduler does not answer or all workers
     run other versions.
     """
-    with _quiet_logs():
-        try:
-            _check_scheduler(scheduler)
-        except (OSError, ValueError, TypeError, RuntimeError) as error:
-            why = str(error).partition("\n")[0] or type(error).__name__
-            raise ClusterError(
-                f"there is no Dask scheduler at {scheduler}: {why}; start one with dask scheduler, and give the "
-                "address that it shows, such as tcp://host:8786"
-            ) from None
-        with while_reachable():
-            client = Client(scheduler, timeout=_CONNECT_S, set_as_default=False, name="tile-pdb", loop=event_loop())
-        try:
+    # Errors are reported in one sentence instead.
+    logged = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        with _client(scheduler) as client:
             wait_for_workers(client, say)
             check_workers(client)
             yield client
-        finally:
-            with contextlib.suppress(Exception):  # the scheduler may be gone
-                client.close(timeout=_CLOSE_S)
+    finally:
+        logging.disable(logged)
+
+
+@contextlib.contextmanager
+def _client(scheduler: str) -> Iterator[Client]:
+    try:
+        _check_scheduler(scheduler)
+        client = Client(scheduler, timeout=_CONNECT_S, set_as_default=False, name="tile-pdb", loop=event_loop())
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        raise ClusterError(
+            f"there is no Dask scheduler at {scheduler}: {why}; start one with dask scheduler, and give the "
+            "address that it shows, such as tcp://host:8786"
+        ) from None
+    try:
+        yield client
+    finally:
+        with contextlib.suppress(Exception):  # the scheduler may be gone
+            client.close(timeout=_CLOSE_S)
 
 
 @functools.cache
@@ -79,17 +89,6 @@ def _check_scheduler(address: str) -> None:
         await comm.close()
 
     asyncio.run_coroutine_threadsafe(check(), event_loop().asyncio_loop).result()  # type: ignore[attr-defined]
-
-
-@contextlib.contextmanager
-def _quiet_logs() -> Iterator[None]:
-    """Silence the logs of Dask. Errors are reported in one sentence instead."""
-    before = logging.root.manager.disable
-    logging.disable(logging.ERROR)
-    try:
-        yield
-    finally:
-        logging.disable(before)
 
 
 def wait_for_workers(client: Client, say: Callable[[str], None]) -> None:
@@ -130,25 +129,15 @@ class RightWorkers:
                 continue
             self._is_right[address] = version == program_version()
             if not self._is_right[address]:
-                self._say(_why_refused(address, version))
+                what = f"runs tile-pdb {_shown(version)}, this command {_shown(program_version())}"
+                if isinstance(version, ModuleNotFoundError):
+                    what = f"has no tile-pdb ({version})"
+                self._say(f"the worker at {address} {what}, so it gets no tasks; install the same version on both")
         return {address: n_threads for address, n_threads in present.items() if self._is_right.get(address)}
 
 
-def _why_refused(address: str, version: object) -> str:
-    """Return the sentence about a worker that answered with another version, or with an error."""
-    if isinstance(version, ModuleNotFoundError):
-        return (
-            f"the worker at {address} has no tile-pdb, so it gets no tasks: {version}; run pip install "
-            "'tile-pdb[dask]' there"
-        )
-    return (
-        f"the worker at {address} runs tile-pdb {_shown(version)}, this command {_shown(program_version())}, so it "
-        "gets no tasks; install the same version on both"
-    )
-
-
-def _shown(version: object) -> str:
-    return f"{version[0]} (kernels {version[1][:8]})" if isinstance(version, tuple) else f"({version})"
+def _shown(version: Any) -> str:
+    return f"({version})" if isinstance(version, Exception) else f"{version[0]} (kernels {version[1][:8]})"
 
 
 @contextlib.contextmanager

@@ -52,14 +52,6 @@ _MAX_PORTIONS = 4096
 Steps = Generator[list[Future], list[Any], Any]
 
 
-@dataclass(frozen=True)
-class Place:
-    """Place of a table in the unfinished file."""
-
-    file: Path
-    offset: int
-
-
 def finish(shard: Shard, level: int, is_complete: bool) -> tuple[int, str, int]:
     """Finish a shard. Return the bytes of its entries, the host, and the peak memory. Runs on the worker."""
     return shard.finish(level, is_complete).size, platform.node(), peak_memory()
@@ -82,11 +74,15 @@ class PatternSearch:
     """
 
     def __init__(
-        self, client: Client, spec: TableSpec, task: PatternTask, workers: Sequence[Worker], place: Place,
+        self, client: Client, spec: TableSpec, task: PatternTask, workers: Sequence[Worker], path: Path, offset: int,
         progress: Progress,
     ) -> None:  # fmt: skip
-        """Begin a search on some of the workers of `task`. Its table has the same bytes for any number of shards."""
-        self._client, self._spec, self._place, self._progress = client, spec, place, progress
+        """Begin a search on some of the workers of `task`. Its table has the same bytes for any number of shards.
+
+        `path` and `offset` are those of the table in the unfinished file.
+        """
+        self._client, self._spec, self._progress = client, spec, progress
+        self._path, self._offset = path, offset
         self._halo_bytes = task.halo_bytes
         self._futures: WeakSet[Future] = WeakSet()
         self._workers = [workers[number % len(workers)] for number in range(task.n_shards)]
@@ -200,11 +196,10 @@ class PatternSearch:
 
     def _fetch(self, n_bytes: Sequence[int]) -> Steps:
         """Write the entries of all shards into the file, one after another. Return their SHA-256."""
-        path, offset = self._place.file, self._place.offset
-        digest = hashlib.sha256()
+        digest, offset = hashlib.sha256(), self._offset
         starts = [(number, first) for number, n in enumerate(n_bytes) for first in range(0, n, _PIECE_BYTES)]
         under_way: deque[Future] = deque()
-        with writing_errors(path), path.open("r+b") as file:
+        with writing_errors(self._path), self._path.open("r+b") as file:
             while starts or under_way:
                 while starts and len(under_way) < _PIECES_AHEAD:
                     number, first = starts.pop(0)

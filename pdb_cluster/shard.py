@@ -219,9 +219,12 @@ class Shard:
         """Fill the halo of a portion at a level, which `key` names."""
         words, n_active = self._search.rows.view(self._words.dtype), self._search.n_active
         n_active[self._n_own :] = 0
-        for sent in received:
+
+        def fill(sent: SentRows) -> None:
             first, last = self._n_own + self._borders[key][sent.source : sent.source + 2]
             if last - first != len(sent.n_active):
                 raise LostError(f"shard {self._number} was given {len(sent.n_active)} rows, not {last - first}")
             n_active[first:last] = sent.n_active
             sent.write_to(words, first)
+
+        list(self._pool.map(fill, received))

@@ -57,16 +57,29 @@ class ClusterProgress:
 
 @dataclass(frozen=True)
 class ClusterAnswers:
-    """Optimal solutions, found on a cluster: an `AnswerSource`.
+    """Source of optimal solutions that are found on a cluster, see `AnswerSource`.
 
-    client         a `distributed.Client`
-    databases_for  returns the databases for a size and a goal; a search takes the largest of their sums
-    load           how workers open the table files
-    worker_folder  folder of the files on the workers; by default they are at the client's paths
-    known          returns the result of a request that needs no search, else None
-    finished       called with the answer of each search, in any order
-    report         called several times a second
+    Parameters
+    ----------
+    client
+        A `distributed.Client`.
+    databases_for
+        Returns the databases for a size and a goal. A search takes the largest of their sums.
+    limits
+        Limits of each search.
+    load
+        How workers open the table files.
+    worker_folder
+        Folder of the files on the workers. By default they are at the client's paths.
+    known
+        Returns the result of a request that needs no search, else None.
+    finished
+        Called with the answer of each search, in any order.
+    report
+        Called several times a second.
 
+    Examples
+    --------
     >>> from distributed import Client                                         # doctest: +SKIP
     >>> with Client("tcp://host:8786") as client:                              # doctest: +SKIP
     ...     list(ClusterAnswers(client, lambda size, goal: (database,)).answers([Request("1", board, goal)]))
@@ -88,8 +101,12 @@ class ClusterAnswers:
         Equal boards that are under way at the same time are searched once. When the iteration ends early, pending tasks
         are cancelled.
 
-        Raises `WrongAnswerError` if a solution fails its replay; `ClusterError`, for instance if a worker lacks tables;
-        and what `databases_for` raises, after the answers of the requests before.
+        Raises
+        ------
+        ClusterError
+            If the scheduler is lost, a task fails, or a worker lacks tables.
+        WrongAnswerError
+            If a solution fails its replay.
         """
         return _Run(self, requests).answers()
 

@@ -66,7 +66,7 @@ def test_workers_of_unknown_memory_take_any_pattern(monkeypatch: pytest.MonkeyPa
 
     class OneWorker:
         def run(self, function: Any, workers: list[str], on_error: str) -> dict[str, Any]:
-            assert on_error == "return"
+            assert on_error == "ignore"
             return {address: function(DaskWorker) for address in workers}
 
     client: Any = OneWorker()
