@@ -236,8 +236,8 @@ def test_sigterm_ends_solves_after_the_time_of_grace() -> None:
             started = time.monotonic()
             server.process.send_signal(signal.SIGTERM)
             assert is_problem(solve.result(), 503)
-        assert server.process.wait(20) == 0
-        assert time.monotonic() - started < 5
+            assert time.monotonic() - started < 5
+        assert server.process.wait(30) == 0
 
 
 def test_sigterm_ends_a_connection_with_requests_behind_a_solve() -> None:
