@@ -122,12 +122,11 @@ class ServiceCalls:
 
         return Call("v1/lookup", self._query(checked, goal), read)
 
-    def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> list[Call[npt.NDArray[np.int16]]]:
-        """Return requests with as many rows as the service takes at a time; one without rows checks the goal."""
-        starts = range(0, max(1, len(rows)), self._batch_rows)
-        parts = [rows[start : start + self._batch_rows].tobytes() for start in starts]
-        query = self._names(goal)
-        return [Call("v1/lookup", query, _read_batch, accept=BINARY, batch=part) for part in parts]
+    def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> Iterator[Call[npt.NDArray[np.int16]]]:
+        """Yield requests with as many rows as the service takes at a time; one without rows checks the goal."""
+        for start in range(0, max(1, len(rows)), self._batch_rows):
+            part = rows[start : start + self._batch_rows].tobytes()
+            yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
 
     def _moves(
         self,

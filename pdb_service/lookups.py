@@ -113,7 +113,7 @@ def about_board(board: Tiles, served: Served) -> dict[str, Any]:
 def maxima(boards: Sequence[Tiles], served: Served) -> list[int]:
     """Return the h of each of some solvable boards."""
     batch = served.database.probe_batch(np.array(boards, dtype=np.uint8), served.goal)
-    return [int(h) for h in batch.maximum]
+    return [*map(int, batch.maximum)]
 
 
 @lru_cache(maxsize=256)

@@ -149,41 +149,14 @@ def _cut(rng: random.Random) -> Hostile:
     return Hostile(data[: rng.randrange(1, len(data))], None)
 
 
-def _request_line(rng: random.Random) -> Hostile:
-    line = rng.choice(
-        [
-            b"", b"\r\n\r\n", b"GET", b"GET /", b"GET / HTTP/1.1 extra", b"GET / HTTP/9.9", b"GET / HTTP/0.9",
-            b"GET / HTTP/1.1\n", b"GET  /  HTTP/1.1", b"get / HTTP/1.1", b"\0\0\0\0", b"GET /\0 HTTP/1.1",
-            b"GET / HTTP/1.1\r", b"GET http:///// HTTP/1.1", b"GET http://[::1 HTTP/1.1",
-            b"GET //a:99999999/ HTTP/1.1", b"GET * HTTP/1.1", b"OPTIONS * HTTP/1.1", b"CONNECT a:1 HTTP/1.1",
-            b"CONNECT / HTTP/1.1", b"GET ?board=1 HTTP/1.1", b"GET # HTTP/1.1", b"GET /\xff\xfe HTTP/1.1",
-            "GET /\u00e9\u20ac HTTP/1.1".encode(), b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + rng.randbytes(80), rng.randbytes(200), b"A" * 100_000,
-            b"GET /" + b"a" * rng.choice((9_000, 70_000, 400_000)) + b" HTTP/1.1", b"GET / HTTP/" + b"1" * 5000,
-            b"M-SEARCH * HTTP/1.1", b"SOURCE / ICE/1.0", b"RTSP/1.0 200 OK", b"HTTP/1.1 200 OK", b"GET / HTTP/1.0",
-        ]
-    )  # fmt: skip
-    return Hostile(line + b"\r\nHost: a\r\nConnection: close\r\n\r\n")
-
-
 def _headers(rng: random.Random) -> Hostile:
     header = rng.choice(
         [
-            "X: " + "a" * rng.choice((8_000, 60_000, 300_000)), "X" * rng.choice((5_000, 100_000)) + ": a",
-            ": no name", "no colon", "Na me: a", "X: \x00", "X: \x7f", "X: \udcff\udcfe", "X:\r\n folded", "\tX: a",
-            "X : a", "X: a\rY: b", "Host: b\r\nHost: c", "Host:", "Transfer-Encoding: chunked\r\nContent-Length: 5",
-            "Transfer-Encoding: gzip", "Transfer-Encoding: chunked, chunked", "Transfer-Encoding: \x0bchunked",
-            "Content-Encoding: gzip", "Content-Type: " + "a/" * 500, "Content-Type: ;;;=", "Content-Type:",
-            "Content-Type: application/json; charset=utf-16",
-            "Content-Type: multipart/form-data; boundary=" + "b" * 200, "Authorization: Bearer \udcff",
-            "Authorization: Basic " + "A" * 4000, "Authorization:", "Accept: " + "text/event-stream," * 2000,
-            "Accept: */*;q=nan", "If-None-Match: " + '"a",' * 3000, "Range: bytes=0-1,2-3,99999999999999999999-",
-            "Cookie: " + "a=b;" * 3000, "X-Forwarded-For: " + "1.2.3.4," * 500, "X-Forwarded-Proto: \udcff://",
-            "Forwarded: for=\x01", "Origin: null", "Origin: " + "h" * 9000, "Access-Control-Request-Method: FOO",
-            "Connection: upgrade, close, keep-alive", "Keep-Alive: timeout=-1", "TE: trailers",
-            "Trailer: Content-Length", "Date: never", "X-HTTP-Method-Override: DELETE", "Max-Forwards: -1",
-            "Via: " + "1.1 a," * 2000, "\r\n".join(f"X-{n}: {n}" for n in range(rng.choice((100, 3000)))),
-            "\r\n".join(["X: 1"] * 2000),
+            "X: \x00", "X: \udcff\udcfe", "Host: b\r\nHost: c", "Host:", "Content-Encoding: gzip",
+            "Content-Type: " + "a/" * 500, "Content-Type: ;;;=", "Content-Type:", "Authorization: Bearer \udcff",
+            "Content-Type: application/json; charset=utf-16", "Authorization:", "Range: bytes=0-1,9999999999-",
+            "Accept: " + "text/event-stream," * 2000, "If-None-Match: " + '"a",' * 3000, "Origin: null",
+            "Origin: " + "h" * 9000, "Access-Control-Request-Method: FOO", "Transfer-Encoding: gzip",
         ]
     )  # fmt: skip
     path = rng.choice([*PATHS, f"/v1/lookup?board={_LEVEL}"])
@@ -191,28 +164,15 @@ def _headers(rng: random.Random) -> Hostile:
     return Hostile(request(path, body, header), 1.0)
 
 
-def _lying_length(rng: random.Random) -> Hostile:
-    length = rng.choice(
-        ["-1", "+5", "0x10", "1e3", "", " ", "5, 5", "5 5", "5\r\nContent-Length: 6", "9" * 19, "9" * 40,
-         "99999999999", "16000001", "NaN", "0", "1", "3", "17", "\u0663", "00000000000000000000000000005", "100000",
-         "12000000"]
-    )  # fmt: skip
+def _false_length(rng: random.Random) -> Hostile:
+    length = rng.choice(["-1", "", "5, 5", "9" * 40, "99999999999", "16000001", "0", "3", "100000", "12000000"])
     path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/databases", "/nowhere", "/v1/lookup"))
     data = request(path, rng.randbytes(rng.choice((0, 3, 40))), rng.choice((_JSON, _BYTES)), length=length)
     return Hostile(data, rng.choice((None, _HASTE_S)))
 
 
 def _chunked(rng: random.Random) -> Hostile:
-    body = rng.choice(
-        [
-            b"zz\r\nabc\r\n", b"-5\r\nabc\r\n", b"ffffffffffffffff\r\nabc", b"fffffffffffffffffffff\r\n", b"5\r\nab",
-            b"5;" + b"x" * 90_000, b"3\r\nabcdef\r\n0\r\n\r\n", b"0\r\nTrailer: a\r\n\r\n",
-            b"0\r\n" + b"T: a\r\n" * 20_000 + b"\r\n", b"3\nabc\n0\n\n", b"\r\n", b"0\r\nT: " + b"a" * 200_000,
-            b"1\r\n[\r\n" * 2000 + b"0\r\n\r\n", b"5;ext=\"\r\n\"\r\nabcde\r\n0\r\n\r\n",
-            b"0x5\r\nabcde\r\n0\r\n\r\n", b"2\r\n{}\r\n0\r\n\r\n", b"1\r\n\n\r\n" * 3000 + b"0\r\n\r\n",
-            b"0\r\n\r\nGET / HTTP/1.1\r\n\r\n", rng.randbytes(300),
-        ]
-    )  # fmt: skip
+    body = rng.choice([b"zz\r\nabc\r\n", b"5\r\nab", b"2\r\n{}\r\n0\r\n\r\n", b"1\r\n[\r\n" * 2000 + b"0\r\n\r\n"])
     path = rng.choice(("/v1/lookup?size=4x4", "/v1/solve", "/v1/lookup", "/nowhere", "/v1/databases"))
     head = request(path, None, "Transfer-Encoding: chunked", rng.choice((_JSON, _BYTES)), method="POST")
     return Hostile(head + body)
@@ -220,10 +180,8 @@ def _chunked(rng: random.Random) -> Hostile:
 
 def _pipelined(rng: random.Random) -> Hostile:
     requests = [_good(rng).replace(b"Connection: close\r\n", b"") for _ in range(rng.choice((2, 5, 40, 150)))]
-    if rng.random() < 0.5:
-        requests.insert(rng.randrange(len(requests)), rng.randbytes(20))
     return Hostile(b"".join(requests), rng.choice((None, _HASTE_S)))
 
 
 # The kinds of requests and their weights.
-KINDS = {_mutated: 20, _cut: 8, _request_line: 8, _headers: 8, _lying_length: 5, _chunked: 5, _pipelined: 1}
+KINDS = {_mutated: 20, _cut: 8, _headers: 8, _false_length: 5, _chunked: 5, _pipelined: 1}
