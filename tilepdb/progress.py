@@ -1,5 +1,6 @@
 """Progress on stderr: a line with a bar on a terminal and in a notebook, occasional lines in a log."""
 
+import math
 import os
 import sys
 import threading
@@ -34,7 +35,9 @@ class ProgressLine:
         self._draw = self._draw_line if is_terminal else self._draw_in_notebook if _is_notebook() else None
         self._bar: Any = None
         self._columns: Any = ()
-        self._begun_at = self._logged_at = self._absent_since = time.monotonic()
+        self._absent_since = time.monotonic()
+        # From the first line on: before, kernels may have been compiled.
+        self._begun_at = self._logged_at = math.inf
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -52,6 +55,8 @@ class ProgressLine:
                     with suppress(OSError):  # the terminal was closed
                         self._draw(text, share)
                 return
+            if self._begun_at == math.inf:
+                self._begun_at = self._logged_at = now
             grown = min(_MOST_LOG_S, _LOG_SHARE * (self._logged_at - self._begun_at))
             if self._log is not None and now - self._logged_at >= max(self._log_every_s, grown):
                 self._logged_at = now

@@ -10,8 +10,8 @@ from tilepdb.progress import BuildLine
 if TYPE_CHECKING:
     from pdb_build import BuildPlan
     from pdb_cluster.solve_boards import ClusterProgress
-    from pdb_query import Instance
     from solver import Checkpoint, Iteration
+    from solver.requests import Request
 
 _SEARCH_LOG_S = 5.0
 # Delay of the line of a search, in seconds: to draw it takes longer than an easy board.
@@ -44,11 +44,11 @@ class SearchDisplay(ProgressLine):
     def __init__(self) -> None:
         super().__init__(log_every_s=_SEARCH_LOG_S, delay_s=_SEARCH_DELAY_S)
 
-    def show_search(self, instance: "Instance", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
+    def show_search(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
         """Show a threshold; `checkpoint` holds its finished subtrees."""
         rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
         self.show(
-            f"board {instance.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint)}"
+            f"board {request.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint)}"
             f"{count(iteration.generated)} nodes, {iteration.seconds:.1f} s, {rate:.1f} million/s",
             checkpoint.share,
         )

@@ -199,7 +199,6 @@ def test_progress_has_estimates_of_the_time_left(
         display.show_search(REQUEST, Iteration(60, 1_000_000, 400_000, seconds), checkpoint)
     shown = [line.split(", 1,000,000 nodes")[0] for line in capsys.readouterr().err.splitlines()]
     assert shown == [
-        "pdb: board a: threshold 60",
         "pdb: board a: threshold 60, 0% done",
         "pdb: board a: threshold 60, 25% done, about 5 min left (next: 53 min)",
         "pdb: board a: threshold 60, 50% done, about 3 min left (next: 53 min)",
