@@ -237,7 +237,7 @@ class _Run:
                 return
             job, result = self._hard.popleft()
             tables, limits = self._tables(job.databases), self._settings.limits
-            board = SplitBoard(self._tasks, job.databases, tables, job.searched, result, limits)
+            board = SplitBoard(self._tasks, tables, job.searched, result, limits)
             self._split.append((job, board))
 
     def _finish(self, job: _Job, result: SearchResult) -> None:

@@ -5,9 +5,9 @@
               o   o   o           the first task starts at the root; at its limit it returns the subtrees left
              / \\  |  / \\
     paths   a  b  c  d  e         a path, the tiles moved from the root, is all that a worker needs of a subtree
-           [a b  c][d  e]         tasks: some subtrees each, the most promising first
+           [a  c  e][b d]         tasks: some subtrees each, dealt in turn, those nearest to the root first
               |      |
-           b' c'    found         a task at its limit returns the paths that are left, which are sent again
+           c' e'    found         a task at its limit returns the paths that are left, which are sent again
 
 While the last tasks of a threshold run, those of the next threshold start, so that no worker waits for the slowest
 task. Their results count only if the threshold before ends without a solution.
@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from pdb_cluster.solve_tasks import Task, Tasks
 from pdb_cluster.solve_worker import WorkerTables, search_paths
 from pdb_core.puzzle import Tiles
-from pdb_query import Database
 from solver.engine.search_result import SearchResult
 from solver.progress import Iteration, Limits
 
@@ -54,11 +53,13 @@ class SplitBoard:
 
     def __init__(
         self,
-        tasks: Tasks, databases: Sequence[Database], tables: WorkerTables, board: Tiles, paused: SearchResult,
+        tasks: Tasks,
+        tables: WorkerTables,
+        board: Tiles,
+        paused: SearchResult,
         limits: Limits,
-    ) -> None:  # fmt: skip
-        self._tasks, self._databases, self._tables = tasks, databases, tables
-        self._board, self._limits = board, limits
+    ) -> None:
+        self._tasks, self._tables, self._board, self._limits = tasks, tables, board, limits
         self._h = paused.h
         *self._finished, begun = paused.iterations
         self._start = time.perf_counter() - paused.seconds

@@ -235,4 +235,4 @@ def test_killed_batch_continues_from_its_log(cluster: Any, tmp_path: Path) -> No
     logged = {tuple(json.loads(line)["board"]): json.loads(line) for line in lines}
     assert len(logged) == len(lines) == len(boards)
     assert all(logged[tuple(record["board"])]["length"] == record["length"] for record in records)
-    refused(pdb(*command[:2], str(table_file("555", "4x4")), *command[3:]), 2, "is of another search")
+    refused(pdb(*command[:2], str(table_file("555", "4x4")), *command[3:]), 2, "is of another command")
