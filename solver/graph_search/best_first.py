@@ -130,12 +130,14 @@ class BestFirstSearch:
         uses_triples = TRIPLES in tables.heuristic.codes
         n_expansions = _SLICE_EXPANSIONS_OF_TRIPLES if uses_triples else _SLICE_EXPANSIONS
 
+        board = np.empty(table.packing.n_cells, dtype=np.uint8)
+
         def expand() -> int:
             status = NO_BUCKETS
             while status == NO_BUCKETS:
                 status = expand_best(
                     table.packing, tables.heuristic, tables.units, table.nodes, self._order, self._open,
-                    table.counters, n_expansions, clock.most_nodes,
+                    table.counters, board, n_expansions, clock.most_nodes,
                 )  # fmt: skip
                 if status == NO_BUCKETS:
                     self._add_buckets()

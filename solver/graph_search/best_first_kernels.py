@@ -175,18 +175,18 @@ def value_child(
 @kernel
 def expand_best(
     packing: Packing, heuristic: HeuristicTables, databases: UnitTables, nodes: Nodes, order: Order,
-    open_list: OpenList, counters: Int64s, n_expansions: int, n_generated: int,
+    open_list: OpenList, counters: Int64s, board: npt.NDArray[np.uint8], n_expansions: int, n_generated: int,
 ) -> int:  # fmt: skip
     """Expand the best open nodes, up to `n_expansions` of them. The heuristic need not be consistent.
 
     nodes, open_list  mutated
     counters     int64[N_COUNTERS], mutated
+    board        uint8[n_cells], scratch; `evaluate` takes longer for an array that this kernel makes
     n_generated  return PAUSED once the counter GENERATED has reached this
 
     Returns FOUND (the goal was the best open node), NO_ROOM or NO_BUCKETS (nodes or buckets must grow before
     the next call), FINISHED (no node is open) or PAUSED.
     """
-    board = np.empty(packing.n_cells, dtype=np.uint8)
     children = np.empty(N_MOVES * packing.n_words, dtype=np.int64)
     slots = np.empty(N_MOVES, dtype=np.int64)
     words = np.empty(databases.n_units, dtype=np.int64)
