@@ -92,7 +92,7 @@ def test_killed_search_continues_with_the_same_answer(
     alone = json.loads(pdb(*command).stdout)
     command += ["--threads", n_threads, "--log", str(log)]
     n_stops = 0
-    for number, n_more in ((signal.SIGKILL, 12), (signal.SIGINT, 60), (signal.SIGKILL, 60), (signal.SIGKILL, 150)):
+    for number, n_more in ((signal.SIGKILL, 12), (signal.SIGINT, 20), (signal.SIGKILL, 20), (signal.SIGKILL, 20)):
         n_lines = 0 if not log.exists() else log.read_bytes().count(b"\n")
         n_stops += stop_after_lines(command, log, n_lines + n_more, number)
     assert n_stops == 4
