@@ -8,6 +8,7 @@ The unpickler knows the few names of such files, each by a stand-in of this file
 """
 
 import pickle
+import re
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -33,10 +34,10 @@ class _State:
 
 
 class _Dtype:
-    """Stand-in of a `numpy.dtype` of integers."""
+    """Stand-in of a `numpy.dtype` of numbers."""
 
     def __init__(self, code: str, *_flags: Any) -> None:
-        if code not in ("u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8"):
+        if not re.fullmatch("[uifb][1-8]", code):
             raise ValueError(f"an array of dtype {as_typed(str(code), 20)}; tiles are integers")
         self.dtype = np.dtype(code)
 
@@ -98,8 +99,8 @@ def read_board_pickle(file: BinaryIO, shown: str) -> list[list[int]]:
     try:
         states = _Unpickler(file).load()["states"]
         boards = [state.tiles.tiles for state in states]
-        if not all(board.ndim == 1 for board in boards):
-            raise ValueError("tiles that are not an array of one dimension")
+        if not all(board.ndim == 1 and board.dtype.kind in "ui" for board in boards):
+            raise ValueError("tiles of another dtype or shape than integers in one dimension")
         return [board.tolist() for board in boards]
     except Exception as error:  # pickle raises errors of many kinds
         fault = str(error) if type(error) is ValueError else "no states, or it is damaged"

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing, closing
 from dataclasses import dataclass
+from functools import wraps
 from types import TracebackType
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -216,10 +217,11 @@ class Client(ServiceCalls):
 
 
 def _awaited(
-    make: Callable[Concatenate[ServiceCalls, Given], Call[Result]],
+    make: Callable[Concatenate[ServiceCalls, Given], Call[Result]], described: Callable[..., Result]
 ) -> Callable[Concatenate["AsyncClient", Given], Awaitable[Result]]:
-    """Return the method of `AsyncClient` that sends the call that `make` returns."""
+    """Return the method of `AsyncClient` that sends the call that `make` returns, and is documented by `described`."""
 
+    @wraps(described)
     async def method(self: "AsyncClient", /, *args: Given.args, **named: Given.kwargs) -> Result:
         return await self._send(make(self, *args, **named))
 
@@ -237,9 +239,9 @@ class AsyncClient(ServiceCalls):
     ...     solutions = await asyncio.gather(*map(client.solve, boards))
     """
 
-    probe = _awaited(ServiceCalls._lookup)
-    moves = _awaited(ServiceCalls._moves)
-    solve = _awaited(ServiceCalls._solve)
+    probe = _awaited(ServiceCalls._lookup, Client.probe)
+    moves = _awaited(ServiceCalls._moves, Client.moves)
+    solve = _awaited(ServiceCalls._solve, Client.solve)
 
     async def __aenter__(self) -> "AsyncClient":
         self._http = httpx.AsyncClient(**self._options)

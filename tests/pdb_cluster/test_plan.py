@@ -97,7 +97,7 @@ def test_planned_memory_covers_the_shards(encoding: Encoding, n_shards: int) -> 
         shard = Shard(spec, divide(spec, n_shards), number)
         taken = next(rows for n in range(1, 50) if (rows := shard.set_portions(n)).sum(axis=2).max() * row <= 200_000)
         shard.start()
-        held = sum(array.nbytes for array in shard._frontier.arrays()) - shard._frontier.n_active.nbytes
+        held = sum(array.nbytes for array in shard._search.arrays()) - shard._search.n_active.nbytes
         halo = int(taken.sum(axis=2).max()) * row
         layout = sum(array.nbytes for array in vars(shard._part).values() if isinstance(array, np.ndarray))
         assert held + layout + halo * 4 <= 1.05 * planned

@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 from distributed.comm import connect
 from numba.core import cgutils, event
+from numba.core.caching import Cache
+from numba.core.runtime.nrt import rtsys
 from numba.core.typing import templates
 from numba.extending import overload
 
@@ -55,6 +57,7 @@ def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> N
     assert private == {
         ("numba.core", "cgutils"),
         ("numba.core", "event"),
+        ("numba.core.runtime.nrt", "rtsys"),
         ("numba.core.typing.templates", "AbstractTemplate"),
         ("numba.core.typing.templates", "infer_global"),
         ("numba.core.typing.templates", "signature"),
@@ -62,6 +65,8 @@ def test_private_modules_that_are_imported_are_those_that_are_tested_here() -> N
     }
     assert all(hasattr(templates, name) for name in ("AbstractTemplate", "infer_global", "signature"))
     assert callable(cgutils.get_or_insert_function)
+    assert callable(rtsys.initialize)
+    assert all(hasattr(Cache, name) for name in ("_load_overload", "_guard_against_spurious_io_errors"))
 
 
 def test_compilation_is_announced() -> None:

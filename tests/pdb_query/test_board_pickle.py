@@ -41,8 +41,8 @@ def test_files_of_numpy_1_are_read(protocol: int, tmp_path: Path) -> None:
     content = pickled(B3, "u1", protocol)
     old = content.replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
     if protocol == 4:
-        # The length of a name is in the byte before it.
-        old = content.replace(b"\x16numpy._core.multiarray", b"\x15numpy.core.multiarray")
+        # The length of a name is in the byte before it. The frame, whose length would change, is left out.
+        old = (content[:2] + content[11:]).replace(b"\x16numpy._core.multiarray", b"\x15numpy.core.multiarray")
     assert old != content
     assert boards_in(old, tmp_path) == [tuple(board) for board in B3]
 

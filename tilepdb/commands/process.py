@@ -138,11 +138,10 @@ def _open_streams() -> None:
     if sys.stdout is None:
         sys.stdout = sys.stderr
         raise OutputError("there is no standard output; write it to another place")
+    try:
+        descriptor = sys.stdout.fileno()
+    except OSError:  # a text in memory, in a program that calls the command
+        return
     # With a buffer also if PYTHONUNBUFFERED is set: without one, Python ignores that a full disk took only a part.
-    sys.stdout = os.fdopen(
-        sys.stdout.fileno(),
-        "w",
-        encoding=system.text_encoding(sys.stdout),
-        errors="backslashreplace",
-        closefd=False,
-    )
+    encoding = system.text_encoding(sys.stdout)
+    sys.stdout = os.fdopen(descriptor, "w", encoding=encoding, errors="backslashreplace", closefd=False)
