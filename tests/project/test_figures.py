@@ -7,7 +7,7 @@ import pytest
 
 from scripts.figures import store
 from scripts.figures.chart import CHART, programs_chart
-from scripts.figures.pages import pages, quantities, with_figures
+from scripts.figures.pages import pages, with_figures
 from scripts.figures.tables import formatted
 from tests import ROOT
 
@@ -18,15 +18,6 @@ PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_and_figures_of_a_page_are_those_of_the_data_file(page: str) -> None:
     assert with_figures(PAGES[page], FIGURES) == PAGES[page], "run scripts/measure pages"
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_other_quantities_of_a_page_are_listed_in_the_data_file(page: str) -> None:
-    """A quantity is measured, or listed as a limit, a default, a computed size or a count."""
-    listed = FIGURES["stated"]["rows"].get(page, [])
-    found = set(quantities(PAGES[page]))
-    assert found - set(listed) == set(), "measure it (scripts/figures), or list it if it is no measurement"
-    assert set(listed) - found == set(), "listed, but no longer in the page"
 
 
 def test_chart_has_the_figures_of_the_data_file() -> None:
@@ -42,11 +33,6 @@ def test_changed_figures_change_the_page() -> None:
     )
     with pytest.raises(KeyError):
         with_figures("9 s<!--a;b c;none-->", figures)
-
-
-def test_quantities_are_found_outside_code_and_figures() -> None:
-    text = "In 3.5 s, `4 s`, 20 MB, 5.25, 66%; 9 s<!--a;b;c--> and 2.9 times\n```console\n$ pdb  # 7 s\n```\n"
-    assert quantities(text) == ["3.5 s", "20 MB", "5.25", "66%", "2.9 times"]
 
 
 def test_saved_figures_are_rounded_and_keep_other_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,9 +100,9 @@ class Reader:
                 self.server = self.start(tuple(shlex.split(command)[2:]))
             else:
                 shown = unwrapped(shown) if command.startswith("curl ") else shown
-                compare(self.run(command), shown, f"line {block.line}: {command}")
+                compare(self.run(command, succeeds=not shown), shown, f"line {block.line}: {command}")
 
-    def run(self, command: str) -> list[str]:
+    def run(self, command: str, *, succeeds: bool) -> list[str]:
         """Run a command, and return the lines of both its output streams."""
         words = shlex.split(command)
         if words[0] == "curl":
@@ -114,9 +114,11 @@ class Reader:
             contextlib.redirect_stderr(printed),
             mock.patch.object(sys, "argv", words),
             mock.patch("warnings.showwarning"),
-            contextlib.suppress(SystemExit),
+            pytest.raises(SystemExit) as end,
         ):
             run()
+        # A command whose output is not shown succeeds.
+        assert end.value.code == 0 or not succeeds, printed.getvalue()
         return [line for line in printed.getvalue().splitlines() if not _PROGRESS.match(line)]
 
     def _here(self, text: str) -> str:
