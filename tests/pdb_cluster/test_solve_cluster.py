@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from distributed import Client
-from typer.testing import CliRunner
 
 from pdb_cluster import solve_boards, split_board
 from pdb_cluster.solve_boards import ClusterAnswers, ClusterProgress
@@ -25,7 +24,6 @@ from tests.command_line import PROGRAM, UNSOLVABLE, pdb, refused
 from tests.pdb_cluster.two_workers import N_WORKERS, kill, wait_until, worker_pids
 from tests.solving import S3, S4, database_for, hard_board, node_counts, solvable_boards
 from tests.tables import table_file
-from tilepdb.commands.main import app
 
 
 @pytest.fixture
@@ -125,20 +123,6 @@ def test_command_stops_at_max_nodes(cluster: Any) -> None:
     result = pdb("solve", "--db", table, board, "--max-nodes", "1000", "--scheduler", cluster.scheduler_address)
     assert result.returncode == 5
     assert "given up" in result.stdout
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        (["--all"], "finds one optimal solution, and --all counts all of them; leave out --scheduler to solve on this"),
-        (["--threads", "2"], "set it by dask worker --nthreads"),
-    ],
-)
-def test_unsupported_options_are_refused(options: list[str], match: str) -> None:
-    result = CliRunner().invoke(app, ["solve", "1 2 3/4 5 6/7 0 8", "--scheduler", "tcp://127.0.0.1:9", *options])
-    assert result.exit_code == 2
-    (told,) = result.stderr.splitlines()
-    assert re.search(match, told), told
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:

@@ -1,8 +1,5 @@
 """Largest sizes: boards up to 32x32, tables and optimal searches up to 6x6. Larger ones are rejected."""
 
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -23,7 +20,6 @@ from pdb_core.ranking import PatternIndex
 from pdb_study.space import explore_space
 from solver.graph_search.graph_search import GraphSolver
 from solver.heuristics.heuristic import heuristic_tables
-from tests.command_line import pdb, refused
 
 LARGE = BoardSize(32, 32)
 BOARD_7X7 = format_board(blank_last(BoardSize(7, 7)))
@@ -69,18 +65,3 @@ def test_tables_of_large_boards_are_refused() -> None:
             refusal()
     with pytest.raises(InputError, match=r"go to boards of 6x6, this board is 7x6; all boards are counted up to"):
         explore_space(size, blank_last(size))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["build", "auto", "--size", "7x7"],
-        ["build", "1,2/3,4", "--size", "32x2"],
-        ["solve", BOARD_7X7],
-        ["query", BOARD_7X7],
-    ],
-    ids=lambda arguments: " ".join(arguments)[:20],
-)
-def test_commands_that_need_tables_name_the_way_for_larger_boards(arguments: list[str], tmp_path: Path) -> None:
-    result: subprocess.CompletedProcess[str] = pdb(*arguments, cwd=tmp_path)
-    refused(result, 2, r"go to boards of 6x6, this board is .*; pdb approximate finds a suboptimal solution")

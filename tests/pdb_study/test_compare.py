@@ -65,13 +65,6 @@ def test_unsolvable_boards_are_counted_separately(tmp_path: Path) -> None:
     refused(pdb(*arguments), 2, "holds no board")
 
 
-def test_invalid_input_is_rejected() -> None:
-    refused(pdb("study", "compare", "--heuristic", "euclid"), 2, "is not known")
-    refused(pdb("study", "compare", "--algorithm", "depth-first"), 2, "give one of ida-star")
-    refused(pdb("study", "compare", "--size", "7x7"), 2, "6x6.*smaller size")
-    refused(pdb("study", "compare", "--heuristic", "max(db,manhattan)"), 2, "--algorithm a-star")
-
-
 def test_suboptimal_solution_may_be_longer_than_the_known_optimal_length() -> None:
     shown = pdb(
         "study", "compare", "--instances", "classic", "--size", "3x3", "--boards", "2", "--heuristic", "manhattan",

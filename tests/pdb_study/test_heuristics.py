@@ -12,7 +12,7 @@ from pdb_core.errors import InputError
 from pdb_core.puzzle import BoardSize, blank_first, blank_last
 from pdb_study.heuristics import heuristic_values, study_values
 from pdb_study.layer_search import all_boards
-from tests.command_line import pdb, refused
+from tests.command_line import pdb
 from tests.naive.boards_and_tables import naive_distances, naive_manhattan, naive_misplaced
 
 S3 = BoardSize(3, 3)
@@ -126,10 +126,3 @@ def test_distances_of_large_boards_are_unknown() -> None:
     assert errors.split()[0] == "+-"
     # The output has the standard deviation with three digits; the standard error is computed from it.
     assert float(errors.split()[1]) == pytest.approx(float(overall.split()[3]) / math.sqrt(999), abs=0.001)
-
-
-def test_invalid_input_is_rejected(tmp_path: Path) -> None:
-    refused(pdb("study", "heuristics", "7x1"), 2, "7x1")
-    refused(pdb("study", "heuristics", "3x3", "--heuristic", "euclid"), 2, "is not known")
-    refused(pdb("study", "heuristics", "3x3", "--plot", str(tmp_path / "a.txt")), 2, "ends in .svg, .png or .pdf")
-    refused(pdb("study", "heuristics", "3x3", "--goal", "1 2 3"), 2, "goal")

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import time
@@ -50,37 +49,6 @@ def test_dry_run_builds_nothing(tmp_path: Path) -> None:
     assert "518,918,400 entries" in result.stdout
     assert "1,425,191,040 states" in result.stdout
     assert list(tmp_path.iterdir()) == []
-
-
-def test_build_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    nine = ",".join(map(str, range(1, 10)))
-    rest = ",".join(map(str, range(10, 25)))
-    result = pdb("build", f"{nine}/{rest.replace(',18', '/18')}", "--size", "5x5", "--dry-run", cwd=tmp_path)
-    assert result.returncode == 5
-    assert re.search(r"needs [\d.]+ [GT]B of memory, .* patterns of at most \d tiles would fit", result.stderr)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        (["build", "999"], "neither a name"),
-        (["build", "auto"], "give --size"),
-        (["build", "663", "--size", "3x3"], "one of a 4x4 board"),
-        (["build", "auto", "--size", "9x9"], "go to boards of 6x6"),
-        (["build", "8", "--threads", "2", "--scheduler", "tcp://127.0.0.1:9"], "--threads is for this machine"),
-        (["build", "663", "--goal", "1 2 3 4/5 0 6 7/8 9 10 11/12 13 14 15"], "blank in the corner"),
-        (["build", "8", "--out", "no/where/8.h5"], "cannot write no/where/8.h5: No such file or directory"),
-    ],
-)
-def test_build_refuses_bad_input(tmp_path: Path, arguments: list[str], match: str) -> None:
-    refused(pdb(*arguments, cwd=tmp_path), 2, match)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_place_that_takes_no_files_is_refused(tmp_path: Path) -> None:
-    """/proc has no room for files, not even root's."""
-    refused(pdb("build", "8", "--out", "/proc/8.h5", cwd=tmp_path), 5, "/proc/8.h5 needs .* are free there")
 
 
 def test_folder_of_tables_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

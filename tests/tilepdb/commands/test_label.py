@@ -76,39 +76,6 @@ def test_standard_table_is_used_without_db(tmp_path: Path, own_cache: str) -> No
     assert out.read_text(encoding="utf-8").count("\n") == 5
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        (["--out", "a.npz"], "no boards to label; give --random N"),
-        (["--out", "a.npz", "--walks", "3"], "give --random N"),
-        (["--out", "a.npz", "--random", "3", BOARD], "cannot be combined with other boards"),
-        (["--out", "a.npz", "--random", "3", "--instances", "korf100"], "cannot be combined with other boards"),
-        (["--out", "a.npz", "--random", "0"], "--random"),
-        (["--out", "a.npz", "--random", "3", "--walks", "x"], "such as 10,20,50 or 1-100"),
-        (["--out", "a.npz", "--random", "3", "--seed", "-1"], "--seed"),
-        (["--out", "a.txt", "--random", "3"], "no known suffix"),
-        (["--out", "a.npz", "--random", "3", "--shard", "4/3"], "shard 4/3 does not exist"),
-        (["--out", "none/a.npz", "--random", "3"], "cannot write none/a.npz"),
-        (["--out", "a.npz", BOARD, "1 2/3 0"], "board 2 is 2x2, boards before it are 3x3"),
-        (["--out", "a.npz", "--instances", "goals.csv"], "board b has another goal than the boards before it"),
-        (["--out", "a.npz", "--instances", "empty.csv"], "holds no board"),
-        (["--out", "a.npz", "--random", "3", "--size", "7x7"], "6x6"),
-        (["--out", "a.npz", "none.pkl"], "there is no file and no instance set 'none.pkl'"),
-        (["--random", "3"], "--out"),
-    ],
-)
-def test_wrong_options_are_refused(options: list[str], match: str, tmp_path: Path, small_table: str) -> None:
-    (tmp_path / "goals.csv").write_text(
-        'id,board,goal\na,1 2 3/4 5 6/7 8 0,blank-last\nb,1 2 3/4 5 6/7 8 0,"0 1 2/3 4 5/6 7 8"\n', encoding="utf-8"
-    )
-    (tmp_path / "empty.csv").write_text("id,board\n", encoding="utf-8")
-    before = sorted(tmp_path.iterdir())
-    result = pdb("label", "--db", small_table, *options, cwd=tmp_path)
-    assert result.returncode == 2, result.stderr
-    assert match in " ".join(result.stderr.replace("│", " ").split()), result.stderr
-    assert sorted(tmp_path.iterdir()) == before
-
-
 @pytest.mark.tiny
 def test_lengths_of_walks() -> None:
     assert parse_lengths("10,20,50") == (10, 20, 50)

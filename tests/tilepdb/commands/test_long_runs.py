@@ -18,7 +18,7 @@ from pdb_core.puzzle import Board, Tiles, blank_last, format_board
 from solver import Checkpoint, Iteration, Solver, Subtrees, checkpoint as checkpoint_module
 from solver.answer_log import AnswerLog
 from solver.requests import Answer, Request
-from tests.command_line import pdb, refused
+from tests.command_line import pdb
 from tests.solving import S4, database_for, solvable_boards
 from tests.tables import table_file
 from tilepdb.commands.progress import SearchDisplay
@@ -211,14 +211,3 @@ def test_answers_of_a_shard() -> None:
     result = pdb("solve", "--shard", "2/3", "--format", "ndjson", stdin=boards)
     answers = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(answer["id"], answer["length"]) for answer in answers] == [("2", 2), ("5", 2)]
-
-
-@pytest.mark.parametrize(
-    ("text", "match"),
-    [
-        ("0/3", "shard 0/3 does not exist; give --shard I/N with I from 1 to N"),
-        ("1/\u0663", "is not of the form I/N; give one such as 2/8"),
-    ],
-)
-def test_bad_shards_are_refused(text: str, match: str) -> None:
-    refused(pdb("solve", "--instances", "-", "--shard", text), 2, match)

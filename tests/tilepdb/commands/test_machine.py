@@ -9,7 +9,7 @@ import pytest
 import typer.main
 
 from pdb_core.errors import BoardError, WrongAnswerError
-from tests.command_line import pdb, refused, started_pdb
+from tests.command_line import pdb, started_pdb
 from tilepdb.commands.machine import _bench_text, _huge_pages, _self_test
 from tilepdb.commands.main import app
 from tilepdb.commands.warm_up import _run
@@ -54,11 +54,6 @@ def test_bench_measures_builds_and_searches() -> None:
     assert re.fullmatch(r"663 bits: build, whole process +\d+\.\d\d s \(median of 1\).*", build)
     for line in searches:
         assert re.search(r"[\d.]+ s, +[\d.]+ ms a board, mean h [\d.]+, [\d,]+ nodes, [\d.]+ million/s", line)
-
-
-def test_bench_refuses_what_it_cannot_measure_before_it_builds() -> None:
-    refused(pdb("bench", "663", "nonsense"), 2, "partition 'nonsense' is neither a name")
-    refused(pdb("bench", "663", "--set", "korf50-24puzzle"), 2, "korf50-24puzzle has no 4x4 boards, which 663 is for")
 
 
 def test_bench_of_another_size_leaves_out_the_usual_sets() -> None:

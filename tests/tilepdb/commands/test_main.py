@@ -81,12 +81,6 @@ def test_scripts_are_for_the_debugger(tmp_path: Path) -> None:
     refused(pdb("script", cwd=tmp_path), 2, "python -m pdb script")
 
 
-def test_unknown_command_is_a_usage_error() -> None:
-    result = pdb("biuld")
-    assert result.returncode == 2
-    assert "build" in result.stderr
-
-
 @pytest.mark.parametrize("name", ["SIGHUP", "SIGINT"])
 def test_ignored_signal_stays_ignored(name: str) -> None:
     """As `nohup` starts a command, and as a shell starts one in the background."""

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from solver.heuristics import HEURISTICS
-from tests.command_line import pdb, refused
+from tests.command_line import pdb
 
 HARDEST = "8 6 7/2 5 4/3 0 1"
 OPTIMAL = ("ida-star", "a-star", "breadth-first", "bidirectional")
@@ -73,26 +73,3 @@ def test_longer_solution_is_no_error_of_suboptimal_algorithms(search: tuple[str,
     # The second is two moves away, and the file's 1 cannot be so.
     assert "board b: the optimal solution has 2 moves, the instance file says 1" in result.stderr
     assert result.returncode == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        (("--algorithm", "depth-first"), "is not known; give one of ida-star, a-star"),
-        (("--algorithm", "bidirectional", "--heuristic", "manhattan"), "uses no heuristic"),
-        (("--algorithm", "a-star", "--plain"), "needs --algorithm ida-star"),
-        (("--algorithm", "a-star", "--all"), "needs --algorithm ida-star"),
-        (("--plain", "--frontier-memory", "1G"), "cannot be combined with --plain"),
-        (("--all", "--frontier-memory", "1G"), "cannot be combined with --all"),
-        (("--frontier-memory", "much"), "is not a number of bytes"),
-        (("--weight", "2"), "needs --algorithm weighted-a-star"),
-        (("--memory-limit", "1G"), "IDA[*] stores no nodes"),
-        (("--algorithm", "a-star", "--memory-limit", "much"), "is not a number of bytes"),
-        (("--algorithm", "weighted-a-star", "--weight", "0.5"), "a suboptimality bound from 1"),
-        (("--heuristic", "euclid"), "is not known; give one of misplaced"),
-        (("--heuristic", "max(db,manhattan)"), "give --algorithm a-star"),
-        (("--heuristic", "manhattan", "--db", "x.h5"), "does not use the tables of --db"),
-    ],
-)
-def test_options_that_exclude_each_other_are_refused(arguments: tuple[str, ...], match: str) -> None:
-    refused(pdb("search", HARDEST, *arguments), 2, match)

@@ -120,19 +120,3 @@ def test_all_solutions_are_counted_and_listed() -> None:
 def test_terminal_without_a_board_needs_4x4_tables() -> None:
     shown = on_terminal(["solve", "--db", str(table_file("8", "3x3"))], seconds=20)
     assert "give a board: the hardest boards are known for 4x4, the tables in" in shown
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        (["--worker-db", "a.h5"], "--worker-db: needs --scheduler"),
-        (["--list"], "--list: needs --all"),
-        (["--all", "--list", "--format", "json"], "--list: writes only text or ndjson"),
-        (["--all", "--list", "--log", "a.log"], "--list: cannot be combined with --log"),
-    ],
-)
-def test_options_that_exclude_each_other_are_usage_errors(options: list[str], match: str, tmp_path: Path) -> None:
-    result = pdb("solve", "--db", str(table_file("8", "3x3")), *options, BOARD, cwd=tmp_path)
-    assert result.returncode == 2
-    assert match in result.stderr
-    assert list(tmp_path.iterdir()) == []

@@ -5,8 +5,6 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.command_line import on_terminal, pdb, refused
 
 
@@ -49,21 +47,6 @@ def test_plot_is_drawn_the_same_each_time(tmp_path: Path) -> None:
         assert pdb("study", "space", "3x2", "--plot", str(plot)).returncode == 0
     assert plots[0].read_bytes() == plots[1].read_bytes()
     assert pdb("study", "space", "4x4", "--depth", "5", "--plot", str(tmp_path / "c.png")).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        (["9x9"], "go to boards of 6x6.*up to 12 cells.*--depth"),
-        (["3"], "WIDTHxHEIGHT"),
-        (["3x3", "--goal", "1 2 3"], "neither one of"),
-        (["3x3", "--plot", "a.txt"], "ends in .svg, .png or .pdf"),
-        (["3x3", "--plot", "none/a.svg"], "no such folder.*--plot"),
-        (["4x4", "--memory-limit", "much"], "not a number of bytes"),
-    ],
-)
-def test_space_refuses_bad_input(arguments: list[str], match: str) -> None:
-    refused(pdb("study", "space", *arguments), 2, match)
 
 
 def test_terminal_shows_the_depth() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pdb_core.errors import BoardError, GoalError, InstanceError
 from pdb_core.puzzle import format_board
 from pdb_query import read_instances
-from tests.command_line import pdb, refused
+from tests.command_line import pdb
 from tilepdb.commands.tile_names import TileNames
 
 LETTERS = "a b c/d e f/g h _"
@@ -98,22 +98,3 @@ def test_from_and_to_are_board_and_goal() -> None:
     assert one["optimal"] is True
     letters = pdb("approximate", "--tiles", "letters", "--from", "a b/_ c", "--to", "a b/c _")
     assert letters.stdout.splitlines()[1] == "  c"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
-        (["--from", "1 2/0 3"], "are only valid together"),
-        (["--from", "1 2/0 3", "--to", "1 2/3 0", "1 2/0 3"], "cannot be combined with other boards"),
-        (["--tiles", "letters", "a b/_ c"], "needs --goal"),
-        (["--tiles", "words", "1 2/0 3"], "'words' is not one of 'numbers', 'letters'"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(arguments: list[str], match: str) -> None:
-    result = pdb("approximate", *arguments, COLUMNS="200")
-    assert result.returncode == 2
-    assert match in result.stderr
-
-
-def test_goal_of_one_word_is_no_board() -> None:
-    refused(pdb("solve", "--tiles", "letters", "--goal", "_", "_"), 2, "which is no square from 2x2 to 32x32")
