@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ Tiles = tuple[int, ...]
 # What users may give for a board: see `Board`.
 BoardLike = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
 Boards = npt.NDArray[np.uint8]
+Item = TypeVar("Item")
 
 MIN_SIDE, MAX_SIDE = 2, 32
 # Tables, and searches with tables, store a set of cells in the bits of a word.
@@ -194,8 +195,7 @@ class Board(tuple[int, ...]):
 
     def draw(self, database: HasPartition | None = None) -> Drawing:
         """Return a picture of the board, with a colour for each pattern of a `Database` if one is given."""
-        rows = [self[start : start + self.size.width] for start in range(0, len(self), self.size.width)]
-        return board_drawing(rows, repr(self), pattern_colours(len(self), database))
+        return board_drawing(_rows(self, self.size), repr(self), pattern_colours(len(self), database))
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
@@ -280,14 +280,17 @@ def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:
     """Return the board on one line, rows separated by `/` if `size` is given. `Board` reads it back."""
     if size is None:
         return " ".join(map(str, board))
-    return "/".join(" ".join(map(str, board[start : start + size.width])) for start in range(0, len(board), size.width))
+    return "/".join(" ".join(map(str, row)) for row in _rows(board, size))
 
 
 def draw_grid(labels: Sequence[str], size: BoardSize) -> str:
     """Return labels, one per cell, in rows and right-aligned columns."""
     column = max(map(len, labels))
-    rows = [labels[start : start + size.width] for start in range(0, size.n_cells, size.width)]
-    return "\n".join(" ".join(label.rjust(column) for label in row) for row in rows)
+    return "\n".join(" ".join(label.rjust(column) for label in row) for row in _rows(labels, size))
+
+
+def _rows(cells: Sequence[Item], size: BoardSize) -> list[Sequence[Item]]:
+    return [cells[start : start + size.width] for start in range(0, len(cells), size.width)]
 
 
 def draw_board(board: Sequence[int], size: BoardSize) -> str:
@@ -415,13 +418,9 @@ def random_boards(
     goal = as_goal(goal, size)
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
     boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)
-    places = np.argsort(np.array(goal))[boards]
-    odd = np.array([permutation_is_odd(row.tolist()) for row in places], dtype=bool)
-    dark = np.array([size.is_dark(cell) for cell in range(size.n_cells)])
-    blank = np.argmin(boards, axis=1)
-    rows = np.flatnonzero(odd != (dark[blank] != dark[goal.index(BLANK)]))
-    # Swapping the first two tiles changes the parity, and maps the unsolvable half one to one onto the solvable one.
-    first = np.where(blank == 0, 1, 0)[rows]
-    second = np.where(blank <= 1, 2, 1)[rows]
-    boards[rows, first], boards[rows, second] = boards[rows, second], boards[rows, first]
+    for board in boards:
+        if not is_solvable(tuple(board.tolist()), goal, size):
+            # Swapping the first two tiles changes the parity, and maps the unsolvable half one to one onto the other.
+            first_two = np.flatnonzero(board)[:2]
+            board[first_two] = board[first_two[::-1]]
     return boards
