@@ -6,6 +6,7 @@ functions here. The header is in the HDF5 user block, so that readers need no HD
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -16,10 +17,10 @@ from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
 from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, check_table_size
+from pdb_core.puzzle import Board, BoardSize
 from pdb_core.ranking import INDEX_FUNCTION
 from pdb_core.resources import available_memory
-from pdb_core.shared_tables import TableUse, may_share, own_tables
+from pdb_core.shared_tables import TableUse, may_share
 from pdb_core.table_spec import DatabaseSpec, TableSpec
 
 FORMAT = "tile-pdb"
@@ -53,7 +54,6 @@ class PatternHeader:
     spec: TableSpec
     offset: int
     histogram: tuple[int, ...]
-    n_unreached: int
     sha256: str
     use: TableUse | None = None
 
@@ -68,6 +68,10 @@ class PatternHeader:
     @property
     def n_bytes(self) -> int:
         return self.spec.n_bytes
+
+    @property
+    def n_unreached(self) -> int:
+        return self.n_entries - sum(self.histogram)
 
     @property
     def maximum(self) -> int:
@@ -108,8 +112,8 @@ class Header:
     @property
     def uses(self) -> tuple[TableUse, ...]:
         """Table of each pattern, and the symmetry that maps the pattern onto it."""
-        own = own_tables(self.spec.size, len(self.patterns))
-        return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
+        identity = tuple(range(self.spec.size.n_cells))
+        return tuple(entry.use or TableUse(index, identity) for index, entry in enumerate(self.patterns))
 
     @property
     def tables(self) -> dict[int, PatternHeader]:
@@ -195,15 +199,15 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 "copy it or build it again"
             )
         header = _parse_header(content)
-        if header.to_json().encode("ascii") != text:
-            raise ValueError("it has unknown fields, or fields in other places or forms")
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise TableFileDamagedError(
             f"{source} is damaged: its header is invalid ({as_typed(str(error), 200)}); build it again"
         ) from error
-    n_left = user_block_bytes(len(header.patterns)) - file.tell()
-    if line + digest + file.read(max(0, n_left)) != header.to_user_block():
-        raise TableFileDamagedError(f"{source} is damaged: its user block has other content; build it again")
+    expected = header.to_user_block()
+    if line + digest + file.read(max(0, len(expected) - file.tell())) != expected:
+        raise TableFileDamagedError(
+            f"{source} is damaged: its header is invalid (unknown, misplaced or contradictory content); build it again"
+        )
     return header
 
 
@@ -221,7 +225,6 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
 
 def _parse_header(content: dict[str, Any]) -> Header:
     size = BoardSize(_natural(content["width"]), _natural(content["height"]))
-    check_table_size(size)
     goal = Board(_naturals(content["goal"]), size)
     for field, known in (("encoding", ENCODINGS), ("cost", COSTS)):
         if content[field] not in known:
@@ -285,13 +288,12 @@ def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> Pa
         _check_before_counting(spec, n_bytes)
     if n_bytes != spec.n_bytes:
         raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes instead of {spec.n_bytes}")
-    histogram, n_unreached = _naturals(record["histogram"]), _natural(record["n_unreached"])
+    histogram = _naturals(record["histogram"])
     if not 1 <= len(histogram) <= UNREACHED or histogram[-1] == 0:
         raise ValueError(f"the histogram of pattern {spec.pattern} is not a list of 1 to {UNREACHED} counts")
-    if sum(histogram) + n_unreached != spec.n_entries:
-        raise ValueError(f"the histogram of pattern {spec.pattern} does not add up to {spec.n_entries} entries")
-    digest = _digest_text(record["sha256"])
-    return PatternHeader(spec, offset, histogram, n_unreached, digest)
+    if sum(histogram) > spec.n_entries:
+        raise ValueError(f"the histogram of pattern {spec.pattern} has more than {spec.n_entries} entries")
+    return PatternHeader(spec, offset, histogram, _digest_text(record["sha256"]))
 
 
 def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
@@ -325,7 +327,7 @@ def _naturals(values: Any) -> tuple[int, ...]:
 
 
 def _digest_text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != _DIGEST_DIGITS or set(value) - set("0123456789abcdef"):
+    if not re.fullmatch(f"[0-9a-f]{{{_DIGEST_DIGITS}}}", value):
         raise ValueError(f"{shorten(repr(value), 60)} is not a SHA-256 digest")
     return value
 

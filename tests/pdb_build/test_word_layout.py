@@ -8,9 +8,8 @@ from pdb_build.word_layout import WordLayout, word_layout
 from pdb_core.layout import jump_permutation, jump_positions
 
 
-def naive_push(words: WordLayout, source: np.ndarray, before: int, after: int) -> np.ndarray:
+def naive_push(words: WordLayout, source: np.ndarray, permutation: np.ndarray) -> np.ndarray:
     """Every bit of a row, one at a time, taken where its arrangement goes."""
-    permutation = jump_permutation(words.n_tiles, before, after)
     received = np.zeros_like(source)
     for rank, slot in enumerate(words.slot_of_rank.tolist()):
         if source[slot // words.bits] >> (slot % words.bits) & 1:
@@ -47,7 +46,7 @@ def test_pushed_rows_equal_naive_bits(n_tiles: int, width: int, density: float) 
     words = word_layout(n_tiles, width)
     for jump, (before, after) in enumerate(jump_positions(n_tiles, width)):
         source = random_row(words, density, jump)
-        expected = naive_push(words, source, before, after)
+        expected = naive_push(words, source, jump_permutation(n_tiles, before, after))
         for name, received in pushed(words, source, jump).items():
             assert received.tolist() == expected.tolist(), (name, before, after)
 
@@ -58,7 +57,7 @@ def test_pushed_rows_of_large_patterns_equal_naive_bits(n_tiles: int) -> None:
     jumps = range(len(jump_positions(n_tiles, 4))) if n_tiles < 8 else (0, 7, 20)
     for jump in jumps:
         source = random_row(words, 0.2, jump)
-        expected = naive_push(words, source, *jump_positions(n_tiles, 4)[jump])
+        expected = naive_push(words, source, jump_permutation(n_tiles, *jump_positions(n_tiles, 4)[jump]))
         for name, received in pushed(words, source, jump).items():
             assert (received == expected).all(), (name, jump)
 
