@@ -48,8 +48,8 @@ from pdb_core.threads import thread_pool
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")
 
-# About 5 transitions a block at about 1 ns a state: a kernel call of this many states takes about 0.1 s.
-_SLAB_STATES = 20_000_000
+# A kernel call of this many states takes about 10 ms, and the comparison needs a few bytes for each.
+_SLAB_STATES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,13 @@ def prove_table(
 def required_bytes(spec: TableSpec) -> int:
     """Estimate the memory that `prove_table` needs beside the table."""
     n_blocks, n_cells = spec.n_blocks, spec.size.n_cells
-    # The moves take the most while they are listed, before the search.
+    # The moves take the most while they are listed, before the search. The allocator keeps about half of that.
     listing = 4 * spec.n_sets * n_cells + 24 * n_blocks + 50 * spec.n_transitions
     moves = spec.n_sets * (n_cells + 8) + 8 * n_blocks + 6 * spec.n_transitions
     search = n_blocks * (spec.n_orders + row_bytes(spec.n_tiles)) + layout_bytes(spec)
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     permutations = (n_jumps + 40) * spec.n_orders * permutation_type(spec.n_orders).itemsize
-    return permutations + max(listing, moves + search)
+    return permutations + max(listing, listing // 2 + moves + search)
 
 
 # After the search: prove, compare.

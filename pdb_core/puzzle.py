@@ -418,9 +418,13 @@ def random_boards(
     goal = as_goal(goal, size)
     tiles = np.arange(size.n_cells, dtype=np.uint8 if size.n_cells <= 256 else np.uint16)
     boards = np.random.default_rng(seed).permuted(np.tile(tiles, (n_boards, 1)), axis=1)
-    for board in boards:
-        if not is_solvable(tuple(board.tolist()), goal, size):
-            # Swapping the first two tiles changes the parity, and maps the unsolvable half one to one onto the other.
-            first_two = np.flatnonzero(board)[:2]
-            board[first_two] = board[first_two[::-1]]
+    places = np.argsort(np.array(goal))[boards]
+    odd = np.array([permutation_is_odd(row.tolist()) for row in places], dtype=bool)
+    dark = np.array([size.is_dark(cell) for cell in range(size.n_cells)])
+    blank = np.argmin(boards, axis=1)
+    rows = np.flatnonzero(odd != (dark[blank] != dark[goal.index(BLANK)]))
+    # Swapping the first two tiles changes the parity, and maps the unsolvable half one to one onto the solvable one.
+    first = np.where(blank == 0, 1, 0)[rows]
+    second = np.where(blank <= 1, 2, 1)[rows]
+    boards[rows, first], boards[rows, second] = boards[rows, second], boards[rows, first]
     return boards

@@ -143,10 +143,11 @@ def test_table_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize(
     ("side", "n_tiles", "encoding", "cost", "distances", "excess"),
     [
-        # Blocks, and bytes of a block: k!.
-        (4, 8, "bytes", "additive", 35_347 * 40_320, 1.2),
-        (5, 6, "bytes", "additive", 251_400 * 720, 2.5),
-        (4, 7, "bits", "every-move", 102_960 * 5_040, 1.5),
+        # Blocks, and bytes of a block: k!. The rows of the search take an eighth of that; the moves, and what was freed
+        # after they were listed, count most for few tiles.
+        (4, 8, "bytes", "additive", 35_347 * 40_320, 1.15),
+        (5, 6, "bytes", "additive", 251_400 * 720, 1.9),
+        (4, 7, "bits", "every-move", 102_960 * 5_040, 1.2),
     ],
 )
 def test_required_memory_is_estimated(
@@ -154,7 +155,7 @@ def test_required_memory_is_estimated(
 ) -> None:
     size = BoardSize(side, side)
     spec = TableSpec(size, blank_last(size), Pattern(tuple(range(1, n_tiles + 1))), encoding, cost)
-    assert 1 < required_bytes(spec) / distances < excess
+    assert 1.125 < required_bytes(spec) / distances < excess
 
 
 @pytest.mark.tiny
