@@ -55,7 +55,7 @@ def flood(start: int, free: int, masks: CellMasks) -> int:
 def count_regions(n_tiles: int, masks: CellMasks) -> int:
     """Return the number of blank regions of all sets of `n_tiles` cells, without a list of them."""
     n_blocks = 0
-    cell_set = np.int64((1 << n_tiles) - 1)
+    cell_set = (1 << n_tiles) - 1
     while cell_set <= masks.all_cells:
         free = masks.all_cells & ~cell_set
         while free != 0:

@@ -10,19 +10,20 @@ from pdb_core.layout import jump_permutation, jump_positions
 
 def naive_push(words: WordLayout, source: np.ndarray, permutation: np.ndarray) -> np.ndarray:
     """Every bit of a row, one at a time, taken where its arrangement goes."""
-    received = np.zeros_like(source)
+    received, bits = np.zeros_like(source), 8 * source.itemsize
     for rank, slot in enumerate(words.slot_of_rank.tolist()):
-        if source[slot // words.bits] >> (slot % words.bits) & 1:
+        if source[slot // bits] >> (slot % bits) & 1:
             target = int(words.slot_of_rank[permutation[rank]])
-            received[target // words.bits] |= 1 << (target % words.bits)
+            received[target // bits] |= 1 << (target % bits)
     return received
 
 
 def random_row(words: WordLayout, density: float, seed: int) -> np.ndarray:
-    row = np.zeros(words.row_bytes // np.dtype(words.dtype).itemsize, dtype=words.dtype)
+    bits = 8 * np.dtype(words.dtype).itemsize
+    row = np.zeros(8 * words.row_bytes // bits, dtype=words.dtype)
     chosen = np.flatnonzero(np.random.default_rng(seed).random(len(words.slot_of_rank)) < density)
     for slot in words.slot_of_rank[chosen].tolist():
-        row[slot // words.bits] |= words.dtype(1 << (slot % words.bits))
+        row[slot // bits] |= words.dtype(1 << (slot % bits))
     return row
 
 
@@ -33,9 +34,9 @@ def test_slots_are_distinct_and_inverse_to_ranks(n_tiles: int) -> None:
     n_orders = len(words.slot_of_rank)
     assert len(set(words.slot_of_rank.tolist())) == n_orders
     assert words.rank_of_slot[words.slot_of_rank].tolist() == list(range(n_orders))
-    assert words.slot_of_rank.max() < words.n_words * words.bits
+    assert words.slot_of_rank.max() < len(words.rank_of_slot)
     assert words.row_bytes % 8 == 0
-    assert words.row_bytes * 8 >= words.n_words * words.bits
+    assert words.row_bytes * 8 >= len(words.rank_of_slot)
 
 
 @pytest.mark.tiny
