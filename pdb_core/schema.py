@@ -13,12 +13,11 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
-from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileForeignError, TableFileVersionError
+from pdb_core.errors import TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
 from pdb_core.puzzle import Board, BoardSize
 from pdb_core.ranking import INDEX_FUNCTION
-from pdb_core.resources import available_memory
 from pdb_core.shared_tables import TableUse, may_share
 from pdb_core.table_spec import DatabaseSpec, TableSpec
 
@@ -38,8 +37,6 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _PATTERN_BYTES = 8192
 _DIGEST_DIGITS = 64
 _MAX_NAME_LENGTH = 200
-# Mask of a cell set, its first block, and the masks of two blank regions; see `layout.Blocks`.
-_BYTES_OF_A_CELL_SET = 8 + 4 + 2 * 8
 
 
 @dataclass(frozen=True)
@@ -173,8 +170,7 @@ def read_header(file: BinaryIO, source: str) -> Header:
     """Read the header from the beginning of a file; `source` names the file in messages.
 
     Reads at most `MAX_HEADER_BYTES`. Raises `TableFileForeignError` if this is no table file, `TableFileVersionError`
-    if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid,
-    `MemoryLimitError` if lookups in the tables need more memory than there is.
+    if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid.
     """
     line = file.readline(MAX_HEADER_BYTES)
     if not line.startswith(_FIRST_BYTES):
@@ -189,7 +185,6 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
                 f"version {FORMAT_VERSION}; update tile-pdb"
             )
-        # Before blocks are counted, so that the work is in proportion to the size of the file.
         position, n_bytes = file.tell(), file.seek(0, 2)
         file.seek(position)
         if n_bytes != content["file_bytes"]:
@@ -283,8 +278,9 @@ def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> Pa
     n_bytes, offset = _natural(record["bytes"]), _natural(record["offset"])
     if n_bytes > file_bytes:
         raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, and the file has {file_bytes}")
-    if spec.encoding == "bits":
-        _check_before_counting(spec, n_bytes)
+    # Blocks are counted only if each cell set can have one: a small file may claim a large board.
+    if n_bytes < spec.n_sets * block_bytes(spec.n_tiles):
+        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, fewer than any table has")
     if n_bytes != spec.n_bytes:
         raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes instead of {spec.n_bytes}")
     histogram = _naturals(record["histogram"])
@@ -293,23 +289,6 @@ def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> Pa
     if sum(histogram) > spec.n_entries:
         raise ValueError(f"the histogram of pattern {spec.pattern} has more than {spec.n_entries} entries")
     return PatternHeader(spec, offset, histogram, _digest_text(record["sha256"]))
-
-
-def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
-    """Check the size of a table in bits: raise `ValueError` if no table has it, `MemoryLimitError` if it is too large.
-
-    Blocks are counted one by one, and a large board has many.
-    """
-    least = spec.n_sets * block_bytes(spec.n_tiles)
-    # A cell set has at least one blank region, and at most as many as free cells.
-    if not least <= n_bytes <= least * (spec.size.n_cells - spec.n_tiles):
-        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, which no table in bits has")
-    needed, available = spec.n_sets * (spec.size.n_cells + _BYTES_OF_A_CELL_SET), available_memory()
-    if available is not None and needed > available:
-        raise MemoryLimitError(
-            f"opening the table of pattern {spec.pattern} needs {format_bytes(needed)} of memory, "
-            f"{format_bytes(available)} are available; open it on a larger machine"
-        )
 
 
 def _natural(value: Any) -> int:

@@ -309,22 +309,6 @@ def test_claims_of_large_boards_are_refused_before_they_are_counted(
     assert_refused(copy_of_table, TableFileDamagedError, match)
 
 
-@pytest.mark.tiny
-def test_sparse_file_of_the_right_size_is_refused_if_its_blocks_do_not_fit(
-    copy_of_table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    n_bytes = 107_000_000_000 * 10
-
-    def claim(fields: dict[str, Any]) -> None:
-        fields.update(width=6, height=6, goal=[*range(1, 36), 0], encoding="bits", file_bytes=n_bytes + 100_000)
-        fields["patterns"][0].update(tiles=list(range(1, 9)), bytes=n_bytes)
-
-    rewrite_header(copy_of_table, claim)
-    os.truncate(copy_of_table, n_bytes + 100_000)
-    monkeypatch.setattr("pdb_core.schema.available_memory", lambda: 10**9)
-    assert_refused(copy_of_table, MemoryLimitError, "pattern 1,2,3,4,5,6,7,8 needs 1.9 GB of memory, 1.0 GB are avail")
-
-
 # Load modes.
 
 
