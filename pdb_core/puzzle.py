@@ -5,7 +5,6 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 """
 
 import math
-import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -230,21 +229,20 @@ def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
 def _read_sequence(
     board: Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer], size: BoardSize | None
 ) -> tuple[Tiles, BoardSize]:
-    what = "a board" if size is None else f"a {size} board"
-    given = board.tolist() if isinstance(board, np.ndarray) else board
     try:
-        cells = list(given)
-        nested = bool(cells) and all(
-            isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) for row in cells
-        )
-        rows = [list(row) for row in cells] if nested else [cells]
-        tiles = tuple(operator.index(tile) for row in rows for tile in row)
-    except TypeError:
-        count = "integers" if size is None else f"{size.n_cells} integers"
-        raise BoardError(f"{what} is {count}, 0 for the blank; this holds something else") from None
-    if size is not None and not nested:
+        cells = np.asarray(board)
+        if cells.ndim not in (1, 2) or (cells.size and cells.dtype.kind not in "iu"):
+            raise ValueError
+    except ValueError:  # also of NumPy, for rows of different lengths
+        what, count = ("a board", "integers") if size is None else (f"a {size} board", f"{size.n_cells} integers")
+        raise BoardError(
+            f"{what} is {count}, 0 for the blank; this holds something else, or rows of different lengths"
+        ) from None
+    tiles = tuple(cells.reshape(-1).tolist())
+    if size is not None and cells.ndim == 1:
         return tiles, size
-    return tiles, _size_of_rows([len(row) for row in rows], size, _quoted(format_board(tiles)))
+    lengths = [len(row) for row in np.atleast_2d(cells)]
+    return tiles, _size_of_rows(lengths, size, _quoted(format_board(tiles)))
 
 
 def _size_of_rows(lengths: list[int], expected: BoardSize | None, shown: str) -> BoardSize:
