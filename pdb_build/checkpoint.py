@@ -37,6 +37,7 @@ from pdb_core.resources import available_disk
 Say = Callable[[str], None]
 Tables = dict[int, PatternTable]
 
+# A new number when the arrays of a search hold something else: the digest of the kernels does not cover their glue.
 _FORMAT = "tile-pdb checkpoint 3"
 _DIGEST_DIGITS = 64
 _MAX_MANIFEST_BYTES = 1 << 24

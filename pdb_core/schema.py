@@ -252,12 +252,9 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
         return Partition(name, patterns, size, cost)
     if content["encoding"] != "bits":
         raise ValueError("a catalogue is stored in bits only")
-    partitions = tuple(_naturals(indices) for indices in content["partitions"])
-    if len(set(partitions)) < len(partitions) or not all(
-        indices and sorted(set(indices)) == list(indices) for indices in partitions
-    ):
-        raise ValueError("a partition is doubled, or the indices of its patterns do not ascend")
-    return Partition(name, patterns, size, cost, partitions)
+    # Each partition once, as `pattern.catalogue` writes it: the text of another form differs from that of this header.
+    sums = dict.fromkeys(tuple(sorted(set(_naturals(indices)))) for indices in content["partitions"] if indices)
+    return Partition(name, patterns, size, cost, tuple(sums))
 
 
 def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[PatternHeader]) -> PatternHeader:
