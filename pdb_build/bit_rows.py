@@ -11,7 +11,6 @@ import weakref
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from threading import local
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +56,7 @@ class BitRows:
             self._file = _RowFile(spill.folder, n_rows - self._n_held, n_row)
 
     def read(self, slab: Slab) -> Rows:
-        """Return the rows of a slab, uint64[len(slab), n_row]. They are valid until this thread reads another slab.
-
-        Raises `OutputError`.
-        """
+        """Return the rows of a slab, uint64[len(slab), n_row]. Raises `OutputError`."""
         start = self._starts[int(slab[0])]
         if start < self._n_held:
             return self._held[start : start + len(slab)]
@@ -90,14 +86,10 @@ class _RowFile:
             # Reserve the disk now, so that it cannot be full in the middle of the search.
             system.reserve(self._file.fileno(), n_rows * n_row * 8)
         self._folder, self._n_row = folder, n_row
-        self._buffers = local()
 
     def read(self, start: int, n_rows: int) -> Rows:
-        """Read rows into the buffer of this thread."""
-        size = n_rows * self._n_row
-        if not hasattr(self._buffers, "rows") or self._buffers.rows.size < size:
-            self._buffers.rows = np.empty(size, dtype=np.uint64)
-        rows: Rows = self._buffers.rows[:size].reshape(-1, self._n_row)
+        """Read rows from `start` on."""
+        rows = np.empty((n_rows, self._n_row), dtype=np.uint64)
         offset = start * self._n_row * 8
         ahead = offset + _SLABS_AHEAD * rows.nbytes
         system.read_ahead(self._file.fileno(), ahead, rows.nbytes)

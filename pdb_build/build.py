@@ -12,12 +12,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from pdb_build.bit_rows import Spill
-from pdb_build.checkpoint import BuildCheckpoints, Say
-from pdb_build.level_search import Arrays
+from pdb_build.checkpoint import BuildCheckpoints, Say, Tables
 from pdb_build.partial_folder import PartialFolder
 from pdb_build.plan import BuildPlan, check_plan
 from pdb_build.report import BuildResult, check_replaced, write_report
-from pdb_build.search import PatternTable, SearchCheckpoints, SearchPosition, search_pattern
+from pdb_build.search import search_pattern
 from pdb_build.writer import TableFileWriter
 from pdb_core.pattern import Pattern
 from pdb_core.resources import peak_memory
@@ -103,8 +102,8 @@ def build_database(
     with PartialFolder(plan.out) as folder:
         checkpoints = BuildCheckpoints(folder, plan, checkpoint_every_s, say, fresh=fresh)
         try:
-            writer = TableFileWriter(folder, plan.spec, plan.uses, kept=checkpoints.found.tables)
-            _Patterns(plan, folder, writer, checkpoints, progress).search_and_write()
+            writer = TableFileWriter(folder, plan, checkpoints.found.tables)
+            _search_and_write(plan, folder, writer, checkpoints, progress)
             header = writer.close()
         except BaseException:
             checkpoints.say_what_is_kept()
@@ -116,74 +115,47 @@ def build_database(
     return result
 
 
-class _Patterns:
-    """Patterns of a build, one after another. Each table is written while the next pattern is searched, if the memory
-    suffices.
+def _search_and_write(
+    plan: BuildPlan,
+    folder: PartialFolder,
+    writer: TableFileWriter,
+    checkpoints: BuildCheckpoints,
+    show: Callable[[BuildProgress], None],
+) -> None:
+    """Search and write the patterns whose tables are not in the file, one after another.
+
+    Each table is written while the next pattern is searched, if the memory suffices.
     """
+    writing: Future[None] | None = None
 
-    def __init__(
-        self, plan: BuildPlan, folder: PartialFolder, writer: TableFileWriter, checkpoints: BuildCheckpoints,
-        show: Callable[[BuildProgress], None],
-    ) -> None:  # fmt: skip
-        self._plan, self._folder, self._writer, self.checkpoints = plan, folder, writer, checkpoints
-        self._show = show
-        self._writing: Future[None] | None = None
+    def written() -> Tables:
+        """Return the tables in the file. Waits for the one that is being written, and raises what its writer raises."""
+        if writing is not None:
+            writing.result()
+        return dict(writer.written)
 
-    def search_and_write(self) -> None:
-        """Search and write the patterns whose tables are not in the file."""
-        written = self._writer.written
-        with ThreadPoolExecutor(1) as background:
-            try:
-                for index, entry in enumerate(self._plan.patterns):
-                    if entry.use is None and index not in written:
-                        table = self._search(index)
-                        self._wait_for_writing()
-                        self._writing = background.submit(self._writer.write, index, table)
-                        del table
-                        if not self._plan.overlaps_writing:
-                            self._wait_for_writing()
-                self._wait_for_writing()
-            except BaseException:
-                self._writer.cancel()
-                raise
+    with ThreadPoolExecutor(1) as background:
+        try:
+            for index, entry in enumerate(plan.patterns):
+                if entry.use is not None or index in checkpoints.found.tables:
+                    continue
 
-    def _search(self, index: int) -> PatternTable:
-        plan, entry = self._plan, self._plan.patterns[index]
+                def report_depth(*counts: int, index: int = index, pattern: Pattern = entry.pattern) -> None:
+                    show(BuildProgress(index, pattern, *counts))
 
-        def report_depth(depth: int, n_reached: int, n_states: int) -> None:
-            self._show(BuildProgress(index, entry.pattern, depth, n_reached, n_states))
-
-        return search_pattern(
-            entry.spec,
-            n_threads=plan.n_threads,
-            progress=report_depth,
-            checkpoints=_PatternCheckpoints(self, index),
-            spill=Spill(self._folder.path, entry.spilled_bytes) if entry.spilled_bytes else None,
-        )
-
-    def keep(self, index: int, position: SearchPosition, arrays: Arrays) -> None:
-        """Write a checkpoint of the search of a pattern, when the table before is written."""
-        self._wait_for_writing()
-        self.checkpoints.keep(self._writer.written, index, position, arrays)
-
-    def _wait_for_writing(self) -> None:
-        """Wait for the table that is being written. Raises what the writer raises."""
-        if self._writing is not None:
-            self._writing.result()
-
-
-class _PatternCheckpoints(SearchCheckpoints):
-    """Checkpoints of the search of one pattern of a build."""
-
-    def __init__(self, patterns: _Patterns, index: int) -> None:
-        self._patterns, self._index = patterns, index
-
-    def restore(self, arrays: Arrays) -> SearchPosition:
-        return self._patterns.checkpoints.restore(self._index, arrays)
-
-    def keep(self, position: SearchPosition, arrays: Arrays) -> None:
-        if self._patterns.checkpoints.is_due():
-            self._patterns.keep(self._index, position, arrays)
-
-    def finishes_level(self, level: int) -> bool:
-        return self._patterns.checkpoints.finishes_level(level)
+                table = search_pattern(
+                    entry.spec,
+                    n_threads=plan.n_threads,
+                    progress=report_depth,
+                    checkpoints=checkpoints.of_pattern(index, written),
+                    spill=Spill(folder.path, entry.spilled_bytes) if entry.spilled_bytes else None,
+                )
+                written()
+                writing = background.submit(writer.write, index, table)
+                del table
+                if not plan.overlaps_writing:
+                    written()
+            written()
+        except BaseException:
+            writer.cancel()
+            raise

@@ -1,4 +1,4 @@
-"""BuildCheckpoint of a build: its content, when it is written, and how a later run finds it.
+"""Checkpoint of a build: its content, when it is written, and how a later run finds it.
 
 It is written between two levels of a search, as one file that replaces the checkpoint before when it is synced:
 
@@ -18,9 +18,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import h5py
 import numpy as np
@@ -28,16 +27,17 @@ import numpy as np
 from pdb_build.level_search import Arrays
 from pdb_build.partial_folder import PartialFolder, held_table_bytes
 from pdb_build.plan import BuildPlan
-from pdb_build.search import NO_ENTRIES, PatternTable, SearchPosition
-from pdb_core import __version__
+from pdb_build.search import NO_ENTRIES, PatternTable, SearchCheckpoints, SearchPosition
 from pdb_core.durable_files import digest_of, sync, writing_errors
 from pdb_core.errors import CheckpointMismatchError, OutputError
+from pdb_core.jit import program_version
 from pdb_core.messages import format_bytes, shorten
 from pdb_core.resources import available_disk
 
 Say = Callable[[str], None]
 Tables = dict[int, PatternTable]
 
+# A new number when the arrays of a search hold something else: the digest of the kernels does not cover their glue.
 _FORMAT = "tile-pdb checkpoint 3"
 _DIGEST_DIGITS = 64
 _MAX_MANIFEST_BYTES = 1 << 24
@@ -104,6 +104,7 @@ def _with_tuples(record: dict[str, Any]) -> dict[str, Any]:
 
 def identity(plan: BuildPlan) -> dict[str, str]:
     """Return what two runs must have in common for one to continue the other. The keys appear in messages."""
+    version, kernels = program_version()
     return {
         "size": str(plan.spec.size),
         "partition": str(plan.spec.partition),
@@ -111,21 +112,10 @@ def identity(plan: BuildPlan) -> dict[str, str]:
         "goal": " ".join(map(str, plan.spec.goal)),
         "encoding": plan.spec.encoding,
         "cost": plan.spec.cost,
-        "version of tile-pdb": f"{__version__} {_builder_digest()[:12]}",
+        "version of tile-pdb": f"{version} {kernels[:12]}",
         "version of HDF5": h5py.version.hdf5_version,
         "byte order": sys.byteorder,
     }
-
-
-@lru_cache(maxsize=1)
-def _builder_digest() -> str:
-    """Return the digest of the sources that decide what the arrays of a search hold."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parent.parent
-    for path in sorted([*root.glob("pdb_core/*.py"), *root.glob("pdb_build/*.py")]):
-        digest.update(path.name.encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def _check_identity(content: dict[str, Any], plan: BuildPlan, folder: Path) -> None:
@@ -188,7 +178,7 @@ def _write(path: Path, manifest: bytes, arrays: Arrays) -> None:
         os.fsync(file.fileno())
 
 
-class BuildCheckpoints:
+class BuildCheckpoints(SearchCheckpoints):
     """Checkpoints of one build: the one that it continues from, and those that it writes, `every_s` seconds apart.
 
     found  the checkpoint of an earlier run; without tables and runs if there is none. With `fresh` it is removed.
@@ -228,25 +218,25 @@ class BuildCheckpoints:
         """Return the time of the build, in all runs."""
         return self.found.seconds + time.monotonic() - self._start
 
-    def is_due(self) -> bool:
-        """Return whether it is time for a checkpoint."""
-        return time.monotonic() >= self._due
+    def of_pattern(self, index: int, tables: Callable[[], Tables]) -> Self:
+        """Return this object for the search of a pattern. `tables` returns those that are in the file by then."""
+        self._index, self._tables = index, tables
+        return self
 
     def finishes_level(self, level: int) -> bool:
-        """Return whether an interrupted search should finish its level for a last checkpoint, which is due then."""
         is_worth_it = time.monotonic() - self._start > max(self._every_s, self._cost)
         if is_worth_it:
             self._due = -math.inf
             self._say(f"interrupted: level {level} is finished for a last checkpoint; Ctrl-C again ends without it")
         return is_worth_it
 
-    def keep(self, tables: Tables, index: int, position: SearchPosition, arrays: Arrays) -> None:
-        """Write a checkpoint: the tables in the file, and the search of the pattern at `index`.
-
-        If it cannot be written, the build continues without; this is reported once.
-        """
+    def keep(self, position: SearchPosition, arrays: Arrays) -> None:
+        """Write a checkpoint if it is due. If it cannot be written, the build continues without; report this once."""
+        if time.monotonic() < self._due:
+            return
+        tables = self._tables()
         begin, new = time.monotonic(), self._folder.checkpoint.with_suffix(".new")
-        checkpoint = BuildCheckpoint(tables, index, position, self.seconds(), self.n_runs)
+        checkpoint = BuildCheckpoint(tables, self._index, position, self.seconds(), self.n_runs)
         try:
             self._check_disk(arrays)
             _write(new, checkpoint.to_manifest(self._identity), arrays)
@@ -263,12 +253,12 @@ class BuildCheckpoints:
         self._cost = time.monotonic() - begin
         self._due = begin + self._cost + self._interval()
 
-    def restore(self, index: int, arrays: Arrays) -> SearchPosition:
-        """Fill the arrays of the search of a pattern from the checkpoint that was found. Return the position.
+    def restore(self, arrays: Arrays) -> SearchPosition:
+        """Fill the arrays of the search from the checkpoint that was found, if it is of this pattern.
 
-        Return the start, with the arrays unchanged, if the checkpoint is of another pattern. Raises `OutputError`.
+        Raises `OutputError`.
         """
-        if self.found.index != index:
+        if self.found.index != self._index:
             return SearchPosition()
         with suppress(OSError), self._folder.checkpoint.open("rb") as file:
             _lines = file.readline(), file.readline()

@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from pdb_build.deep_check_kernels import prove_blocks, take_minimum
 from pdb_build.deep_check_space import Bytes, StateSpace, permutation_type, state_space
-from pdb_build.plan import estimate_blocks, layout_bytes
+from pdb_build.plan import layout_bytes
 from pdb_build.search import zero_aware_distances
 from pdb_build.word_layout import row_bytes
 from pdb_core.encoding import UNREACHED, block_bytes
@@ -42,15 +42,14 @@ from pdb_core.errors import TableFileDamagedError, WrongAnswerError
 from pdb_core.layout import jump_positions
 from pdb_core.pattern import Pattern
 from pdb_core.puzzle import BLANK
-from pdb_core.ranking import PatternIndex
 from pdb_core.table_spec import TableSpec
 from pdb_core.threads import thread_pool
 
 Progress = Callable[[str, float], None]
 Result = TypeVar("Result")
 
-# About 5 transitions a block at about 1 ns a state: a kernel call of this many states takes about 0.1 s.
-_SLAB_STATES = 20_000_000
+# A kernel call of this many states takes about 10 ms, and the comparison needs a few bytes for each.
+_SLAB_STATES = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -92,19 +91,18 @@ def prove_table(
     start_s = time.perf_counter()
     progress("listing the moves", 0.0)
     space = state_space(spec.size, spec.n_tiles, spec.cost)
-    _check_size(spec, table, space)
-    distances = zero_aware_distances(
+    found = zero_aware_distances(
         spec,
         n_threads=n_threads,
         progress=lambda _depth, n_reached, n_states: progress("searching the distances", n_reached / n_states),
     )
+    distances = found.table.reshape(-1, spec.n_orders)
     with thread_pool(n_threads, thread_name_prefix="deep-check") as executor:
         pool = _WorkerPool(executor, n_threads, progress)
         try:
             goal_state = space.state_of(spec.goal, spec.pattern.tiles)
             n_reached, max_distance = prove_distances(space, goal_state, distances, pool)
-            compare = _compare_bits if spec.encoding == "bits" else _compare_bytes
-            compare(space, spec.pattern, distances, table.reshape(-1), pool)
+            _compare(space, spec, distances, table, pool)
         except BaseException:
             executor.shutdown(wait=False, cancel_futures=True)
             raise
@@ -120,25 +118,15 @@ def prove_table(
 
 
 def required_bytes(spec: TableSpec) -> int:
-    """Estimate the memory that `prove_table` needs beside the table, in less than a second for any board."""
-    n_blocks, n_cells = estimate_blocks(spec)[0], spec.size.n_cells
-    # The list of moves takes the most while it is made.
+    """Estimate the memory that `prove_table` needs beside the table."""
+    n_blocks, n_cells = spec.n_blocks, spec.size.n_cells
+    # The moves take the most while they are listed, before the search. The allocator keeps about half of that.
     listing = 4 * spec.n_sets * n_cells + 24 * n_blocks + 50 * spec.n_transitions
+    moves = spec.n_sets * (n_cells + 8) + 8 * n_blocks + 6 * spec.n_transitions
+    search = n_blocks * (spec.n_orders + row_bytes(spec.n_tiles)) + layout_bytes(spec)
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     permutations = (n_jumps + 40) * spec.n_orders * permutation_type(spec.n_orders).itemsize
-    search = n_blocks * (spec.n_orders + row_bytes(spec.n_tiles)) + layout_bytes(spec, n_blocks)
-    return listing + permutations + search
-
-
-def _check_size(spec: TableSpec, table: Bytes, space: StateSpace) -> None:
-    # Not `spec.n_bytes`: the check counts blocks by itself.
-    is_bits = spec.encoding == "bits"
-    n_bytes = space.n_blocks * block_bytes(space.n_tiles) if is_bits else space.n_sets * space.n_orders
-    if table.size != n_bytes:
-        raise TableFileDamagedError(
-            f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs {n_bytes}; "
-            "rebuild it with pdb build"
-        )
+    return permutations + max(listing, listing // 2 + moves + search)
 
 
 # After the search: prove, compare.
@@ -198,61 +186,37 @@ def prove_distances(
     return n_reached, max_distance
 
 
-def _compare_bytes(space: StateSpace, pattern: Pattern, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
-    """Raise `TableFileDamagedError` at the first entry that is not the minimum over the blank regions."""
-    n_orders = space.n_orders
+def _compare(space: StateSpace, spec: TableSpec, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
+    """Raise `TableFileDamagedError` at the first byte of a table that the distances do not give.
+
+    In bytes these are the minima over the blank regions. In bits they are bit 1 of each distance, 0 for unreached
+    states.
+    """
+    is_bits = spec.encoding == "bits"
+    n_rows, n_row = (space.n_blocks, block_bytes(space.n_tiles)) if is_bits else (space.n_sets, space.n_orders)
+    if table.size != n_rows * n_row:
+        raise TableFileDamagedError(
+            f"the table of pattern {spec.pattern} has {table.size} bytes where a {spec.size} board needs "
+            f"{n_rows * n_row}; rebuild it with pdb build"
+        )
 
     def compare(start: int, stop: int) -> tuple[int, int] | None:
-        minimum = np.full((stop - start, n_orders), UNREACHED, dtype=np.uint8)
-        take_minimum(start, stop, space.first_block, distances, minimum)
-        return _first_difference(minimum, table, start * n_orders)
+        if is_bits:
+            rows = distances[start:stop]
+            right = np.packbits(rows & (rows != UNREACHED) * np.uint8(2), axis=1, bitorder="little")
+        else:
+            right = np.full((stop - start, n_row), UNREACHED, dtype=np.uint8)
+            take_minimum(start, stop, space.first_block, distances, right)
+        wrong = np.flatnonzero(right.reshape(-1) != table[start * n_row : stop * n_row])
+        return (start * n_row + int(wrong[0]), int(right.reshape(-1)[wrong[0]])) if len(wrong) else None
 
-    for wrong in pool.results(compare, space.n_sets, space, "comparing the table"):
+    for wrong in pool.results(compare, n_rows, space, "comparing the table"):
         if wrong is not None:
-            entry, right = wrong
+            at, right = wrong
             raise TableFileDamagedError(
-                f"entry {entry} of the table of pattern {pattern} (the tiles on cells: "
-                f"{_cells_of(space, pattern, entry)}) is {table[entry]} where {right} is right; rebuild it with "
-                "pdb build"
+                f"byte {at} of the table of pattern {spec.pattern} is {table[at]} where {right} is right; rebuild it "
+                "with pdb build"
             )
-
-
-def _compare_bits(space: StateSpace, pattern: Pattern, distances: Bytes, table: Bytes, pool: _WorkerPool) -> None:
-    """Raise `TableFileDamagedError` at the first bit that is not bit 1 of the distance, 0 for unreached states."""
-    row_bytes = block_bytes(space.n_tiles)
-
-    def compare(start: int, stop: int) -> tuple[int, int] | None:
-        rows = distances[start:stop]
-        bits = np.packbits(rows & (rows != UNREACHED) * np.uint8(2), axis=1, bitorder="little")
-        return _first_difference(bits, table, start * row_bytes)
-
-    for wrong in pool.results(compare, space.n_blocks, space, "comparing the table"):
-        if wrong is not None:
-            byte, right = wrong
-            block, byte_of_block = divmod(byte, row_bytes)
-            different = int(table[byte]) ^ right
-            order = 8 * byte_of_block + (different & -different).bit_length() - 1
-            cell_set = int(np.searchsorted(space.first_block, block, side="right")) - 1
-            placed = "is padding"
-            if order < space.n_orders:
-                placed = f"has the tiles on cells: {_cells_of(space, pattern, cell_set * space.n_orders + order)}"
-            raise TableFileDamagedError(
-                f"bit {order} of block {block} of the table of pattern {pattern} ({placed}, blank region "
-                f"{block - int(space.first_block[cell_set])}) is wrong; rebuild it with pdb build"
-            )
-
-
-def _first_difference(expected: Bytes, table: Bytes, start: int) -> tuple[int, int] | None:
-    """Return the first byte of a table that differs from `expected`, which begins at `start`, and its right value."""
-    right = expected.reshape(-1)
-    wrong = np.flatnonzero(right != table[start : start + len(right)])
-    return (start + int(wrong[0]), int(right[wrong[0]])) if len(wrong) else None
-
-
-def _cells_of(space: StateSpace, pattern: Pattern, entry: int) -> str:
-    """Return the cell of each tile of a placement in words."""
-    cells = PatternIndex(space.size, space.n_tiles).unrank([entry])[0]
-    return ", ".join(f"{tile} on {cell}" for tile, cell in zip(pattern.tiles, cells, strict=True))
 
 
 def prove_use(pattern: Pattern, table: TableSpec, cell_map: tuple[int, ...]) -> None:

@@ -1,9 +1,8 @@
 """Arrays of a search, and one step of it. Used by the local search, the shards of a cluster and the deep check."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import local
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from pdb_build.search_kernels import (
     add_bits,
     advance_blocks,
     advance_minimum,
-    fill_unreached,
     sort_bits,
     write_distances,
 )
@@ -42,7 +40,7 @@ class SearchPart:
     groups       uint8|int64[n_blocks]  blocks that are advanced together: 2 * portion + parity of the level
     n_groups     number of groups, two for each portion, see `pdb_cluster.shard`
     n_halo       rows behind those of the blocks, for rows of other shards
-    goal         (cell set, block, rank) of the goal, None if another shard has it
+    goal         (block, rank) of the goal, None if another shard has it
     """
 
     words: WordLayout
@@ -52,7 +50,7 @@ class SearchPart:
     groups: npt.NDArray[Any]
     n_groups: int
     n_halo: int
-    goal: tuple[int, int, int] | None
+    goal: tuple[int, int] | None
 
     @property
     def n_blocks(self) -> int:
@@ -62,13 +60,12 @@ class SearchPart:
 def whole_pattern(spec: TableSpec) -> SearchPart:
     """Return all blocks of a pattern, in one portion."""
     blocks = pattern_blocks(spec.size, spec.n_tiles, spec.cost)
-    block, rank = blocks.state_of(spec.goal, spec.pattern.tiles)
-    goal_set = int(np.searchsorted(blocks.first_block, block, side="right")) - 1
+    goal = blocks.state_of(spec.goal, spec.pattern.tiles)
     parities = blocks.parities()
     return SearchPart(
         word_layout(blocks.n_tiles, blocks.size.width), blocks.n_orders, blocks.first_block,
         block_transitions(blocks, 0, blocks.n_sets),
-        groups=parities ^ parities[block], n_groups=2, n_halo=0, goal=(goal_set, block, rank),
+        groups=parities ^ parities[goal[0]], n_groups=2, n_halo=0, goal=goal,
     )  # fmt: skip
 
 
@@ -87,10 +84,9 @@ class _LevelSearch:
         self.rows = np.zeros((n_rows, n_row), dtype=np.uint64)
         self.n_active = np.zeros(n_rows, dtype=np.int32)
         self._level = LevelRows(self.rows, self.rows.view(part.words.dtype), self.n_active)
-        self._scratch = local()
         if part.goal is not None:
-            _goal_set, block, rank = part.goal
-            self._set_bit(self.rows, block, rank)
+            block, rank = part.goal
+            self._set_bit(self.rows[block], rank)
             self.n_active[block] = 1
         n_per_slab = max(1, _SLAB_STATES * len(groups) // max(1, part.n_blocks * part.n_orders))
         self._slabs = [
@@ -102,21 +98,14 @@ class _LevelSearch:
         """Return the blocks or cell sets that a portion has at a level, in slabs. Their order does not matter."""
         return self._slabs[2 * portion + depth % 2]
 
-    def _set_bit(self, rows: npt.NDArray[np.uint64], row: int, rank: int) -> None:
+    def _set_bit(self, row: npt.NDArray[np.uint64], rank: int) -> None:
         """Set the bit of an arrangement rank in an empty row."""
         slot = int(self._part.words.slot_of_rank[rank])
-        rows[row, slot // 64] = np.uint64(1 << (slot % 64))
-
-    def _received(self) -> tuple[npt.NDArray[np.uint64], npt.NDArray[Any]]:
-        """Return the scratch row of this thread, and its memory as words."""
-        if not hasattr(self._scratch, "received"):
-            self._scratch.received = np.empty(self.rows.shape[1], dtype=np.uint64)
-        return self._scratch.received, self._scratch.received.view(self._part.words.dtype)
+        row[slot // 64] = np.uint64(1 << (slot % 64))
 
     def _advance_blocks(self, slab: Items) -> int:
         """Advance the blocks of a slab by two levels. Return the number of states reached."""
-        part = self._part
-        return advance_blocks(slab, part.transitions, part.words.jumps, self._level, *self._received())
+        return advance_blocks(slab, self._part.transitions, self._part.words.jumps, self._level)
 
 
 class MinimumSearch(_LevelSearch):
@@ -126,11 +115,11 @@ class MinimumSearch(_LevelSearch):
         super().__init__(part, part.groups[part.first_block[:-1]])
         n_sets = len(part.first_block) - 1
         self._seen = np.zeros((n_sets, self.rows.shape[1]), dtype=np.uint64)
-        # Not filled: the threads touch its pages first, in parallel, in half the time.
-        self._table = np.empty((n_sets, part.n_orders), dtype=np.uint8)
+        self._table = np.full((n_sets, part.n_orders), UNREACHED, dtype=np.uint8)
         if part.goal is not None:
-            goal_set, _block, rank = part.goal
-            self._set_bit(self._seen, goal_set, rank)
+            block, rank = part.goal
+            goal_set = int(np.searchsorted(part.first_block, block, side="right")) - 1
+            self._set_bit(self._seen[goal_set], rank)
             self._table[goal_set, rank] = 0
 
     def arrays(self) -> Arrays:
@@ -142,14 +131,12 @@ class MinimumSearch(_LevelSearch):
         part, counts = self._part, np.zeros(2, dtype=np.int64)
         advance_minimum(
             slab, depth, part.first_block, part.transitions, part.words.jumps, part.words.rank_of_slot,
-            self._level, self._seen, self._table, *self._received(), counts,
+            self._level, self._seen, self._table, counts,
         )  # fmt: skip
         return counts
 
-    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
-        """Return the table after the last level. `is_complete` states that every entry was reached."""
-        if not is_complete:
-            fill_unreached(self._seen, self._part.words.slot_of_rank, UNREACHED, self._table)
+    def finish(self, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+        """Return the table after the last level."""
         return self._table.reshape(-1)
 
 
@@ -175,7 +162,7 @@ class BitsSearch(_LevelSearch):
             self._bits.write(slab, rows)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
-    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+    def finish(self, pool: ThreadPoolExecutor) -> Table:
         n_bytes = -(-self._part.n_orders // 8)
         n_blocks, slot_of_rank = self._part.n_blocks, self._part.words.slot_of_rank
         # The rows are not needed any more: their memory becomes the table's.
@@ -184,8 +171,7 @@ class BitsSearch(_LevelSearch):
         def sort(slab: Items) -> None:
             sort_bits(slab, self._bits.read(slab), slot_of_rank, table)
 
-        for task in as_completed([pool.submit(sort, slab) for slab in self._bits.slabs]):
-            task.result()
+        list(pool.map(sort, self._bits.slabs))
         return table.reshape(-1)
 
 
@@ -196,7 +182,7 @@ class DistanceSearch(_LevelSearch):
         super().__init__(part, part.groups)
         self._distances = np.full((part.n_blocks, part.n_orders), UNREACHED, dtype=np.uint8)
         if part.goal is not None:
-            self._distances[part.goal[1:]] = 0
+            self._distances[part.goal] = 0
 
     def arrays(self) -> Arrays:
         return self.rows, self.n_active, self._distances
@@ -207,7 +193,7 @@ class DistanceSearch(_LevelSearch):
             write_distances(slab, depth, self._level, self._part.words.rank_of_slot, self._distances)
         return np.array([n_reached, n_reached], dtype=np.int64)
 
-    def finish(self, is_complete: bool, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
+    def finish(self, pool: ThreadPoolExecutor) -> Table:  # noqa: ARG002
         return self._distances.reshape(-1)
 
 

@@ -1,30 +1,24 @@
 """Plan of a build: its entries, states, memory and disk, and a check that they are available."""
 
-import math
 import warnings
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
-
-import numpy as np
 
 from pdb_build.partial_folder import held_table_bytes
 from pdb_build.word_layout import row_bytes
-from pdb_core.encoding import DEFAULT_ENCODING, Encoding, block_bytes
+from pdb_core.encoding import DEFAULT_ENCODING, Encoding
 from pdb_core.errors import DiskFullError, InputError, MemoryLimitError
-from pdb_core.layout import count_regions_of, jump_positions
+from pdb_core.layout import jump_positions
 from pdb_core.messages import format_bytes
 from pdb_core.pattern import Partition, Pattern
 from pdb_core.puzzle import BoardSize, Tiles
 from pdb_core.resources import available_cores, available_disk, available_memory
 from pdb_core.schema import PAGE_BYTES, user_block_bytes
-from pdb_core.shared_tables import TableUse, own_tables, shared_tables
+from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.table_spec import DatabaseSpec, TableSpec, most_pattern_tiles
 
 # Interpreter, libraries and compiled kernels, measured.
 PROCESS_BYTES = 200_000_000
-# Up to this many cell sets, blank regions are counted; beyond, they are estimated from a sample.
-_COUNTED_SETS = 2_500_000
 # HDF5's own structures: superblock, groups, attributes, before and after alignment.
 _FILE_OVERHEAD_BYTES = 64 * 1024
 # A build takes this share of the available memory if it can: the system needs the rest to cache files.
@@ -40,8 +34,6 @@ class PatternPlan:
     """
 
     spec: TableSpec
-    n_blocks: int
-    states_are_exact: bool
     memory_bytes: int
     use: TableUse | None = None
     spilled_bytes: int = 0
@@ -51,19 +43,9 @@ class PatternPlan:
         return self.spec.pattern
 
     @property
-    def n_states(self) -> int:
-        return self.n_blocks * self.spec.n_orders
-
-    @property
-    def n_entries(self) -> int:
-        return self.spec.n_entries if self.spec.encoding == "bytes" else self.n_states
-
-    @property
     def n_bytes(self) -> int:
         """Bytes of the table in the file."""
-        if self.use is not None:
-            return 0
-        return self.spec.n_bytes if self.spec.encoding == "bytes" else self.n_blocks * block_bytes(self.spec.n_tiles)
+        return self.spec.n_bytes if self.use is None else 0
 
     @property
     def held_bytes(self) -> int:
@@ -116,20 +98,14 @@ class BuildPlan:
         return max(entry.spilled_bytes for entry in self.patterns)
 
     @property
-    def uses(self) -> tuple[TableUse, ...]:
-        """The table that each pattern uses."""
-        own = own_tables(self.spec.size, len(self.patterns))
-        return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
-
-    @property
     def n_entries(self) -> int:
         """Entries of all tables."""
-        return sum(entry.n_entries for entry in self.patterns if entry.use is None)
+        return sum(entry.spec.n_entries for entry in self.patterns if entry.use is None)
 
     def finished_share(self, pattern_index: int, share: float) -> float:
         """Return the finished share of the build: the patterns before `pattern_index`, and `share` of that one."""
-        before = sum(entry.n_entries for entry in self.patterns[:pattern_index] if entry.use is None)
-        return (before + share * self.patterns[pattern_index].n_entries) / self.n_entries
+        before = sum(entry.spec.n_entries for entry in self.patterns[:pattern_index] if entry.use is None)
+        return (before + share * self.patterns[pattern_index].spec.n_entries) / self.n_entries
 
 
 def plan_build(
@@ -171,8 +147,8 @@ def plan_build(
         raise InputError(f"catalogue {partition.name} is built in bits, not in {encoding}; leave --encoding out")
     uses = shared_tables(size, goal, partition)
     patterns = tuple(
-        _plan_pattern(spec, None if use.index == index else use)
-        for index, (spec, use) in enumerate(zip(database.tables, uses, strict=True))
+        PatternPlan(spec, 0 if use else _search_bytes(spec), use)
+        for spec, use in zip(database.tables, uses, strict=True)
     )
     memory = available_memory()
     patterns, overlaps_writing = _fit(patterns, memory)
@@ -188,7 +164,7 @@ def plan_build(
         + sum(-(-entry.n_bytes // PAGE_BYTES) * PAGE_BYTES for entry in patterns),
         memory,
         available_disk(out.absolute().parent) + held_table_bytes(out),
-        2 * max(_checkpoint_bytes(entry.spec, entry.n_blocks) for entry in searched),
+        2 * max(_checkpoint_bytes(entry.spec) for entry in searched),
         overlaps_writing,
     )
 
@@ -223,11 +199,6 @@ def check_plan(plan: BuildPlan) -> None:
         )
 
 
-def _plan_pattern(spec: TableSpec, use: TableUse | None) -> PatternPlan:
-    n_blocks, exact = estimate_blocks(spec)
-    return PatternPlan(spec, n_blocks, exact, 0 if use else _search_bytes(spec, n_blocks), use)
-
-
 def _fit(patterns: tuple[PatternPlan, ...], memory: int | None) -> tuple[tuple[PatternPlan, ...], bool]:
     """Fit the searches into `memory`. Return the patterns, and whether writing and searching overlap.
 
@@ -239,16 +210,16 @@ def _fit(patterns: tuple[PatternPlan, ...], memory: int | None) -> tuple[tuple[P
     wanted = int(memory * _MEMORY_SHARE)
     if _peak(patterns, overlaps_writing=True) <= wanted:
         return patterns, True
-    over = [max(0, entry.memory_bytes + PROCESS_BYTES - wanted) for entry in patterns]
-    bits = [_bits_bytes(entry.spec, entry.n_blocks) for entry in patterns]
-    return tuple(
-        replace(entry, spilled_bytes=min(pair)) for entry, *pair in zip(patterns, over, bits, strict=True)
-    ), False
+
+    def spilled(entry: PatternPlan) -> int:
+        return min(max(0, entry.memory_bytes + PROCESS_BYTES - wanted), _bits_bytes(entry.spec))
+
+    return tuple(replace(entry, spilled_bytes=spilled(entry)) for entry in patterns), False
 
 
-def _bits_bytes(spec: TableSpec, n_blocks: int) -> int:
+def _bits_bytes(spec: TableSpec) -> int:
     """Return the bytes of the bits of a search, which may be in a file."""
-    return n_blocks * row_bytes(spec.n_tiles) if spec.encoding == "bits" else 0
+    return spec.n_blocks * row_bytes(spec.n_tiles) if spec.encoding == "bits" else 0
 
 
 def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
@@ -258,52 +229,33 @@ def _peak(patterns: tuple[PatternPlan, ...], overlaps_writing: bool) -> int:
     return max(entry.held_bytes + table for entry, table in zip(searched, before, strict=False)) + PROCESS_BYTES
 
 
-def _search_bytes(spec: TableSpec, n_blocks: int) -> int:
+def _search_bytes(spec: TableSpec) -> int:
     """Return the memory of a search."""
-    return _checkpoint_bytes(spec, n_blocks) + layout_bytes(spec, n_blocks)
+    return _checkpoint_bytes(spec) + layout_bytes(spec)
 
 
-def layout_bytes(spec: TableSpec, n_blocks: int) -> int:
+def layout_bytes(spec: TableSpec) -> int:
     """Return the memory of the layout of a search: all but its rows and its table."""
     n_jumps = len(jump_positions(spec.n_tiles, spec.size.width))
     return (
         n_jumps * row_bytes(spec.n_tiles) * 12  # where jumps take words
         + spec.n_orders * (16 * spec.n_tiles + 64)  # their making
-        + spec.n_sets * (32 + spec.size.n_cells) + n_blocks * 20 + spec.n_transitions * 6  # layout
+        + spec.n_sets * (32 + spec.size.n_cells) + spec.n_blocks * 20 + spec.n_transitions * 6  # layout
     )  # fmt: skip
 
 
-def _checkpoint_bytes(spec: TableSpec, n_blocks: int) -> int:
+def _checkpoint_bytes(spec: TableSpec) -> int:
     """Return the bytes of the arrays of a search."""
     # The rows of the level and of the bits; or those of the level, of what is seen, and the table.
-    rows = 2 * n_blocks if spec.encoding == "bits" else n_blocks + spec.n_sets
+    rows = spec.n_blocks + (spec.n_blocks if spec.encoding == "bits" else spec.n_sets)
     table = 0 if spec.encoding == "bits" else spec.n_bytes
-    return rows * row_bytes(spec.n_tiles) + table + 4 * n_blocks
-
-
-def estimate_blocks(spec: TableSpec) -> tuple[int, bool]:
-    """Return the number of blocks, and whether it is exact: for many cell sets it is estimated from a sample.
-
-    Takes less than a second for any board.
-    """
-    if spec.n_sets <= _COUNTED_SETS or spec.cost == "every-move":
-        return spec.n_blocks, True
-    return _sampled_blocks(spec.size, spec.n_tiles), False
-
-
-@lru_cache(maxsize=64)
-def _sampled_blocks(size: BoardSize, n_tiles: int) -> int:
-    generator = np.random.default_rng(0)
-    occupied = np.argsort(generator.random((20_000, size.n_cells)), axis=1)[:, :n_tiles]
-    sample = (np.int64(1) << occupied.astype(np.int64)).sum(axis=1)
-    return round(int(count_regions_of(size, sample)[-1]) / len(sample) * math.comb(size.n_cells, n_tiles))
+    return rows * row_bytes(spec.n_tiles) + table + 4 * spec.n_blocks
 
 
 def _largest_pattern_that_fits(plan: BuildPlan, available: int) -> int:
     """Return the number of tiles of the largest pattern that the memory has room for, 0 if there is none."""
     for n_tiles in range(most_pattern_tiles(plan.spec.size), 0, -1):
         spec = plan.spec.table(Pattern(tuple(range(1, n_tiles + 1))))
-        n_blocks = estimate_blocks(spec)[0]
-        if _search_bytes(spec, n_blocks) - _bits_bytes(spec, n_blocks) + PROCESS_BYTES <= available:
+        if _search_bytes(spec) - _bits_bytes(spec) + PROCESS_BYTES <= available:
             return n_tiles
     return 0

@@ -20,7 +20,7 @@ from pdb_build.plan import BuildPlan
 from pdb_build.search import PatternTable
 from pdb_core import __version__
 from pdb_core.durable_files import sync, writing_errors
-from pdb_core.errors import MemoryLimitError, OutputError, TableFileError, TableFileForeignError
+from pdb_core.errors import OutputError, TableFileError, TableFileForeignError
 from pdb_core.schema import FORMAT_VERSION, Header, read_header
 
 _MOST_REPORT_BYTES = 1 << 24
@@ -89,7 +89,7 @@ def _is_table(path: Path) -> bool:
             read_header(file, str(path))
     except TableFileForeignError:
         return False
-    except (TableFileError, MemoryLimitError):
+    except TableFileError:
         pass
     return True
 

@@ -3,12 +3,20 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from pdb_build.bit_rows import Spill
-from pdb_build.level_search import Arrays, DistanceSearch, LevelSearch, Table, level_search, whole_pattern
+from pdb_build.level_search import (
+    Arrays,
+    DistanceSearch,
+    LevelSearch,
+    SearchPart,
+    Table,
+    level_search,
+    whole_pattern,
+)
 from pdb_core.durable_files import digest_of
 from pdb_core.encoding import UNREACHED
 from pdb_core.errors import LimitReachedError
@@ -54,17 +62,9 @@ class PatternTable:
     def pattern(self) -> Pattern:
         return self.spec.pattern
 
-    @property
-    def n_unreached(self) -> int:
-        return self.spec.n_entries - sum(self.histogram)
-
     def is_in(self, descriptor: int) -> bool:
         """Return whether a file has the bytes of the table at `offset`. Raises `OSError`."""
         return digest_of(descriptor, self.offset, self.spec.n_bytes) == self.sha256
-
-    def without_entries(self) -> "PatternTable":
-        """Return a copy without the table, which takes the memory."""
-        return replace(self, table=NO_ENTRIES)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SearchPosition:
 
 
 class SearchCheckpoints:
-    """Checkpoints of one search; this class has none."""
+    """Checkpoints of the search of a pattern; this class has none."""
 
     def restore(self, arrays: Arrays) -> SearchPosition:  # noqa: ARG002
         """Fill the arrays of the search from a checkpoint, and return its position; by default the start."""
@@ -100,12 +100,15 @@ class SearchCheckpoints:
         return False
 
 
+NO_CHECKPOINTS = SearchCheckpoints()
+
+
 def search_pattern(
     spec: TableSpec,
     *,
     n_threads: int,
-    progress: Progress | None = None,
-    checkpoints: SearchCheckpoints | None = None,
+    progress: Progress = lambda *_: None,
+    checkpoints: SearchCheckpoints = NO_CHECKPOINTS,
     spill: Spill | None = None,
 ) -> PatternTable:
     """Search the distances of all placements of a pattern from the goal.
@@ -135,25 +138,33 @@ def search_pattern(
     DiskFullError, OutputError
         The file of `spill` cannot be written or read.
     """
-    start = time.perf_counter()
-    search = level_search(whole_pattern(spec), spec.encoding, spill)
-    return _search(spec, search, n_threads, progress, checkpoints or SearchCheckpoints(), start)
+    return _search(
+        spec,
+        lambda part: level_search(part, spec.encoding, spill),
+        n_threads,
+        progress=progress,
+        checkpoints=checkpoints,
+    )
 
 
-def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> Table:
-    """Return the zero-aware distance of each state, or `UNREACHED`: uint8[n_blocks, k!].
+def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> PatternTable:
+    """Search the zero-aware distance of each state. The table is uint8[n_blocks * k!], with `UNREACHED` for others.
 
     Raises `LimitReachedError` for a distance over 254.
     """
-    search = DistanceSearch(whole_pattern(spec))
-    found = _search(spec, search, n_threads, progress, SearchCheckpoints(), time.perf_counter())
-    return found.table.reshape(-1, spec.n_orders)
+    return _search(spec, DistanceSearch, n_threads, progress=progress)
 
 
 def _search(
-    spec: TableSpec, search: LevelSearch, n_threads: int, progress: Progress | None, checkpoints: SearchCheckpoints,
-    start: float,
-) -> PatternTable:  # fmt: skip
+    spec: TableSpec,
+    search_of: Callable[[SearchPart], LevelSearch],
+    n_threads: int,
+    *,
+    progress: Progress,
+    checkpoints: SearchCheckpoints = NO_CHECKPOINTS,
+) -> PatternTable:
+    start = time.perf_counter()
+    search = search_of(whole_pattern(spec))
     position = checkpoints.restore(search.arrays())
     start -= position.seconds
     with thread_pool(n_threads) as pool:
@@ -172,19 +183,18 @@ def _search(
                     raise interrupt
                 if not n_reached:
                     break
-                if progress is not None:
-                    progress(level, sum(position.states_per_depth), spec.n_states)
+                progress(level, sum(position.states_per_depth), spec.n_states)
                 if position.level == UNREACHED:
                     raise LimitReachedError(
                         f"pattern {spec.pattern} has distances over {UNREACHED - 1}, more than a byte can hold"
                     )
-            entries_per_depth, states_per_depth = position.entries_per_depth, position.states_per_depth
-            table = search.finish(sum(entries_per_depth) == spec.n_entries, pool)
+            table = search.finish(pool)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    if progress is not None:  # patterns that leave out at most one tile have states that cannot be reached
-        progress(len(states_per_depth) - 1, spec.n_states, spec.n_states)
+    entries_per_depth, states_per_depth = position.entries_per_depth, position.states_per_depth
+    # Patterns that leave out at most one tile have states that cannot be reached.
+    progress(len(states_per_depth) - 1, spec.n_states, spec.n_states)
     while entries_per_depth[-1] == 0:  # the last zero-aware levels may reach no new arrangement
         entries_per_depth = entries_per_depth[:-1]
     return PatternTable(spec, table, entries_per_depth, states_per_depth, time.perf_counter() - start)

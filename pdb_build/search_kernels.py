@@ -86,7 +86,7 @@ def advance_block(
     """Advance one block by two levels. Return the number of new states.
 
     level     mutated: the row of this block, and its number of bits
-    received  uint64[r]  scratch, one for each thread; received_words: its memory as words
+    received  uint64[r]  scratch; received_words: its memory as words
     """
     first, sources, jumps = transitions
     bits, words, n_active = level
@@ -132,7 +132,7 @@ def advance_block(
 @kernel
 def advance_minimum(
     cell_sets: Any, depth: int, first_block: Any, transitions: Transitions, word_jumps: WordJumps, rank_of_slot: Any,
-    level: LevelRows, seen: Any, table: Any, received: Any, received_words: Any, counts: Any,
+    level: LevelRows, seen: Any, table: Any, counts: Any,
 ) -> None:  # fmt: skip
     """Advance the blocks of some cell sets, all of the parity of `depth`, from depth-2 to `depth`; write bytes.
 
@@ -142,6 +142,8 @@ def advance_minimum(
     table         uint8[n_sets, k!]         mutated: `depth` for each new arrangement
     counts        int64[2]                  mutated: + states reached, + entries of the table written
     """
+    received = np.empty(level.bits.shape[1], dtype=np.uint64)
+    received_words = received.view(level.words.dtype)
     for i in range(cell_sets.shape[0]):
         cell_set = cell_sets[i]
         first, last = first_block[cell_set], first_block[cell_set + 1]
@@ -168,14 +170,14 @@ def advance_minimum(
 
 
 @kernel
-def advance_blocks(
-    blocks: Any, transitions: Transitions, word_jumps: WordJumps, level: LevelRows, received: Any, received_words: Any
-) -> int:
+def advance_blocks(blocks: Any, transitions: Transitions, word_jumps: WordJumps, level: LevelRows) -> int:
     """Advance `blocks` (int64[m]) by two levels, see `advance_block`. Return the number of new states.
 
     All blocks have one parity, and no other thread may have one of them.
     """
     n_reached = 0
+    received = np.empty(level.bits.shape[1], dtype=np.uint64)
+    received_words = received.view(level.words.dtype)
     for i in range(blocks.shape[0]):
         n_reached += advance_block(blocks[i], transitions, word_jumps, level, received, received_words)
     return n_reached
@@ -259,13 +261,3 @@ def sort_bits(blocks: Any, bits: Any, slot_of_rank: Any, table: Any) -> None:
                 word = square[i]
                 for byte in range(n_bytes):
                     table[block, first_byte + byte] = np.uint8((word >> np.uint64(8 * byte)) & np.uint64(255))
-
-
-@kernel
-def fill_unreached(seen: Any, slot_of_rank: Any, unreached: int, table: Any) -> None:
-    """Set the entries of `table` (uint8[n_sets, k!]) to `unreached` whose bit in `seen` (uint64[n_sets, r]) is 0."""
-    for cell_set in range(table.shape[0]):
-        for rank in range(table.shape[1]):
-            slot = np.int64(slot_of_rank[rank])
-            if (seen[cell_set, _at(slot >> 6)] >> np.uint64(slot & 63)) & _ONE == 0:
-                table[cell_set, rank] = unreached

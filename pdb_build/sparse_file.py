@@ -7,7 +7,10 @@ _PAGE_BYTES = 4096
 
 
 class SparseFile(io.RawIOBase):
-    """Binary file in memory, for reading and writing at any position. Bytes that were never written are 0."""
+    """Binary file in memory, for reading and writing at any position. Bytes that were never written are 0.
+
+    HDF5 truncates it once, when it is complete. So what is cut off need not become 0.
+    """
 
     def __init__(self) -> None:
         self._pages: dict[int, bytearray] = {}
@@ -28,11 +31,6 @@ class SparseFile(io.RawIOBase):
 
     def truncate(self, size: int | None = None, /) -> int:
         self._n_bytes = self._position if size is None else size
-        for number in [number for number in self._pages if number * _PAGE_BYTES >= self._n_bytes]:
-            del self._pages[number]
-        last, kept = divmod(self._n_bytes, _PAGE_BYTES)
-        if last in self._pages:
-            self._pages[last][kept:] = bytes(_PAGE_BYTES - kept)
         return self._n_bytes
 
     def readinto(self, buffer: "bytearray | memoryview", /) -> int:  # type: ignore[override]

@@ -47,27 +47,16 @@ class WordLayout:
     """Words of k labels, and the effect of each jump on them.
 
     dtype         of a word: uint8 or uint16
-    n_words       words that hold the k! arrangements of a block
-    slot_of_rank  uint32[k!]              slot of each arrangement: word * bits of a word + bit
-    rank_of_slot  uint32[n_words * bits]  the inverse; 0 for unused bits
+    row_bytes     bytes of the row of words that hold the k! arrangements of a block
+    slot_of_rank  uint32[k!]  slot of each arrangement: word * bits of a word + bit
+    rank_of_slot  uint32      the inverse, for all bits of all words; 0 for unused bits
     """
 
-    n_tiles: int
     dtype: type[np.uint8] | type[np.uint16]
-    n_words: int
+    row_bytes: int
     slot_of_rank: npt.NDArray[np.uint32]
     rank_of_slot: npt.NDArray[np.uint32]
     jumps: WordJumps
-
-    @property
-    def bits(self) -> int:
-        """Bits of a word."""
-        return 8 * np.dtype(self.dtype).itemsize
-
-    @property
-    def row_bytes(self) -> int:
-        """Return the bytes of the row of words of a block, rounded up to 64-bit integers."""
-        return row_bytes(self.n_tiles)
 
 
 def row_bytes(n_tiles: int) -> int:
@@ -117,4 +106,4 @@ def word_layout(n_tiles: int, width: int) -> WordLayout:
         jumps.by_source[jump] = target | (digit << TARGET_BITS)
         jumps.by_digit[jump] = order | (target[order].astype(np.uint64) << np.uint64(SOURCE_BITS))
         jumps.first[jump, 1:] = np.cumsum(np.bincount(digit, minlength=MAX_PAIRS + 1))
-    return WordLayout(n_tiles, dtype, n_words, slot_of_rank, rank_of_slot, jumps)
+    return WordLayout(dtype, row_bytes(n_tiles), slot_of_rank, rank_of_slot, jumps)

@@ -6,7 +6,7 @@ that fails inside the HDF5 library crashes the process (docs/decisions/table-fil
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
@@ -15,7 +15,8 @@ import h5py
 import numpy as np
 
 from pdb_build.partial_folder import PartialFolder
-from pdb_build.search import PatternTable
+from pdb_build.plan import BuildPlan
+from pdb_build.search import NO_ENTRIES, PatternTable
 from pdb_build.sparse_file import SparseFile
 from pdb_core import system
 from pdb_core.durable_files import sync, write_and_sync, writing_errors
@@ -30,57 +31,41 @@ from pdb_core.schema import (
     pattern_group,
     user_block_bytes,
 )
-from pdb_core.shared_tables import TableUse
-from pdb_core.table_spec import DatabaseSpec
 
 
 class TableFileWriter:
     """Writer of the table file in the folder of a build. `close` gives the file its name.
 
-    Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither. `uses`
-    names the table of each pattern. `kept` are tables that an earlier run wrote into the file in the folder, by the
-    index of their pattern.
+    Tables may come in any order and from any thread, one at a time; the bytes of the file depend on neither.
+
+    written  tables that are in the file, without entries, by the index of their pattern; at first those that an earlier
+             run wrote into the file in the folder
 
     Raises `DiskFullError` and `OutputError`.
     """
 
     def __init__(
-        self,
-        folder: PartialFolder,
-        spec: DatabaseSpec,
-        uses: Sequence[TableUse],
-        *,
-        kept: Mapping[int, PatternTable] | None = None,
+        self, folder: PartialFolder, plan: BuildPlan, written: Mapping[int, PatternTable] | None = None
     ) -> None:
         self.path = folder.out
-        self._temporary = folder.table
-        self._spec, self._uses = spec, uses
-        n_bytes = {index: table.n_bytes for index, table in enumerate(spec.tables) if uses[index].index == index}
-        with writing_errors(self.path):
-            self._offsets = _table_offsets(len(uses), n_bytes)
-        self._written = dict(kept or {})
+        self.written = dict(written or {})
+        self._temporary, self._plan = folder.table, plan
+        n_bytes = {index: entry.spec.n_bytes for index, entry in enumerate(plan.patterns) if entry.use is None}
+        self._offsets = _structures(len(plan.patterns), n_bytes)[1]
         self._cancelled = Event()
-        if any(self._offsets[index] != table.offset for index, table in self._written.items()):
-            raise OutputError(
-                f"{self._temporary} cannot be continued: this version of HDF5 lays out files in another way; start "
-                "over with --fresh"
-            )
-        if not self._written:
+        if not self.written:
             with writing_errors(self.path):
                 self._temporary.unlink(missing_ok=True)
                 self._temporary.touch(exist_ok=False)
 
     @property
-    def written(self) -> dict[int, PatternTable]:
-        """Tables that are in the file, without entries, by the index of their pattern."""
-        return dict(self._written)
-
-    @property
     def searches(self) -> tuple[PatternTable, ...]:
         """Search of each pattern, without entries. Patterns that use the table of another took 0 seconds."""
         return tuple(
-            self._written[index] if use.index == index else replace(self._written[use.index], spec=spec, seconds=0.0)
-            for index, (use, spec) in enumerate(zip(self._uses, self._spec.tables, strict=True))
+            self.written[index]
+            if entry.use is None
+            else replace(self.written[entry.use.index], spec=entry.spec, seconds=0.0)
+            for index, entry in enumerate(self._plan.patterns)
         )
 
     def write(self, index: int, table: PatternTable) -> None:
@@ -103,7 +88,7 @@ class TableFileWriter:
 
     def add(self, index: int, table: PatternTable, sha256: str) -> None:
         """Record a table that was written and synced at its offset. Its entries are not kept: they take the memory."""
-        self._written[index] = replace(table.without_entries(), offset=self._offsets[index], sha256=sha256)
+        self.written[index] = replace(table, table=NO_ENTRIES, offset=self._offsets[index], sha256=sha256)
 
     def cancel(self) -> None:
         """Let a `write` in another thread end soon, because the file is not wanted any more."""
@@ -115,14 +100,11 @@ class TableFileWriter:
         Raises `DiskFullError`, and `OutputError`, also if the file reads back different bytes than were written.
         """
         entries = tuple(
-            PatternHeader(
-                table.spec, table.offset, table.histogram, table.n_unreached, table.sha256,
-                None if use.index == index else use,
-            )
-            for index, (table, use) in enumerate(zip(self.searches, self._uses, strict=True))
-        )  # fmt: skip
+            PatternHeader(table.spec, table.offset, table.histogram, table.sha256, entry.use)
+            for table, entry in zip(self.searches, self._plan.patterns, strict=True)
+        )
         with writing_errors(self.path):
-            header = _write_header(self._temporary, Header(self._spec, entries, 0, ""))
+            header = _write_header(self._temporary, Header(self._plan.spec, entries, 0, ""))
             self._read_back()
             sync(self._temporary)
             self._temporary.replace(self.path)
@@ -131,29 +113,22 @@ class TableFileWriter:
 
     def _read_back(self) -> None:
         with self._temporary.open("rb") as file:
-            if not all(table.is_in(file.fileno()) for table in self._written.values()):
+            if not all(table.is_in(file.fileno()) for table in self.written.values()):
                 raise OutputError(
                     f"{self.path} reads back different bytes than were written: the disk or the memory is faulty; "
                     "build it in another place"
                 )
 
 
-def _table_offsets(n_patterns: int, table_bytes: Mapping[int, int]) -> dict[int, int]:
-    """Return where each table begins in the file; `table_bytes` has the bytes of each, by the index of its pattern."""
-    with SparseFile() as content:
-        return _write_structures(content, n_patterns, table_bytes, None)
-
-
 def _write_header(path: Path, header: Header) -> Header:
     """Write all bytes of a file outside its tables. Return the header with its fields `file_bytes` and
     `structure_sha256`. Raises `OSError`.
     """
-    tables = {index: entry.n_bytes for index, entry in header.tables.items()}
+    n_bytes = {index: entry.n_bytes for index, entry in header.tables.items()}
+    content, _offsets = _structures(len(header.patterns), n_bytes, header)
+    header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
     digest = hashlib.sha256()
-    with path.open("r+b") as file, SparseFile() as content:
-        offsets = _write_structures(content, len(header.patterns), tables, header)
-        assert all(entry.offset == offsets[index] for index, entry in header.tables.items())
-        header = replace(header, file_bytes=content.seek(0, os.SEEK_END))
+    with path.open("r+b") as file:
         for start, stop in header.structure_extents():
             content.seek(start)
             structures = content.read(stop - start)
@@ -167,14 +142,15 @@ def _write_header(path: Path, header: Header) -> Header:
     return header
 
 
-def _write_structures(
-    content: SparseFile, n_patterns: int, table_bytes: Mapping[int, int], header: Header | None
-) -> dict[int, int]:
-    """Write what HDF5 writes for `header`, tables left out. Return the offsets of the tables.
+def _structures(
+    n_patterns: int, table_bytes: Mapping[int, int], header: Header | None = None
+) -> tuple[SparseFile, dict[int, int]]:
+    """Return what HDF5 writes for `header`, tables left out, and the offsets of the tables.
 
-    Tables are the first objects, so their offsets do not depend on the header.
+    `table_bytes` has the bytes of each table, by the index of its pattern. Tables are the first objects, so their
+    offsets do not depend on the header.
     """
-    offsets = {}
+    content, offsets = SparseFile(), {}
     with h5py.File(
         content,
         "w",
@@ -193,7 +169,7 @@ def _write_structures(
                 file[pattern_group(index)].create_dataset(HISTOGRAM_DATASET, data=histogram)
             for group, attributes in hdf5_attributes(header).items():
                 file[group].attrs.update(attributes)
-    return offsets
+    return content, offsets
 
 
 def _create_table(group: h5py.Group, n_bytes: int) -> int:

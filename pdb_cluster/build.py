@@ -120,7 +120,7 @@ def build_on_cluster(
     start = time.perf_counter()
     with PartialFolder(plan.out) as folder:
         refuse_checkpoint(folder, fresh=fresh)
-        writer = TableFileWriter(folder, plan.spec, plan.uses)
+        writer = TableFileWriter(folder, plan)
         with while_reachable():
             build = _Build(
                 plan, client, folder.table, writer, n_shards, progress or (lambda _: None), say or (lambda _: None)
@@ -128,7 +128,7 @@ def build_on_cluster(
             built_by = build.run()
         header = writer.close()
         result = BuildResult(plan, header, writer.searches, time.perf_counter() - start, peak_memory())
-        write_report(result, folder, built_by=[built_by[use.index] for use in plan.uses])
+        write_report(result, folder, built_by=[built_by[use.index] for use in header.uses])
     return result
 
 

@@ -90,7 +90,7 @@ def _memory_of(dask_worker: Any) -> tuple[str, int, int, int]:
 def by_size(plan: BuildPlan) -> list[int]:
     """Return the patterns that have a table of their own, the largest first."""
     searched = (index for index, entry in enumerate(plan.patterns) if entry.use is None)
-    return sorted(searched, key=lambda index: -plan.patterns[index].n_states)
+    return sorted(searched, key=lambda index: -plan.patterns[index].spec.n_states)
 
 
 def check_disk(plan: BuildPlan) -> None:

@@ -52,9 +52,9 @@ _MAX_PORTIONS = 4096
 Steps = Generator[list[Future], list[Any], Any]
 
 
-def finish(shard: Shard, level: int, is_complete: bool) -> tuple[int, str, int]:
+def finish(shard: Shard, level: int) -> tuple[int, str, int]:
     """Finish a shard. Return the bytes of its entries, the host, and the peak memory. Runs on the worker."""
-    return shard.finish(level, is_complete).size, platform.node(), peak_memory()
+    return shard.finish(level).size, platform.node(), peak_memory()
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class PatternSearch:
                 if counts[0]:
                     self._progress(self.depth, int(sum(level[0] for level in levels)), spec.n_states)
         states, entries, sent = np.array(levels[:-1]).T.tolist()
-        ends = yield self._on_all(finish, self.depth, sum(entries) == spec.n_entries)
+        ends = yield self._on_all(finish, self.depth)
         sha256 = yield from self._fetch([n_bytes for n_bytes, _host, _peak in ends])
         while entries[-1] == 0:  # as in `search_pattern`
             entries.pop()

@@ -147,12 +147,11 @@ class Shard:
 
         # Step 3. The blocks of each portion.
         own_goal = goal_block - self._first_block
-        goal_set = int(np.searchsorted(self._first_blocks, own_goal, side="right")) - 1
         self._part = SearchPart(
             self._words, blocks.n_orders, self._first_blocks, Transitions(first_transition, local_sources, jumps),
             groups=keys_of(np.arange(self._n_own) + self._first_block) - first_key, n_groups=n_keys,
             n_halo=int(self._borders[:, -1].max()),
-            goal=(goal_set, own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
+            goal=(own_goal, goal_rank) if 0 <= own_goal < self._n_own else None,
         )  # fmt: skip
 
     def start(self) -> Counts:
@@ -198,11 +197,11 @@ class Shard:
             levels.append(self.advance(level + len(levels), 0, []))
         return levels
 
-    def finish(self, level: int, is_complete: bool) -> Table:
-        """Return the entries of its cell sets after the last level. `is_complete`: all shards reached every entry."""
+    def finish(self, level: int) -> Table:
+        """Return the entries of its cell sets after the last level."""
         if self._level != level or not self._is_complete:
             raise self._lost(level)
-        self._entries = self._search.finish(is_complete, self._pool)
+        self._entries = self._search.finish(self._pool)
         self._level, self._is_complete = _FINISHED, False
         return self._entries
 

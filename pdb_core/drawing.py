@@ -6,7 +6,7 @@ from html import escape
 from typing import Any, Protocol
 
 # Light colours that stay apart in most kinds of colour blindness (after Okabe and Ito 2008); black text is on them.
-COLOURS = ("#9fd3f5", "#f5c56b", "#8fd9b6", "#f2a27e", "#e0b3d6", "#f3ec8a", "#b9c4f2", "#cfcfcf")
+_COLOURS = ("#9fd3f5", "#f5c56b", "#8fd9b6", "#f2a27e", "#e0b3d6", "#f3ec8a", "#b9c4f2", "#cfcfcf")
 _PLAIN = "#e8e4da"
 _CELL, _GAP = 40, 2
 
@@ -32,21 +32,14 @@ class Drawing:
         return self.svg
 
 
-def tile_colours(n_cells: int, patterns: Sequence[Sequence[int]]) -> list[str]:
-    """Return the colour of each tile by its pattern, one colour for tiles in no pattern."""
-    result = [_PLAIN] * n_cells
-    for number, tiles in enumerate(patterns):
-        for tile in tiles:
-            result[tile] = COLOURS[number % len(COLOURS)]
-    return result
-
-
 def pattern_colours(n_cells: int, database: HasPartition | None) -> list[str]:
     """Return the colour of each tile by the patterns of a database: of a catalogue those of its first partition."""
-    if database is None:
-        return tile_colours(n_cells, [])
-    partition = database.partition
-    return tile_colours(n_cells, [partition.patterns[place].tiles for place in partition.sums[0]])
+    result = [_PLAIN] * n_cells
+    if database is not None:
+        for number, place in enumerate(database.partition.sums[0]):
+            for tile in database.partition.patterns[place].tiles:
+                result[tile] = _COLOURS[number % len(_COLOURS)]
+    return result
 
 
 def board_drawing(rows: Sequence[Sequence[int]], label: str, colours: Sequence[str]) -> Drawing:

@@ -21,34 +21,35 @@ if TYPE_CHECKING:
 _READ_BYTES = 16 * 1024 * 1024
 # Written and synced at a time: a fraction of a second, after which a cancelled write ends.
 _WRITE_BYTES = 64 * 1024 * 1024
+_OTHER_OUT = "choose another place with --out"
 # Errors of file systems without locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
-def writing_errors(path: Path, *, option: str = "--out") -> Iterator[None]:
-    """Turn errors of the system about `path` into `DiskFullError` and `OutputError`. `option` named the file."""
+def writing_errors(path: Path, advice: str = _OTHER_OUT) -> Iterator[None]:
+    """Turn errors of the system about `path` into `DiskFullError` and `OutputError`. `advice` is what to do."""
     try:
         yield
     except PdbError:  # some of them are OSErrors
         raise
     except OSError as error:
-        raise writing_error(error, str(path), f"choose another place with {option}") from error
+        raise writing_error(error, str(path), advice) from error
 
 
 @contextmanager
-def written_safely(path: Path, *, option: str = "--out", is_text: bool = True) -> Iterator[IO[Any]]:
+def written_safely(path: Path, advice: str = _OTHER_OUT, *, is_text: bool = True) -> Iterator[IO[Any]]:
     """Open a file for writing, in UTF-8 or binary. It gets its name when it is complete and synced.
 
     A device, a pipe or a link of that name is not replaced but written to. If writing fails, nothing is left behind; a
-    process that is killed leaves `.NAME.DIGITS.partial`. Raises `DiskFullError` and `OutputError`; `option` named the
-    file.
+    process that is killed leaves `.NAME.DIGITS.partial`. Raises `DiskFullError` and `OutputError`; `advice` is what to
+    do then.
     """
     encoding, kind = ("utf-8", "") if is_text else (None, "b")
     # Not a process id: two processes in containers may have the same one. Unlike files of tempfile, this one has the
     # mode that other new files have.
     temporary = path.parent / f".{path.name}.{os.urandom(8).hex()}.partial"
-    with writing_errors(path, option=option):
+    with writing_errors(path, advice):
         if path.is_symlink() or (path.exists() and not path.is_file()):
             with path.open(f"w{kind}", encoding=encoding) as file:
                 yield file

@@ -94,17 +94,15 @@ def vector_lanes() -> int:
     return 16 if {"avx512f", "avx512bw"} <= features else 8 if "avx2" in features else 4
 
 
-def own_sources_digest() -> str:
-    """Return the digest of the sources of the kernels: the same on machines that run the same kernels."""
+def program_version() -> tuple[str, str]:
+    """Return the version and the digest of the sources of the kernels.
+
+    They must be equal on all machines of a cluster, and in all runs of a build.
+    """
     digest = hashlib.sha256()
     for name, source in _kernel_sources().items():
         digest.update(name.encode() + source)
-    return digest.hexdigest()
-
-
-def program_version() -> tuple[str, str]:
-    """Return the version and the digest of the kernels, which must be equal on all machines of a cluster."""
-    return __version__, own_sources_digest()
+    return __version__, digest.hexdigest()
 
 
 def cache_home() -> Path:

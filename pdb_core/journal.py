@@ -10,14 +10,14 @@ import os
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, NoReturn, Self
 
 from pdb_core import system
-from pdb_core.durable_files import lock_file, write_all
-from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError, PdbError, writing_error
+from pdb_core.durable_files import lock_file, write_all, writing_errors
+from pdb_core.errors import BuildRunningError, CheckpointMismatchError, OutputError
 from pdb_core.messages import as_typed
 
 Values = dict[str, Any]
@@ -141,14 +141,8 @@ class Journal:
         with suppress(OSError):  # Windows removes no open file
             self.path.unlink(missing_ok=True)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except PdbError:  # some of them are OSErrors
-            raise
-        except OSError as error:
-            raise writing_error(error, str(self.path), self._advice) from error
+    def _writing(self) -> AbstractContextManager[None]:
+        return writing_errors(self.path, self._advice)
 
     def _opened(self) -> int:
         try:

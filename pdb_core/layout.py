@@ -25,7 +25,7 @@ from pdb_core.layout_kernels import (
     fill_regions,
     fill_transitions,
 )
-from pdb_core.puzzle import BLANK, BoardSize, Tiles, check_table_size
+from pdb_core.puzzle import BLANK, BoardSize, Tiles
 from pdb_core.ranking import (
     PatternIndex,
     arrangement_ranks,
@@ -35,6 +35,8 @@ from pdb_core.ranking import (
     packed_labels,
 )
 
+# Width of a row that takes every cell out of the mask, up or down.
+_NO_ROW = 63
 NO_JUMP = -1
 OCCUPIED = 255
 
@@ -86,12 +88,13 @@ class Blocks:
         return int(self.first_block[cell_set]) + int(self.region_numbers[cell_set, board.index(BLANK)]), rank
 
 
-def cell_masks(size: BoardSize) -> CellMasks:
-    """Return the masks of a board. Raises `InputError` for boards with more cells than a mask has bits."""
-    check_table_size(size)
+def cell_masks(size: BoardSize, cost: Cost = DEFAULT_COST) -> CellMasks:
+    """Return the masks of a board. If every move counts, no cell is connected with another."""
     all_cells = (1 << size.n_cells) - 1
+    if cost == "every-move":
+        return CellMasks(all_cells, 0, 0, _NO_ROW)
     left = sum(1 << cell for cell in range(0, size.n_cells, size.width))
-    return CellMasks(all_cells, all_cells & ~left, all_cells & ~(left << (size.width - 1)))
+    return CellMasks(all_cells, all_cells & ~left, all_cells & ~(left << (size.width - 1)), size.width)
 
 
 def jump_positions(n_tiles: int, width: int) -> tuple[tuple[int, int], ...]:
@@ -105,39 +108,19 @@ def count_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> in
     """Return the number of blocks: blank regions, over all sets of `n_tiles` cells."""
     if cost == "every-move":
         return math.comb(size.n_cells, n_tiles) * (size.n_cells - n_tiles)
-    return int(count_regions_of(size, lexicographic_cell_sets(size.n_cells, n_tiles))[-1])
-
-
-def count_regions_of(size: BoardSize, cell_sets: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-    """Return the running number of blank regions over cell sets (masks): int32[n_sets + 1]."""
-    first_block = np.empty(len(cell_sets) + 1, dtype=np.int32)
-    count_regions(cell_sets, size.width, cell_masks(size), first_block)
-    return first_block
+    return count_regions(n_tiles, cell_masks(size))
 
 
 @lru_cache(maxsize=8)
 def pattern_blocks(size: BoardSize, n_tiles: int, cost: Cost = DEFAULT_COST) -> Blocks:
     """List the blocks of the patterns of `n_tiles` tiles on a board."""
     cell_sets = lexicographic_cell_sets(size.n_cells, n_tiles)
-    if cost == "every-move":
-        return _blocks_of_cells(size, n_tiles, cell_sets)
-    first_block = count_regions_of(size, cell_sets)
-    regions = np.empty(int(first_block[-1]), dtype=np.int64)
+    first_block = np.empty(len(cell_sets) + 1, dtype=np.int32)
+    regions = np.empty(count_blocks(size, n_tiles, cost), dtype=np.int64)
     region_numbers = np.full((len(cell_sets), size.n_cells), OCCUPIED, dtype=np.uint8)
     arrays = BlockArrays(cell_sets, first_block, regions, region_numbers)
-    fill_regions(arrays, size.width, cell_masks(size))
+    fill_regions(arrays, cell_masks(size, cost))
     return Blocks(size, n_tiles, *arrays, cost)
-
-
-def _blocks_of_cells(size: BoardSize, n_tiles: int, cell_sets: npt.NDArray[np.int64]) -> Blocks:
-    """Return the blocks if every move counts: each free cell is a region."""
-    cells = np.arange(size.n_cells)
-    is_free = (cell_sets[:, None] >> cells) & 1 == 0
-    regions = np.broadcast_to(np.int64(1) << cells, is_free.shape)[is_free]
-    first_block = (np.arange(len(cell_sets) + 1) * (size.n_cells - n_tiles)).astype(np.int32)
-    numbers = np.cumsum(is_free, axis=1, dtype=np.uint8) - np.uint8(1)
-    region_numbers = np.where(is_free, numbers, np.uint8(OCCUPIED))
-    return Blocks(size, n_tiles, cell_sets, first_block, regions, region_numbers, "every-move")
 
 
 def block_transitions(blocks: Blocks, first_set: int, last_set: int) -> Transitions:

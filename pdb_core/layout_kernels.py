@@ -11,11 +11,15 @@ from pdb_core.ranking_kernels import CellSetRanks, rank_cell_set
 
 
 class CellMasks(NamedTuple):
-    """Masks of all cells of a board, of those outside the left column, and of those outside the right column."""
+    """Masks of all cells of a board, of those outside the left column, and of those outside the right column.
+
+    `width` is that of the board: how far a mask is shifted to the next row.
+    """
 
     all_cells: int
     not_left: int
     not_right: int
+    width: int
 
 
 class BlockArrays(NamedTuple):
@@ -36,39 +40,43 @@ class Transitions(NamedTuple):
 
 
 @kernel
-def flood(start: int, free: int, width: int, masks: CellMasks) -> int:
+def flood(start: int, free: int, masks: CellMasks) -> int:
     """Return the cells of `free` connected with `start`, as a mask."""
     region = start
     while True:
         sideways = ((region & masks.not_right) << 1) | ((region & masks.not_left) >> 1)
-        grown = (region | (region << width) | (region >> width) | sideways) & free
+        grown = (region | (region << masks.width) | (region >> masks.width) | sideways) & free
         if grown == region:
             return region
         region = grown
 
 
 @kernel
-def count_regions(cell_sets: Any, width: int, masks: CellMasks, first_block: Any) -> None:
-    """Fill `first_block` (int32[n_sets + 1]) with running counts of blank regions of `cell_sets` (int64[n_sets])."""
+def count_regions(n_tiles: int, masks: CellMasks) -> int:
+    """Return the number of blank regions of all sets of `n_tiles` cells, without a list of them."""
     n_blocks = 0
-    for s in range(cell_sets.shape[0]):
-        first_block[s] = n_blocks
-        free = masks.all_cells & ~cell_sets[s]
+    cell_set = (1 << n_tiles) - 1
+    while cell_set <= masks.all_cells:
+        free = masks.all_cells & ~cell_set
         while free != 0:
-            free &= ~flood(free & -free, free, width, masks)
+            free &= ~flood(free & -free, free, masks)
             n_blocks += 1
-    first_block[cell_sets.shape[0]] = n_blocks
+        # The next larger number with as many one bits: a block of ones moves its highest one up, the others down.
+        carried = cell_set + (cell_set & -cell_set)
+        cell_set = carried | ((cell_set ^ carried) >> (2 + trailing_zeros(cell_set)))
+    return n_blocks
 
 
 @kernel
-def fill_regions(blocks: BlockArrays, width: int, masks: CellMasks) -> None:
-    """List the blank regions of each cell set in `regions` and `region_numbers`. Occupied cells keep their value."""
+def fill_regions(blocks: BlockArrays, masks: CellMasks) -> None:
+    """List the blank regions of each cell set in all but `cell_sets`. Region numbers of occupied cells are kept."""
     block = 0
     for s in range(blocks.cell_sets.shape[0]):
+        blocks.first_block[s] = block
         free = masks.all_cells & ~blocks.cell_sets[s]
         number = 0
         while free != 0:
-            region = flood(free & -free, free, width, masks)
+            region = flood(free & -free, free, masks)
             free &= ~region
             blocks.regions[block] = region
             while region != 0:
@@ -76,6 +84,7 @@ def fill_regions(blocks: BlockArrays, width: int, masks: CellMasks) -> None:
                 region &= region - 1
             block += 1
             number += 1
+    blocks.first_block[blocks.cell_sets.shape[0]] = block
 
 
 @kernel

@@ -325,7 +325,6 @@ def _automatic_partition(size: BoardSize, goal: Tiles) -> Partition:
 
     Up to 8 tiles are one pattern, whose table is the exact distance.
     """
-    check_table_size(size)
     tiles = _along_columns(goal, size)
     n_patterns = next(
         n

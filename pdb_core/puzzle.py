@@ -5,13 +5,12 @@ way, 0 in the upper left corner. `Board` is such a tuple that was checked, with 
 """
 
 import math
-import operator
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ Tiles = tuple[int, ...]
 # What users may give for a board: see `Board`.
 BoardLike = str | Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer]
 Boards = npt.NDArray[np.uint8]
+Item = TypeVar("Item")
 
 MIN_SIDE, MAX_SIDE = 2, 32
 # Tables, and searches with tables, store a set of cells in the bits of a word.
@@ -194,8 +194,7 @@ class Board(tuple[int, ...]):
 
     def draw(self, database: HasPartition | None = None) -> Drawing:
         """Return a picture of the board, with a colour for each pattern of a `Database` if one is given."""
-        rows = [self[start : start + self.size.width] for start in range(0, len(self), self.size.width)]
-        return board_drawing(rows, repr(self), pattern_colours(len(self), database))
+        return board_drawing(_rows(self, self.size), repr(self), pattern_colours(len(self), database))
 
     def _repr_svg_(self) -> str:
         return self.draw().svg
@@ -230,21 +229,20 @@ def _read_text(text: str, size: BoardSize | None) -> tuple[Tiles, BoardSize]:
 def _read_sequence(
     board: Sequence[int] | Sequence[Sequence[int]] | npt.NDArray[np.integer], size: BoardSize | None
 ) -> tuple[Tiles, BoardSize]:
-    what = "a board" if size is None else f"a {size} board"
-    given = board.tolist() if isinstance(board, np.ndarray) else board
     try:
-        cells = list(given)
-        nested = bool(cells) and all(
-            isinstance(row, Sequence | np.ndarray) and not isinstance(row, str) for row in cells
-        )
-        rows = [list(row) for row in cells] if nested else [cells]
-        tiles = tuple(operator.index(tile) for row in rows for tile in row)
-    except TypeError:
-        count = "integers" if size is None else f"{size.n_cells} integers"
-        raise BoardError(f"{what} is {count}, 0 for the blank; this holds something else") from None
-    if size is not None and not nested:
+        cells = np.asarray(board)
+        if cells.ndim not in (1, 2) or (cells.size and cells.dtype.kind not in "iu"):
+            raise ValueError
+    except ValueError:  # also of NumPy, for rows of different lengths
+        what, count = ("a board", "integers") if size is None else (f"a {size} board", f"{size.n_cells} integers")
+        raise BoardError(
+            f"{what} is {count}, 0 for the blank; this holds something else, or rows of different lengths"
+        ) from None
+    tiles = tuple(cells.reshape(-1).tolist())
+    if size is not None and cells.ndim == 1:
         return tiles, size
-    return tiles, _size_of_rows([len(row) for row in rows], size, _quoted(format_board(tiles)))
+    lengths = [len(row) for row in np.atleast_2d(cells)]
+    return tiles, _size_of_rows(lengths, size, _quoted(format_board(tiles)))
 
 
 def _size_of_rows(lengths: list[int], expected: BoardSize | None, shown: str) -> BoardSize:
@@ -280,14 +278,17 @@ def format_board(board: Sequence[int], size: BoardSize | None = None) -> str:
     """Return the board on one line, rows separated by `/` if `size` is given. `Board` reads it back."""
     if size is None:
         return " ".join(map(str, board))
-    return "/".join(" ".join(map(str, board[start : start + size.width])) for start in range(0, len(board), size.width))
+    return "/".join(" ".join(map(str, row)) for row in _rows(board, size))
 
 
 def draw_grid(labels: Sequence[str], size: BoardSize) -> str:
     """Return labels, one per cell, in rows and right-aligned columns."""
     column = max(map(len, labels))
-    rows = [labels[start : start + size.width] for start in range(0, size.n_cells, size.width)]
-    return "\n".join(" ".join(label.rjust(column) for label in row) for row in rows)
+    return "\n".join(" ".join(label.rjust(column) for label in row) for row in _rows(labels, size))
+
+
+def _rows(cells: Sequence[Item], size: BoardSize) -> list[Sequence[Item]]:
+    return [cells[start : start + size.width] for start in range(0, len(cells), size.width)]
 
 
 def draw_board(board: Sequence[int], size: BoardSize) -> str:

@@ -13,13 +13,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pdb_core.encoding import COSTS, ENCODINGS, UNREACHED, Cost, block_bytes
-from pdb_core.errors import MemoryLimitError, TableFileDamagedError, TableFileForeignError, TableFileVersionError
+from pdb_core.errors import TableFileDamagedError, TableFileForeignError, TableFileVersionError
 from pdb_core.messages import as_typed, format_bytes, shorten
 from pdb_core.pattern import MAX_CATALOGUE_PATTERNS, Partition, Pattern
-from pdb_core.puzzle import Board, BoardSize, check_table_size
+from pdb_core.puzzle import Board, BoardSize
 from pdb_core.ranking import INDEX_FUNCTION
-from pdb_core.resources import available_memory
-from pdb_core.shared_tables import TableUse, may_share, own_tables
+from pdb_core.shared_tables import TableUse, may_share
 from pdb_core.table_spec import DatabaseSpec, TableSpec
 
 FORMAT = "tile-pdb"
@@ -38,8 +37,6 @@ _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _PATTERN_BYTES = 8192
 _DIGEST_DIGITS = 64
 _MAX_NAME_LENGTH = 200
-# Mask of a cell set, its first block, and the masks of two blank regions; see `layout.Blocks`.
-_BYTES_OF_A_CELL_SET = 8 + 4 + 2 * 8
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,6 @@ class PatternHeader:
     spec: TableSpec
     offset: int
     histogram: tuple[int, ...]
-    n_unreached: int
     sha256: str
     use: TableUse | None = None
 
@@ -68,6 +64,10 @@ class PatternHeader:
     @property
     def n_bytes(self) -> int:
         return self.spec.n_bytes
+
+    @property
+    def n_unreached(self) -> int:
+        return self.n_entries - sum(self.histogram)
 
     @property
     def maximum(self) -> int:
@@ -108,8 +108,8 @@ class Header:
     @property
     def uses(self) -> tuple[TableUse, ...]:
         """Table of each pattern, and the symmetry that maps the pattern onto it."""
-        own = own_tables(self.spec.size, len(self.patterns))
-        return tuple(entry.use or use for entry, use in zip(self.patterns, own, strict=True))
+        identity = tuple(range(self.spec.size.n_cells))
+        return tuple(entry.use or TableUse(index, identity) for index, entry in enumerate(self.patterns))
 
     @property
     def tables(self) -> dict[int, PatternHeader]:
@@ -170,8 +170,7 @@ def read_header(file: BinaryIO, source: str) -> Header:
     """Read the header from the beginning of a file; `source` names the file in messages.
 
     Reads at most `MAX_HEADER_BYTES`. Raises `TableFileForeignError` if this is no table file, `TableFileVersionError`
-    if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid,
-    `MemoryLimitError` if lookups in the tables need more memory than there is.
+    if it has another format version, `TableFileDamagedError` if it is truncated or its header is invalid.
     """
     line = file.readline(MAX_HEADER_BYTES)
     if not line.startswith(_FIRST_BYTES):
@@ -186,7 +185,6 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 f"{source} has format version {shorten(str(content['format_version']), 20)}, this program reads "
                 f"version {FORMAT_VERSION}; update tile-pdb"
             )
-        # Before blocks are counted, so that the work is in proportion to the size of the file.
         position, n_bytes = file.tell(), file.seek(0, 2)
         file.seek(position)
         if n_bytes != content["file_bytes"]:
@@ -195,15 +193,15 @@ def read_header(file: BinaryIO, source: str) -> Header:
                 "copy it or build it again"
             )
         header = _parse_header(content)
-        if header.to_json().encode("ascii") != text:
-            raise ValueError("it has unknown fields, or fields in other places or forms")
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise TableFileDamagedError(
             f"{source} is damaged: its header is invalid ({as_typed(str(error), 200)}); build it again"
         ) from error
-    n_left = user_block_bytes(len(header.patterns)) - file.tell()
-    if line + digest + file.read(max(0, n_left)) != header.to_user_block():
-        raise TableFileDamagedError(f"{source} is damaged: its user block has other content; build it again")
+    expected = header.to_user_block()
+    if line + digest + file.read(max(0, len(expected) - file.tell())) != expected:
+        raise TableFileDamagedError(
+            f"{source} is damaged: its header is invalid (unknown, misplaced or contradictory content); build it again"
+        )
     return header
 
 
@@ -221,7 +219,6 @@ def _raise_for_other_file(start: bytes, source: str) -> None:
 
 def _parse_header(content: dict[str, Any]) -> Header:
     size = BoardSize(_natural(content["width"]), _natural(content["height"]))
-    check_table_size(size)
     goal = Board(_naturals(content["goal"]), size)
     for field, known in (("encoding", ENCODINGS), ("cost", COSTS)):
         if content[field] not in known:
@@ -255,12 +252,9 @@ def _parse_partition(content: dict[str, Any], patterns: tuple[Pattern, ...], siz
         return Partition(name, patterns, size, cost)
     if content["encoding"] != "bits":
         raise ValueError("a catalogue is stored in bits only")
-    partitions = tuple(_naturals(indices) for indices in content["partitions"])
-    if len(set(partitions)) < len(partitions) or not all(
-        indices and sorted(set(indices)) == list(indices) for indices in partitions
-    ):
-        raise ValueError("a partition is doubled, or the indices of its patterns do not ascend")
-    return Partition(name, patterns, size, cost, partitions)
+    # Each partition once, as `pattern.catalogue` writes it: the text of another form differs from that of this header.
+    sums = dict.fromkeys(tuple(sorted(set(_naturals(indices)))) for indices in content["partitions"] if indices)
+    return Partition(name, patterns, size, cost, tuple(sums))
 
 
 def _parse_use(record: dict[str, Any], spec: TableSpec, before: Sequence[PatternHeader]) -> PatternHeader:
@@ -281,34 +275,17 @@ def _parse_table(record: dict[str, Any], spec: TableSpec, file_bytes: int) -> Pa
     n_bytes, offset = _natural(record["bytes"]), _natural(record["offset"])
     if n_bytes > file_bytes:
         raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, and the file has {file_bytes}")
-    if spec.encoding == "bits":
-        _check_before_counting(spec, n_bytes)
+    # Blocks are counted only if each cell set can have one: a small file may claim a large board.
+    if n_bytes < spec.n_sets * block_bytes(spec.n_tiles):
+        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, fewer than any table has")
     if n_bytes != spec.n_bytes:
         raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes instead of {spec.n_bytes}")
-    histogram, n_unreached = _naturals(record["histogram"]), _natural(record["n_unreached"])
+    histogram = _naturals(record["histogram"])
     if not 1 <= len(histogram) <= UNREACHED or histogram[-1] == 0:
         raise ValueError(f"the histogram of pattern {spec.pattern} is not a list of 1 to {UNREACHED} counts")
-    if sum(histogram) + n_unreached != spec.n_entries:
-        raise ValueError(f"the histogram of pattern {spec.pattern} does not add up to {spec.n_entries} entries")
-    digest = _digest_text(record["sha256"])
-    return PatternHeader(spec, offset, histogram, n_unreached, digest)
-
-
-def _check_before_counting(spec: TableSpec, n_bytes: int) -> None:
-    """Check the size of a table in bits: raise `ValueError` if no table has it, `MemoryLimitError` if it is too large.
-
-    Blocks are counted one by one, and a large board has many.
-    """
-    least = spec.n_sets * block_bytes(spec.n_tiles)
-    # A cell set has at least one blank region, and at most as many as free cells.
-    if not least <= n_bytes <= least * (spec.size.n_cells - spec.n_tiles):
-        raise ValueError(f"the table of pattern {spec.pattern} has {n_bytes} bytes, which no table in bits has")
-    needed, available = spec.n_sets * (spec.size.n_cells + _BYTES_OF_A_CELL_SET), available_memory()
-    if available is not None and needed > available:
-        raise MemoryLimitError(
-            f"opening the table of pattern {spec.pattern} needs {format_bytes(needed)} of memory, "
-            f"{format_bytes(available)} are available; open it on a larger machine"
-        )
+    if sum(histogram) > spec.n_entries:
+        raise ValueError(f"the histogram of pattern {spec.pattern} has more than {spec.n_entries} entries")
+    return PatternHeader(spec, offset, histogram, _digest_text(record["sha256"]))
 
 
 def _natural(value: Any) -> int:

@@ -26,26 +26,21 @@ class TableUse:
         return next(name for name, cell_map in symmetries(size).items() if cell_map == self.cell_map)
 
 
-def own_tables(size: BoardSize, n_patterns: int) -> tuple[TableUse, ...]:
-    """Return uses in which every pattern has its own table."""
-    return tuple(TableUse(index, tuple(range(size.n_cells))) for index in range(n_patterns))
+def shared_tables(size: BoardSize, goal: Tiles, partition: Partition) -> tuple[TableUse | None, ...]:
+    """Return the table that each pattern of a partition uses, None if it has its own.
 
-
-def shared_tables(size: BoardSize, goal: Tiles, partition: Partition) -> tuple[TableUse, ...]:
-    """Return the table that each pattern of a partition uses.
-
-    That is the table of the first pattern that it fits, by the first symmetry in the order of `symmetries`, or its own.
+    That is the table of the first pattern that it fits, by the first symmetry in the order of `symmetries`.
     """
-    uses: list[TableUse] = []
-    for index, use in enumerate(own_tables(size, len(partition.patterns))):
+    uses: list[TableUse | None] = []
+    for pattern in partition.patterns:
         fitting = (
             TableUse(at, cell_map)
-            for at, first in enumerate(uses)
-            if first.index == at
+            for at, use in enumerate(uses)
+            if use is None
             for cell_map in symmetries(size).values()
-            if may_share(size, goal, partition.patterns[index], partition.patterns[at], cell_map, partition.cost)
+            if may_share(size, goal, pattern, partition.patterns[at], cell_map, partition.cost)
         )
-        uses.append(next(fitting, use))
+        uses.append(next(fitting, None))
     return tuple(uses)
 
 

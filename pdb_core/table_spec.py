@@ -21,7 +21,7 @@ def most_pattern_tiles(size: BoardSize) -> int:
 class TableSpec:
     """Description of a table: the distances of one pattern from one goal, which moves they count, how they are stored.
 
-    Sizes are computed when they are read. `n_blocks` of a pattern on a large board takes seconds.
+    Sizes are computed when they are read. The first `n_blocks` of 8 tiles on a 6x6 board takes a second.
 
     Raises `InputError` for boards larger than 6x6 and for costs that `encoding` cannot store, `BoardError` for a goal
     of another size, and `PartitionError` for tiles that are not on the board, and for more than `most_pattern_tiles`.

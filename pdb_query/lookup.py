@@ -97,7 +97,7 @@ def lookup_tables(
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
     n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
     starts = np.array(table_start, dtype=np.int64)
-    _, not_left, not_right = cell_masks(size)
+    _, not_left, not_right, _ = cell_masks(size)
     sets, n_words = cell_set_ranks(size.n_cells, patterns[0].n_tiles), n_words_of(size.n_cells)
     ranks, addresses = _ranks(spec, sorted(set(n_tiles.tolist())))
     rows = np.zeros((len(patterns), records.RECORD_FIELDS), dtype=np.int64)

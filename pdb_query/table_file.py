@@ -32,8 +32,6 @@ def read_table_header(path: Path) -> Header:
     TableFileError
         The file cannot be read. `TableFileMissingError`, `TableFileForeignError`, `TableFileVersionError` and
         `TableFileDamagedError` tell why.
-    MemoryLimitError
-        Lookups in the tables need more memory than there is.
     """
     with _opened(path) as file:
         return read_header(file, str(path))

@@ -200,26 +200,21 @@ def test_plan_counts_entries(tmp_path: Path, size: str, partition: str) -> None:
 def test_plan_counts_states_and_bytes_of_bits(tmp_path: Path, size: str, partition: str) -> None:
     plan = small_plan(tmp_path / "a.h5", partition, size, encoding="bits")
     result = build_database(plan)
-    assert [entry.n_entries for entry in plan.patterns] == [entry.n_entries for entry in result.header.patterns]
     assert [entry.n_bytes for entry in plan.patterns] == [entry.n_bytes for entry in result.header.patterns]
     assert result.path.stat().st_size <= plan.disk_bytes
 
 
-def test_plan_estimates_states_of_large_patterns(tmp_path: Path) -> None:
-    exact = small_plan(tmp_path / "a.h5", "6666", "5x5").patterns[0]
-    assert exact.states_are_exact
+def test_plan_counts_states_of_large_patterns(tmp_path: Path) -> None:
     eight = small_plan(tmp_path / "a.h5", EIGHTS, "5x5").patterns[0]
-    assert eight.states_are_exact
-    assert eight.n_states == 87_358_400_640
+    assert eight.spec.n_states == 87_358_400_640
     large = small_plan(
         tmp_path / "a.h5",
         "1,2,3,4,5,6,7/8,9,10,11,12,13,14/15,16,17,18,19,20,21/22,23,24,25,26,27,28/29,30,31,32,33,34,35",
         "6x6",
     )
-    assert not large.patterns[0].states_are_exact
     # Between one and three regions a cell set.
     n_placements = math.perm(36, 7)
-    assert n_placements < large.patterns[0].n_states < 3 * n_placements
+    assert n_placements < large.patterns[0].spec.n_states < 3 * n_placements
 
 
 def test_plan_of_eight_tile_patterns_fits_into_24_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

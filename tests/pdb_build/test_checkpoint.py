@@ -220,7 +220,7 @@ def test_checkpoint_of_other_options_is_refused(
 
 def test_checkpoint_of_another_builder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stopped(small_plan(tmp_path / "a.h5"))
-    monkeypatch.setattr(checkpoint, "_builder_digest", lambda: "0123456789abcdef")
+    monkeypatch.setattr(checkpoint, "program_version", lambda: ("0.1.0", "0123456789abcdef"))
     with pytest.raises(CheckpointMismatchError, match=r"version of tile-pdb is .*, not .* 0123456789ab\. Give"):
         build_database(small_plan(tmp_path / "a.h5"))
     monkeypatch.setattr(checkpoint, "_FORMAT", "tile-pdb checkpoint 4")
@@ -302,20 +302,16 @@ def test_slow_checkpoints_are_further_apart(tmp_path: Path, monkeypatch: pytest.
 
     def write_slowly(path: Path, *_content: object) -> None:
         path.touch()
+        written_at.append(now[0])
         now[0] += 5
 
+    written_at: list[float] = []
     monkeypatch.setattr(checkpoint, "_write", write_slowly)
     with PartialFolder(tmp_path / "a.h5") as folder:
         build = BuildCheckpoints(folder, small_plan(tmp_path / "a.h5"), 60, pytest.fail, fresh=False)
-        now[0] = 59.0
-        assert not build.is_due()
-        now[0] = 60.0
-        assert build.is_due()
-        build.keep({}, 0, SearchPosition(), ())
-        now[0] = 164.0
-        assert not build.is_due()
-        now[0] = 165.0
-        assert build.is_due()
+        for now[0] in (59.0, 60.0, 164.0, 165.0):
+            build.of_pattern(0, dict).keep(SearchPosition(), ())
+    assert written_at == [60, 165]
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_right_bits_are_proved_and_every_wrong_one_is_refused(size: BoardSize, g
     for bit in [*range(0, 8 * len(table), step), 8 * len(table) - 1]:
         wrong = table.copy()
         wrong[bit // 8] ^= 1 << bit % 8
-        with pytest.raises(TableFileDamagedError, match="is wrong"):
+        with pytest.raises(TableFileDamagedError, match=f"byte {bit // 8} of .* is {wrong[bit // 8]} where"):
             prove(size, goal, tiles, wrong, "bits", n_threads=1)
     with pytest.raises(TableFileDamagedError, match="bytes where"):
         prove(size, goal, tiles, table[1:], "bits", n_threads=1)
@@ -119,17 +119,14 @@ def test_complete_8_puzzle_is_proved() -> None:
 )
 def test_every_single_wrong_entry_is_named(size: BoardSize, goal: Tiles, tiles: Cells) -> None:
     table = naive_table(size, goal, tiles)
-    for entry, cells in enumerate(naive.naive_placements(size.n_cells, len(tiles))):
-        right = int(table[entry])
+    for entry, right in enumerate(table.tolist()):
         for wrong in changed_values(right):
             table[entry] = wrong
-            with pytest.raises(TableFileDamagedError) as caught:
+            match = (
+                f"^byte {entry} of the table of pattern {','.join(map(str, tiles))} is {wrong} where {right} is right"
+            )
+            with pytest.raises(TableFileDamagedError, match=match):
                 prove(size, goal, tiles, table, n_threads=1)
-            message = str(caught.value)
-            placed = ", ".join(f"{tile} on {cell}" for tile, cell in zip(tiles, cells, strict=True))
-            assert message.startswith(f"entry {entry} of the table of pattern {','.join(map(str, tiles))} ")
-            assert f"(the tiles on cells: {placed})" in message
-            assert f" is {wrong} where {right} is right; rebuild it with pdb build" in message
         table[entry] = right
 
 
@@ -146,10 +143,11 @@ def test_table_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize(
     ("side", "n_tiles", "encoding", "cost", "distances", "excess"),
     [
-        # Blocks, and bytes of a block: k!.
-        (4, 8, "bytes", "additive", 35_347 * 40_320, 1.2),
-        (5, 6, "bytes", "additive", 251_400 * 720, 2.5),
-        (4, 7, "bits", "every-move", 102_960 * 5_040, 1.5),
+        # Blocks, and bytes of a block: k!. The rows of the search take an eighth of that; the moves, and what was freed
+        # after they were listed, count most for few tiles.
+        (4, 8, "bytes", "additive", 35_347 * 40_320, 1.15),
+        (5, 6, "bytes", "additive", 251_400 * 720, 1.9),
+        (4, 7, "bits", "every-move", 102_960 * 5_040, 1.2),
     ],
 )
 def test_required_memory_is_estimated(
@@ -157,7 +155,7 @@ def test_required_memory_is_estimated(
 ) -> None:
     size = BoardSize(side, side)
     spec = TableSpec(size, blank_last(size), Pattern(tuple(range(1, n_tiles + 1))), encoding, cost)
-    assert 1 < required_bytes(spec) / distances < excess
+    assert 1.125 < required_bytes(spec) / distances < excess
 
 
 @pytest.mark.tiny
@@ -201,7 +199,8 @@ class Steps:
         self.space = state_space(size, len(tiles))
         self.goal_state = self.space.state_of(goal, tiles)
         spec = TableSpec(size, goal, Pattern(tiles), "bits")
-        self.distances = zero_aware_distances(spec, n_threads=2, progress=lambda *_: None)
+        found = zero_aware_distances(spec, n_threads=2, progress=lambda *_: None)
+        self.distances = found.table.reshape(-1, spec.n_orders)
 
     def prove(self, distances: Bytes) -> tuple[int, int]:
         with ThreadPoolExecutor(2) as executor:

@@ -70,7 +70,7 @@ def test_deep_check_finds_every_wrong_bit() -> None:
     for byte, bit in itertools.product(range(len(table)), range(8)):
         wrong = table.copy()
         wrong[byte] ^= 1 << bit
-        with pytest.raises(TableFileDamagedError, match="is wrong; rebuild it"):
+        with pytest.raises(TableFileDamagedError, match="is right; rebuild it"):
             prove(size, blank_last(size), tiles, wrong, "bits", "every-move", n_threads=1)
     with pytest.raises(InputError, match="in bits, not in bytes"):
         prove(size, blank_last(size), tiles, table, "bytes", "every-move", n_threads=1)

@@ -46,7 +46,7 @@ def check_search(spec: TableSpec, n_shards: int, n_portions: int, n_threads: int
             for number, target in enumerate(shards)
         ])  # fmt: skip
     states, entries, _sent = np.array([np.sum(level, axis=0) for level in levels]).T.tolist()
-    tables = [shard.finish(len(levels) - 1, sum(entries) == spec.n_entries) for shard in shards]
+    tables = [shard.finish(len(levels) - 1) for shard in shards]
     expected = search_pattern(spec, n_threads=1)
     assert b"".join(table.tobytes() for table in tables) == expected.table.tobytes()
     assert states[:-1] == list(expected.states_per_depth)
@@ -131,7 +131,7 @@ def test_shard_refuses_another_level_or_a_second_advance() -> None:
     with pytest.raises(LostError, match="is at level 1"):
         shards[0].advance(1, 0, received)  # a second time: its rows are of level 1 already
     with pytest.raises(LostError, match="is at level 1, not at 4"):
-        shards[0].finish(4, True)
+        shards[0].finish(4)
     with pytest.raises(LostError, match="has not finished"):
         shards[0].piece(0, 1)
 

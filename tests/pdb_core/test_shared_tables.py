@@ -15,7 +15,7 @@ from pdb_core.encoding import COSTS, ENCODINGS, Cost, Encoding
 from pdb_core.errors import TableFileDamagedError
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, random_boards
-from pdb_core.shared_tables import TableUse, own_tables, shared_tables
+from pdb_core.shared_tables import TableUse, shared_tables
 from pdb_core.symmetry import symmetries
 from pdb_core.table_spec import TableSpec
 from pdb_query import Database, open_database
@@ -45,11 +45,6 @@ def goal_of(text: str, size: BoardSize) -> Tiles:
     return blank_last(size) if text == "blank-last" else parse_goal(text, size)
 
 
-def own_tables_of(size: BoardSize, _goal: Tiles, partition: Partition) -> tuple[TableUse, ...]:
-    """In place of `shared_tables`: each pattern has its own table."""
-    return own_tables(size, len(partition.patterns))
-
-
 @lru_cache(maxsize=64)
 def separate_file(partition: str, size_text: str, goal_text: str, encoding: Encoding, cost: Cost) -> Path:
     """Build the table file of a partition without shared tables."""
@@ -58,7 +53,7 @@ def separate_file(partition: str, size_text: str, goal_text: str, encoding: Enco
     size = parse_size(size_text)
     goal = goal_of(goal_text, size)
     parsed = parse_partition(partition, size, goal, cost)
-    with patch("pdb_build.plan.shared_tables", own_tables_of):
+    with patch("pdb_build.plan.shared_tables", lambda *_: [None] * len(parsed.patterns)):
         build_database(plan_build(size, goal, parsed, path, encoding=encoding))
     return path
 
@@ -76,7 +71,8 @@ def names_of(partition: str, size: str) -> list[int]:
     """Which table each pattern of a partition with the blank in the last cell uses."""
     parsed_size = parse_size(size)
     goal = blank_last(parsed_size)
-    return [use.index for use in shared_tables(parsed_size, goal, parse_partition(partition, parsed_size, goal))]
+    uses = shared_tables(parsed_size, goal, parse_partition(partition, parsed_size, goal))
+    return [index if use is None else use.index for index, use in enumerate(uses)]
 
 
 @pytest.mark.tiny
@@ -100,7 +96,7 @@ def test_tables_are_shared_if_all_distances_are_equal(
                 size, goal, parsed.patterns[index].tiles, parsed.patterns[first].tiles, cell_map, parsed.cost
             )
         ]
-        assert (use.index, use.cell_map) == (fitting[0] if fitting else (index, tuple(range(size.n_cells))))
+        assert use == (TableUse(*fitting[0]) if fitting else None)
 
 
 @pytest.mark.tiny
@@ -226,7 +222,7 @@ def test_prove_use_accepts_only_valid_symmetries(partition: str, size_text: str,
     parsed: Partition = parse_partition(partition, size, goal, cost)
     for index, use in enumerate(shared_tables(size, goal, parsed)):
         pattern = parsed.patterns[index]
-        table = TableSpec(size, goal, parsed.patterns[use.index], "bits", cost)
+        table = TableSpec(size, goal, parsed.patterns[index if use is None else use.index], "bits", cost)
         for cell_map in naive_cell_maps(size):
             if naive_may_share(size, goal, pattern.tiles, table.pattern.tiles, cell_map, cost):
                 prove_use(pattern, table, cell_map)

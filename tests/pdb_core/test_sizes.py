@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from pdb_core.errors import InputError
-from pdb_core.layout import count_regions_of, pattern_blocks
 from pdb_core.pattern import Partition, Pattern, parse_partition
 from pdb_core.puzzle import (
     Board,
@@ -55,8 +54,6 @@ def test_tables_of_large_boards_are_refused() -> None:
         lambda: Partition("1", (Pattern((1,)),), size),
         lambda: parse_partition("auto", size),
         lambda: PatternIndex(size, 2),
-        lambda: count_regions_of(size, np.array([1], dtype=np.int64)),
-        lambda: pattern_blocks(size, 1),
         lambda: GraphSolver(size, blank_last(size)),
         lambda: heuristic_tables(("manhattan",), size, blank_last(size)),
     ]

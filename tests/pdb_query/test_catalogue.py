@@ -116,9 +116,9 @@ def test_more_than_32_tables_are_searched_like_few() -> None:
     [
         ([], "in two patterns"),
         ([[0, 1]], "belong to no partition"),
-        ([[0, 1], [0, 2, 3], []], "do not ascend"),
-        ([[0, 1], [0, 3, 2]], "do not ascend"),
-        ([[0, 1], [0, 1], [0, 2, 3]], "is doubled"),
+        ([[0, 1], [0, 2, 3], []], "contradictory"),
+        ([[0, 1], [0, 3, 2]], "contradictory"),
+        ([[0, 1], [0, 1], [0, 2, 3]], "contradictory"),
         ([[0, 1], [0, 2, 4]], "out of range"),
         ([[0, 1], [0, 2, -3]], "not a natural number"),
         ([[0, 2, 3], [1, 2, 3]], "in two patterns"),

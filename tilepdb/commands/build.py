@@ -210,9 +210,9 @@ def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
             {
                 "tiles": list(entry.pattern.tiles),
                 "same_as": None if entry.use is None else entry.use.index,
-                "entries": entry.n_entries,
-                "states": entry.n_states,
-                "states_are_exact": entry.states_are_exact,
+                "entries": entry.spec.n_entries,
+                "states": entry.spec.n_states,
+                "states_are_exact": True,
                 "memory_bytes": entry.held_bytes,
             }
             for entry in plan.patterns
@@ -238,10 +238,9 @@ def _plan_text(record: Record) -> Iterator[str]:
         if table is not None:
             yield f"  pattern {tiles}: the table of {table}, by a symmetry of the board"
             continue
-        about = "" if entry["states_are_exact"] else "about "
         yield (
             f"  pattern {tiles}: {count(entry['entries'])} entries, "
-            f"{about}{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
+            f"{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
         )
     size = {
         name: "an unknown amount" if n is None else format_bytes(n)

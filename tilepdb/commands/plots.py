@@ -37,6 +37,6 @@ def write_plot(path: Path | None, draw: "Draw", *, width: float = 8, height: flo
         return
     from pdb_study.plots import save_plot
 
-    with written_safely(path, option="--plot", is_text=False) as file:
+    with written_safely(path, "choose another place with --plot", is_text=False) as file:
         save_plot(draw, file, path.suffix.lower()[1:], width=width, height=height)
     message(f"pdb: plot written to {path}")
