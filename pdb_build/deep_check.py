@@ -93,11 +93,12 @@ def prove_table(
     progress("listing the moves", 0.0)
     space = state_space(spec.size, spec.n_tiles, spec.cost)
     _check_size(spec, table, space)
-    distances = zero_aware_distances(
+    found = zero_aware_distances(
         spec,
         n_threads=n_threads,
         progress=lambda _depth, n_reached, n_states: progress("searching the distances", n_reached / n_states),
     )
+    distances = found.table.reshape(-1, spec.n_orders)
     with thread_pool(n_threads, thread_name_prefix="deep-check") as executor:
         pool = _WorkerPool(executor, n_threads, progress)
         try:

@@ -140,14 +140,13 @@ def search_pattern(
     return _search(spec, search, n_threads, progress, checkpoints or SearchCheckpoints(), start)
 
 
-def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> Table:
-    """Return the zero-aware distance of each state, or `UNREACHED`: uint8[n_blocks, k!].
+def zero_aware_distances(spec: TableSpec, *, n_threads: int, progress: Progress) -> PatternTable:
+    """Search the zero-aware distance of each state. The table is uint8[n_blocks * k!], with `UNREACHED` for others.
 
     Raises `LimitReachedError` for a distance over 254.
     """
     search = DistanceSearch(whole_pattern(spec))
-    found = _search(spec, search, n_threads, progress, SearchCheckpoints(), time.perf_counter())
-    return found.table.reshape(-1, spec.n_orders)
+    return _search(spec, search, n_threads, progress, SearchCheckpoints(), time.perf_counter())
 
 
 def _search(

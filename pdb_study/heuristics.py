@@ -38,11 +38,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class DistanceRow:
-    """Boards of one distance; `spreads` has one entry for each heuristic."""
+    """Boards of one distance, or all boards (None); `spreads` has one entry for each heuristic."""
 
-    distance: int
+    distance: int | None
     n_boards: int
     spreads: tuple[Spread, ...]
+
+    @property
+    def distance_text(self) -> str:
+        return "all" if self.distance is None else str(self.distance)
 
 
 @dataclass(frozen=True)
@@ -75,14 +79,20 @@ class HeuristicStudy:
     is_sample: bool = False
 
     @property
+    def all_rows(self) -> tuple[DistanceRow, ...]:
+        """The rows of the distances, then one over all boards."""
+        return (*self.rows, DistanceRow(None, self.n_boards, self.overall))
+
+    @property
     def boards_text(self) -> str:
         """Return the number and the size of the boards, such as `181,440 boards of 3x3`."""
         return f"{self.n_boards:,} {'random ' if self.is_sample else ''}boards of {self.size}"
 
     def _repr_html_(self) -> str:
-        rows = [(str(row.distance), row.n_boards, row.spreads) for row in self.rows]
-        rows.append(("all", self.n_boards, self.overall))
-        cells = [(name, f"{n:,}", *(f"{spread.mean:.3f}" for spread in spreads)) for name, n, spreads in rows]
+        cells = [
+            (row.distance_text, f"{row.n_boards:,}", *(f"{spread.mean:.3f}" for spread in row.spreads))
+            for row in self.all_rows
+        ]
         return plots.html(self.draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
 
     def draw(self, axes: Any) -> None:
@@ -101,11 +111,13 @@ class HeuristicStudy:
                 axes.fill_between(
                     distances, means - deviations, means + deviations, color=line.get_color(), alpha=0.12, linewidth=0
                 )
-        axes.set_xlabel("distance from the goal (moves)")
-        axes.set_ylabel("h: mean and standard deviation" if shades else "mean h")
-        axes.set_title(f"Heuristics on {self.boards_text}")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(
+            xlabel="distance from the goal (moves)",
+            ylabel="h: mean and standard deviation" if shades else "mean h",
+            title=f"Heuristics on {self.boards_text}",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
         axes.grid(alpha=0.3)
         axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
 

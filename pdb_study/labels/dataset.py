@@ -36,7 +36,7 @@ def write_labels(
     n_threads: int = 1,
     command: str | None = None,
     fresh: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda _n_done: None,
 ) -> int:
     """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
@@ -72,8 +72,8 @@ def write_labels(
     header = describe(source, databases, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
-        how: Any = {"chunk": chunk, "content": content, "n_threads": n_threads}
-        _append(journal, label(source, Solver(*databases), first=n_done, **how), n_done, progress)
+        labels = label(source, Solver(*databases), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
+        _append(journal, labels, n_done, progress)
         n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in _chunks(journal))
         description = {name: value for name, value in journal.header.items() if name != "journal"}
         dataset = Dataset(source.size, source.n_boards, content, description, partial(_chunks, journal))
@@ -89,21 +89,17 @@ def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
             yield LabelledBoards(**arrays)
 
 
-def _append(
-    journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None] | None
-) -> None:
+def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> None:
     """Append labels to a journal, which is removed if it stays empty."""
     try:
-        if progress is not None:
-            progress(n_done)
+        progress(n_done)
         for labelled in labels:
             content = io.BytesIO()
             arrays: dict[str, Any] = {**labelled.arrays()}
             np.savez(content, **arrays)
             journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
             n_done += len(labelled.boards)
-            if progress is not None:
-                progress(n_done)
+            progress(n_done)
     finally:
         if not journal.has_records:
             journal.remove()

@@ -122,30 +122,17 @@ def write_parquet(file: IO[bytes], dataset: Dataset) -> None:
             return pa.array(array, kinds[name])
         return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel(), kinds[name].value_type), array.shape[1])
 
+    waiting = schema.empty_table()
     with parquet.ParquetWriter(file, schema) as writer:
-        for arrays in _row_groups(dataset):
-            columns = [column(name, array) for name, array in arrays.items()]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=_ROWS)
-
-
-def _row_groups(dataset: Dataset) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    """Yield the arrays of `_ROWS` boards at a time: row groups must not depend on the chunks."""
-    waiting: list[dict[str, npt.NDArray[Any]]] = []
-    n_waiting = 0
-
-    def joined() -> dict[str, npt.NDArray[Any]]:
-        return {name: np.concatenate([arrays[name] for arrays in waiting]) for name in dataset.shapes}
-
-    for chunk in dataset.chunks():
-        waiting.append(chunk.arrays())
-        n_waiting += len(chunk.boards)
-        while n_waiting >= _ROWS:
-            arrays = joined()
-            yield {name: array[:_ROWS] for name, array in arrays.items()}
-            waiting = [{name: array[_ROWS:] for name, array in arrays.items()}]
-            n_waiting -= _ROWS
-    if n_waiting:
-        yield joined()
+        for chunk in dataset.chunks():
+            columns = [column(name, array) for name, array in chunk.arrays().items()]
+            waiting = pa.concat_tables([waiting, pa.Table.from_arrays(columns, schema=schema)])
+            # Row groups must not depend on the chunks.
+            while len(waiting) >= _ROWS:
+                writer.write_table(waiting[:_ROWS].combine_chunks())
+                waiting = waiting[_ROWS:]
+        if len(waiting):
+            writer.write_table(waiting.combine_chunks())
 
 
 WRITERS: dict[str, Callable[[IO[bytes], Dataset], None]] = {

@@ -201,7 +201,8 @@ class Steps:
         self.space = state_space(size, len(tiles))
         self.goal_state = self.space.state_of(goal, tiles)
         spec = TableSpec(size, goal, Pattern(tiles), "bits")
-        self.distances = zero_aware_distances(spec, n_threads=2, progress=lambda *_: None)
+        found = zero_aware_distances(spec, n_threads=2, progress=lambda *_: None)
+        self.distances = found.table.reshape(-1, spec.n_orders)
 
     def prove(self, distances: Bytes) -> tuple[int, int]:
         with ThreadPoolExecutor(2) as executor:

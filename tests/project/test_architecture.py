@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "pdb_build": {"pdb_core"},
     "pdb_query": {"pdb_core"},
     "solver": {"pdb_core", "pdb_query"},
-    "pdb_study": {"pdb_core", "pdb_query", "solver"},
+    "pdb_study": {"pdb_core", "pdb_build", "pdb_query", "solver"},
     "pdb_service": {"pdb_core", "pdb_query", "solver"},
     "pdb_cluster": {"pdb_core", "pdb_build", "pdb_query", "solver"},
     "tilepdb": set(PACKAGES) - {"tilepdb"},

@@ -18,25 +18,27 @@ from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.databases import OpenDatabases
-from tilepdb.commands.output import Format, message, plural
+from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from pdb_core.puzzle import BoardSize
-
-FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
+FormatOption = Annotated[
+    Literal["text", "json", "ndjson", "csv"], typer.Option("--format", help="Format of the results on stdout.")
+]
 SizeOption = Annotated[
     str | None,
     typer.Option(
-        metavar="WxH", help="Board size, width x height, such as 4x4; needed only if boards and tables do not imply it."
+        metavar="WxH",
+        help="Board size, width x height, such as 4x4; needed only if the boards, the tables or the partition do not "
+        "imply it.",
     ),
 ]
 GoalOption = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="GOAL",
-        help="Goal: blank-last (the default), blank-first, snail, or a board.",
+        help="Goal: blank-last, blank-first, snail, or a board.",
         autocompletion=completion.goals,
     ),
 ]
@@ -48,6 +50,15 @@ BoardGoalOption = Annotated[
         help="Goal of boards that have none in their file: blank-last, blank-first, snail, or a board. The default is "
         "the goal of --db, else blank-last.",
         autocompletion=completion.goals,
+    ),
+]
+SizeArgument = Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")]
+PlainOption = Annotated[
+    bool,
+    typer.Option(
+        "--plain",
+        help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node counts.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random boards.")]
@@ -143,14 +154,6 @@ class SolveBoardOptions(BoardOptions):
 
 
 @dataclass(frozen=True)
-class LoadOptions:
-    """Tables."""
-
-    load: LoadOption = "map"
-    verify: VerifyOption = False
-
-
-@dataclass(frozen=True)
 class TableOptions:
     """Tables."""
 
@@ -225,14 +228,7 @@ class AlgorithmOptions:
     ] = None
     weight: WeightOption = None
     memory_limit: MemoryLimitOption = None
-    plain: Annotated[
-        bool,
-        typer.Option(
-            "--plain",
-            help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node "
-            "counts.",
-        ),
-    ] = False
+    plain: PlainOption = False
 
 
 @dataclass(frozen=True)
@@ -246,7 +242,7 @@ class AnswerOptions:
             help="Write each solution to this file, with every position on its path. Nothing is then printed as text.",
         ),
     ] = None
-    output: FormatOption = Format.text
+    output: FormatOption = "text"
 
 
 @dataclass(frozen=True)
@@ -291,9 +287,9 @@ class ClusterOptions:
         from pdb_cluster.connect import connected
 
         assert self.scheduler is not None
-        with connected(self.scheduler, lambda text: message(f"pdb: {text}")) as client:
+        with connected(self.scheduler, message) as client:
             n_threads = sum(client.nthreads().values())
-            message(f"pdb: {plural(n_threads, 'thread')} on {self.scheduler}; dashboard {client.dashboard_link}")
+            message(f"{plural(n_threads, 'thread')} on {self.scheduler}; dashboard {client.dashboard_link}")
             yield client
 
 
@@ -311,19 +307,10 @@ class SolveClusterOptions(ClusterOptions):
     ] = None
 
     def check(self, threads: int | None) -> None:
-        """Raise a usage error if --worker-db has no cluster, and what other clusters raise."""
+        """Raise `InputError` also if --worker-db has no cluster."""
         super().check(threads)
         if self.worker_db is not None and self.scheduler is None:
-            raise typer.BadParameter(
-                "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
-            )
-
-
-def parse_optional_size(text: str | None) -> "BoardSize | None":
-    """Return the board size of --size, if given. Raises `InputError`."""
-    from pdb_core.puzzle import parse_size
-
-    return None if text is None else parse_size(text)
+            raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
 
 
 def parse_bytes(text: str) -> int:

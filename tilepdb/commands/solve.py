@@ -41,7 +41,7 @@ def solve(
 
 
 def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
-    """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
+    """Raise `InputError` if options cannot be combined with those of a cluster."""
     cluster.check(limits.threads)
     if cluster.scheduler is None:
         return

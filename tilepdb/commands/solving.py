@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
@@ -19,9 +19,10 @@ from tilepdb.commands.options import (
     SolveClusterOptions,
     TableOptions,
 )
-from tilepdb.commands.output import Format, message, plural, prepare
-from tilepdb.commands.progress import ClusterDisplay, ProgressLine, SearchDisplay
+from tilepdb.commands.output import message, plural, prepare
+from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
 from tilepdb.commands.solvers import APPROXIMATE, Method, solvers
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from solver import Checkpoint, Limits, Solution, WorkerPool
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from solver.progress import Report
     from solver.requests import Answer, AnswerSource, Request
 
-    ListSolutions = Callable[[str], Callable[[tuple[int, ...]], None]]
+    ListSolutions = Callable[[str, tuple[int, ...]], None]
 
 
 def answer_boards(
@@ -111,8 +112,7 @@ def search_source(
 ) -> "AnswerSource":
     """Return the source of answers that searches by a method in threads of this process.
 
-    `listed` returns the function that gets all optimal solutions of the board with an id. `hooks` are those of the
-    sources.
+    `listed` gets all optimal solutions of each board, with its id. `hooks` are those of the sources.
     """
     from solver.sources import BatchAnswers, SingleAnswers
 
@@ -137,7 +137,7 @@ def search_source(
             return solution
         how = {"limits": limits, "report": report, "pool": pool, "checkpoint": checkpoint}
         if finds_all:
-            how["listed"] = None if listed is None else listed(request.id)
+            how["listed"] = None if listed is None else partial(listed, request.id)
         solve = solver.solve_all if finds_all else solver.solve
         solution = solve(request.board, request.goal, **how)
         return solution
@@ -154,22 +154,20 @@ def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
         counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
         if any(counts.values()):
             found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
-            message(f"pdb: {found} in {path}")
+            message(f"{found} in {path}")
         yield log
 
 
 def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:
-    """Raise a usage error if --list cannot be combined with the other options."""
+    """Raise `InputError` if --list cannot be combined with the other options."""
     if not ida_star.list_solutions:
         return
     if not ida_star.all_solutions:
-        raise typer.BadParameter("needs --all; give it, too", param_hint="--list")
-    if output.output not in (Format.text, Format.ndjson):
-        raise typer.BadParameter("writes only text or ndjson; give --format text or ndjson", param_hint="--list")
+        raise InputError("--list needs --all; give it, too")
+    if output.output not in ("text", "ndjson"):
+        raise InputError("--list writes only text or ndjson; give --format text or ndjson")
     if output.log is not None:
-        raise typer.BadParameter(
-            "cannot be combined with --log, which does not keep the list; leave out one of them", param_hint="--list"
-        )
+        raise InputError("--list cannot be combined with --log, which does not keep the list; leave out one of them")
 
 
 def _logged_method(method: Method, databases: OpenDatabases, ida_star: IdaStarOptions) -> dict[str, Any]:

@@ -125,10 +125,10 @@ def test_terminal_without_a_board_needs_4x4_tables() -> None:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (["--worker-db", "a.h5"], "--worker-db: needs --scheduler"),
-        (["--list"], "--list: needs --all"),
-        (["--all", "--list", "--format", "json"], "--list: writes only text or ndjson"),
-        (["--all", "--list", "--log", "a.log"], "--list: cannot be combined with --log"),
+        (["--worker-db", "a.h5"], "--worker-db needs --scheduler"),
+        (["--list"], "--list needs --all"),
+        (["--all", "--list", "--format", "json"], "--list writes only text or ndjson"),
+        (["--all", "--list", "--log", "a.log"], "--list cannot be combined with --log"),
     ],
 )
 def test_options_that_exclude_each_other_are_usage_errors(options: list[str], match: str, tmp_path: Path) -> None:
