@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,15 +151,13 @@ def heuristic_values(
     return values
 
 
-def fitting_heuristics(size: BoardSize, goal: Tiles) -> dict[str, InputError | None]:
-    """Return all heuristics, each with the error that says why it does not exist for this size and goal, if so."""
-    found: dict[str, InputError | None] = {}
+def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
+    """Return the names of the heuristics that exist for this size and goal."""
+    found = []
     for name in HEURISTICS:
-        try:
+        with suppress(InputError):
             heuristic_tables((name,), size, goal)
-            found[name] = None
-        except InputError as error:
-            found[name] = error
+            found.append(name)
     return found
 
 

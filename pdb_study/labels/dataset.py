@@ -2,8 +2,8 @@
 
 import base64
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pdb_core.journal import Journal
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_query import Database
-from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Dataset, check_format
+from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.solve import Solver
@@ -74,13 +74,13 @@ def write_labels(
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
         labels = label(source, Solver(*databases), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
         _append(journal, labels, n_done, progress)
-        n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in _chunks(journal))
+        chunks = [labelled.arrays() for labelled in _chunks(journal)]
+        columns = {COLUMNS[name]: np.concatenate([arrays[name] for arrays in chunks]) for name in chunks[0]}
         description = {name: value for name, value in journal.header.items() if name != "journal"}
-        dataset = Dataset(source.size, source.n_boards, content, description, partial(_chunks, journal))
         with written_safely(out, is_text=False) as file:
-            WRITERS[out.suffix.lower()](file, dataset)
+            WRITERS[out.suffix.lower()](file, columns, json.dumps(description))
         journal.remove()
-    return n_unsolvable
+    return int((columns["distance"] < 0).sum())
 
 
 def _chunks(journal: Journal) -> Iterator[LabelledBoards]:

@@ -36,15 +36,11 @@ class AnswerWriter:
         method: Method,
         *,
         names: TileNames | None = None,
-        counts_all: bool = False,
         has_log: bool = False,
     ) -> None:
-        """Each record names the method; with `counts_all`, it has the number of solutions.
-
-        With `has_log`, answers may be those of earlier runs, so there is no rate of this run.
-        """
+        """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._search = {"search": method.search, "heuristic": method.heuristic}
-        self._names, self._counts_all, self._has_log = names, counts_all, has_log
+        self._method, self._names, self._has_log = method, names, has_log
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
         self.worst: PdbError | None = None
@@ -73,10 +69,10 @@ class AnswerWriter:
         if error := contradiction(answer):
             message(str(error))
             self._remember(error)
-        if self._counts_all:
+        if self._method.all_solutions:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
         record |= {"solvable": True} | _fields(solution) | self._search
-        if self._search["search"] == APPROXIMATE:  # it counts no nodes
+        if self._method.search == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
 

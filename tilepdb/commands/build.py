@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,6 +18,7 @@ from tilepdb.commands.options import (
     GoalOption,
     SizeOption,
     ThreadsOption,
+    option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, write_records
 from tilepdb.commands.process import command
@@ -44,7 +44,7 @@ PartitionsArgument = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@option_group
 class FileOptions:
     """Table file."""
 
@@ -64,7 +64,7 @@ class FileOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class RunOptions:
     """Run."""
 
@@ -89,7 +89,7 @@ class RunOptions:
     ] = False
 
 
-@dataclass(frozen=True)
+@option_group
 class BuildClusterOptions(ClusterOptions):
     """Cluster."""
 
@@ -159,26 +159,26 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
     for plan in [] if run.force else plans:
         check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
+        check: Callable[[BuildPlan], None] = check_plan
         build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
         if cluster.scheduler is not None:
             from pdb_cluster import build_on_cluster
 
-            client = stack.enter_context(cluster.connect())
-            build_plan = partial(build_on_cluster, client=client, n_shards=cluster.shards)
+            on_cluster: Any = {"client": stack.enter_context(cluster.connect()), "n_shards": cluster.shards}
+            check = partial(_check_cluster_plan, says_how=run.dry_run, **on_cluster)
+            build_plan = partial(build_on_cluster, **on_cluster)
         for plan in plans:
-            if cluster.scheduler is not None:
-                _check_cluster_plan(plan, client, cluster.shards, says_how=run.dry_run)
-            else:
-                check_plan(plan)
+            check(plan)
         for plan in [] if run.dry_run else plans:
             make_table_folder(plan.out)
             with BuildLine(plan, message) as display:
-                show = {"progress": display.show_build, "say": display.say}
-                results.append(build_plan(plan, **show, fresh=run.fresh, force=run.force))
+                results.append(
+                    build_plan(plan, progress=display.show_build, say=display.say, fresh=run.fresh, force=run.force)
+                )
     return results
 
 
-def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | None, *, says_how: bool) -> None:
+def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:
     """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
     from pdb_cluster import check_cluster_plan
     from pdb_core.messages import format_bytes

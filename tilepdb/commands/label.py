@@ -4,7 +4,6 @@ import re
 import shlex
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +20,7 @@ from tilepdb.commands.options import (
     ShardOption,
     TableOptions,
     ThreadsOption,
+    option_group,
 )
 from tilepdb.commands.output import message, plural, prepare
 from tilepdb.commands.process import command
@@ -36,7 +36,7 @@ _MOST_LENGTHS = 100_000
 _MOST_CHARACTERS = 300
 
 
-@dataclass(frozen=True)
+@option_group
 class LabelBoardOptions(BoardOptions):
     """Boards."""
 
@@ -58,7 +58,7 @@ class LabelBoardOptions(BoardOptions):
     shard: ShardOption = None
 
 
-@dataclass(frozen=True)
+@option_group
 class DatasetOptions:
     """Dataset."""
 
@@ -89,19 +89,12 @@ class DatasetOptions:
     fresh: FreshOption = False
 
 
-@dataclass(frozen=True)
-class LabelLimitOptions:
-    """Limits."""
-
-    threads: ThreadsOption = None
-
-
 @command
 def label(
     boards: LabelBoardOptions,
     dataset: DatasetOptions,
     tables: TableOptions,
-    limits: LabelLimitOptions,
+    threads: ThreadsOption = None,
 ) -> None:
     """Write a dataset of boards and their exact distances.
 
@@ -132,7 +125,7 @@ def label(
             databases,
             content=content,
             chunk=chunk,
-            n_threads=limits.threads or available_cores(),
+            n_threads=threads or available_cores(),
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,

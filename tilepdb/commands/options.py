@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -22,6 +22,8 @@ from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
     from distributed import Client
+
+Group = TypeVar("Group")
 
 FormatOption = Annotated[
     Literal["text", "json", "ndjson", "csv"], typer.Option("--format", help="Format of the results on stdout.")
@@ -122,7 +124,13 @@ TimeLimitOption = Annotated[
 # Groups of options. The docstring of a group is its title in --help.
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
+def option_group(group: type[Group]) -> type[Group]:
+    """Return a class as a frozen dataclass. It has no other methods, because `pdb --help` makes all groups."""
+    return dataclass(frozen=True, eq=False, repr=False)(group)
+
+
+@option_group
 class BoardOptions:
     """Boards."""
 
@@ -135,7 +143,7 @@ class BoardOptions:
     size: SizeOption = None
 
 
-@dataclass(frozen=True)
+@option_group
 class SolveBoardOptions(BoardOptions):
     """Boards."""
 
@@ -153,7 +161,7 @@ class SolveBoardOptions(BoardOptions):
     shard: ShardOption = None
 
 
-@dataclass(frozen=True)
+@option_group
 class TableOptions:
     """Tables."""
 
@@ -172,7 +180,7 @@ class TableOptions:
         return OpenDatabases(self.db, self.load, verify=self.verify)
 
 
-@dataclass(frozen=True)
+@option_group
 class LimitOptions:
     """Limits."""
 
@@ -184,7 +192,7 @@ class LimitOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class IdaStarOptions:
     """IDA*."""
 
@@ -207,7 +215,7 @@ class IdaStarOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class AlgorithmOptions:
     """Algorithm."""
 
@@ -231,7 +239,7 @@ class AlgorithmOptions:
     plain: PlainOption = False
 
 
-@dataclass(frozen=True)
+@option_group
 class AnswerOptions:
     """Output."""
 
@@ -245,7 +253,7 @@ class AnswerOptions:
     output: FormatOption = "text"
 
 
-@dataclass(frozen=True)
+@option_group
 class LoggedAnswerOptions(AnswerOptions):
     """Output."""
 
@@ -259,7 +267,7 @@ class LoggedAnswerOptions(AnswerOptions):
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class ClusterOptions:
     """Cluster."""
 
@@ -293,7 +301,7 @@ class ClusterOptions:
             yield client
 
 
-@dataclass(frozen=True)
+@option_group
 class SolveClusterOptions(ClusterOptions):
     """Cluster."""
 

@@ -3,7 +3,7 @@
 import contextlib
 import importlib
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ import typer
 
 from pdb_core.errors import InputError
 from tilepdb.commands.databases import open_file
-from tilepdb.commands.options import TableOptions, VerifyOption
+from tilepdb.commands.options import TableOptions, VerifyOption, option_group
 from tilepdb.commands.output import message, prepare
 from tilepdb.commands.process import command
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STDERR = 2
 
 
-@dataclass(frozen=True)
+@option_group
 class ServedTableOptions(TableOptions):
     """Tables."""
 
@@ -39,7 +39,7 @@ class ServedTableOptions(TableOptions):
     verify: VerifyOption = True
 
 
-@dataclass(frozen=True)
+@option_group
 class NetworkOptions:
     """Network."""
 
@@ -76,7 +76,7 @@ class NetworkOptions:
     access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False
 
 
-@dataclass(frozen=True)
+@option_group
 class SearchQueueOptions:
     """Searches."""
 

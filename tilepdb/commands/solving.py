@@ -12,7 +12,6 @@ from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
-    IdaStarOptions,
     LimitOptions,
     LoggedAnswerOptions,
     SolveBoardOptions,
@@ -39,18 +38,20 @@ def answer_boards(
     tables: TableOptions,
     limits: LimitOptions,
     output: LoggedAnswerOptions,
-    ida_star: IdaStarOptions,
+    *,
+    lists: bool = False,
     cluster: SolveClusterOptions | None = None,
 ) -> None:
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
-    _check_list(ida_star, output)
+    if lists:
+        _check_list(method, output)
     prepare()
     from pdb_core.resources import available_cores
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
     has_log = output.log is not None
-    writer = AnswerWriter(method, names=boards.names, counts_all=ida_star.all_solutions, has_log=has_log)
+    writer = AnswerWriter(method, names=boards.names, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
@@ -58,7 +59,7 @@ def answer_boards(
         databases = stack.enter_context(tables.open())
         hooks: dict[str, Any] = {}
         if output.log is not None:
-            log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases, ida_star)))
+            log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases)))
             hooks = {"known": log.known, "finished": log.add}
         display: ClusterDisplay | SearchDisplay
         source: AnswerSource
@@ -79,11 +80,9 @@ def answer_boards(
             display = SearchDisplay()
             if output.log is not None:
                 hooks["checkpoint_of"] = log.checkpoint
-            lists = solution_list(output.output, boards.names) if ida_star.list_solutions else None
+            listed = solution_list(output.output, boards.names) if lists else None
             hooks |= {"n_threads": n_threads, "watch": display.show_search}
-            source = search_source(
-                method, databases, search_limits, finds_all=ida_star.all_solutions, listed=lists, **hooks
-            )
+            source = search_source(method, databases, search_limits, listed=listed, **hooks)
         stack.enter_context(display)
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
         # Closed before the client, which takes back the tasks.
@@ -106,7 +105,6 @@ def search_source(
     limits: "Limits",
     *,
     n_threads: int = 1,
-    finds_all: bool = False,
     listed: "ListSolutions | None" = None,
     **hooks: Any,
 ) -> "AnswerSource":
@@ -119,7 +117,7 @@ def search_source(
     is_limited = limits.seconds is not None or limits.nodes is not None
     is_ida_star = method.search == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
-    if is_ida_star and method.uses_databases and not (finds_all or is_limited):
+    if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
         return BatchAnswers(solver_for, n_threads=n_threads, **hooks)
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
@@ -136,9 +134,9 @@ def search_source(
             solution = solver.solve(request.board, limits=limits, report=report)
             return solution
         how = {"limits": limits, "report": report, "pool": pool, "checkpoint": checkpoint}
-        if finds_all:
+        if method.all_solutions:
             how["listed"] = None if listed is None else partial(listed, request.id)
-        solve = solver.solve_all if finds_all else solver.solve
+        solve = solver.solve_all if method.all_solutions else solver.solve
         solution = solve(request.board, request.goal, **how)
         return solution
 
@@ -158,11 +156,9 @@ def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
         yield log
 
 
-def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:
+def _check_list(method: Method, output: LoggedAnswerOptions) -> None:
     """Raise `InputError` if --list cannot be combined with the other options."""
-    if not ida_star.list_solutions:
-        return
-    if not ida_star.all_solutions:
+    if not method.all_solutions:
         raise InputError("--list needs --all; give it, too")
     if output.output not in ("text", "ndjson"):
         raise InputError("--list writes only text or ndjson; give --format text or ndjson")
@@ -170,13 +166,13 @@ def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:
         raise InputError("--list cannot be combined with --log, which does not keep the list; leave out one of them")
 
 
-def _logged_method(method: Method, databases: OpenDatabases, ida_star: IdaStarOptions) -> dict[str, Any]:
+def _logged_method(method: Method, databases: OpenDatabases) -> dict[str, Any]:
     """Return the settings that all answers in a log share."""
     return {
         "search": method.search,
         "heuristic": method.heuristic,
         "weight": method.weight if method.search == WEIGHTED_A_STAR else None,
         "plain": method.plain,
-        "all": ida_star.all_solutions,
+        "all": method.all_solutions,
         "tables": databases.digests() if method.uses_databases else None,
     }

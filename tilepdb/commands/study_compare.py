@@ -1,7 +1,7 @@
 """`pdb study compare`: heuristics and search algorithms on the same boards."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,6 +26,7 @@ from tilepdb.commands.options import (
     SizeOption,
     TableOptions,
     WeightOption,
+    option_group,
 )
 from tilepdb.commands.output import Record, message, plural, prepare, print_line, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
@@ -53,7 +54,7 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True)
+@option_group
 class SampleOptions:
     """Boards."""
 
@@ -72,7 +73,7 @@ class SampleOptions:
     seed: SeedOption = 1
 
 
-@dataclass(frozen=True)
+@option_group
 class MethodOptions:
     """Heuristics and algorithms."""
 
@@ -99,7 +100,7 @@ class MethodOptions:
     plain: PlainOption = False
 
 
-@dataclass(frozen=True)
+@option_group
 class SampleLimitOptions(LimitOptions):
     """Limits."""
 

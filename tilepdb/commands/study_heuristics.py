@@ -60,17 +60,10 @@ def heuristics(
 
     board_size = parse_size(size)
     wanted = parse_goal(goal, board_size)
-    names = heuristic or []
-    if not names:
-        for name, error in fitting_heuristics(board_size, wanted).items():
-            if error is None:
-                names.append(name)
-            else:
-                message(f"left out: {error}")
     with tables.open() as opened, ProgressLine(message) as line:
         study = study_heuristics(
             board_size,
-            names,
+            heuristic or fitting_heuristics(board_size, wanted),
             opened.databases_for(board_size, wanted) if tables.db else (),
             goal=wanted,
             n_boards=boards,
