@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from pdb_build import BuildPlan, BuildProgress
 
 _BAR_WIDTH = 20
-# In a log, lines come at longer and longer intervals: a share of the time that has passed, within these seconds.
-_LOG_SHARE, _LEAST_LOG_S, _MOST_LOG_S = 0.1, 10.0, 60.0
+# In a log, lines come at longer and longer intervals: a share of the time that has passed, but no more seconds.
+_LOG_SHARE, _MOST_LOG_S = 0.1, 60.0
 
 
 class ProgressLine:
     """Line of progress. Thread-safe; a context manager that removes the line."""
 
-    def __init__(self, log: Callable[[str], None] | None = None, *, delay_s: float = 0.0) -> None:
-        """Without a terminal, `log` gets the text every 10 seconds, then less and less often.
+    def __init__(
+        self, log: Callable[[str], None] | None = None, *, log_every_s: float = 10.0, delay_s: float = 0.0
+    ) -> None:
+        """Without a terminal, `log` gets the text every `log_every_s` seconds, then less and less often.
 
         On a terminal, a line that is removed within `delay_s` seconds is not drawn.
         """
-        self._log, self._delay_s = log, delay_s
+        self._log, self._log_every_s, self._delay_s = log, log_every_s, delay_s
         # A console of rich would follow FORCE_COLOR, and write control codes into a log.
         is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._draw = self._draw_line if is_terminal else self._draw_in_notebook if _is_notebook() else None
@@ -55,8 +57,8 @@ class ProgressLine:
                 return
             if self._begun_at == math.inf:
                 self._begun_at = self._logged_at = now
-            interval = min(max(_LOG_SHARE * (self._logged_at - self._begun_at), _LEAST_LOG_S), _MOST_LOG_S)
-            if self._log is not None and now - self._logged_at >= interval:
+            grown = min(_MOST_LOG_S, _LOG_SHARE * (self._logged_at - self._begun_at))
+            if self._log is not None and now - self._logged_at >= max(self._log_every_s, grown):
                 self._logged_at = now
                 self._log(text)
 

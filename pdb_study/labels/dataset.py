@@ -109,7 +109,7 @@ def describe(
     source: BoardSource, databases: Sequence[Database], content: Content, command: str | None
 ) -> dict[str, Any]:
     """Return what is written into a dataset beside its columns, as JSON values."""
-    columns = [COLUMNS[name] for name in COLUMNS if content == "moves" or name in ("boards", "distances")]
+    columns = list(MEANING)[: 4 if content == "moves" else 2]
     return {
         "program": f"tile-pdb {__version__}",
         "command": None if command is None else shorten(command, _MAX_COMMAND),

@@ -25,14 +25,6 @@ _ENDINGS: dict[int, str] = {
 _LIBRARY_BYTES = 350_000_000
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, or SIGHUP of a terminal that is closed. It ends a command in good order, as Ctrl-C does."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
 def command(function: Function) -> Function:
     """Return a function as a command, with its errors and signals as messages and exit codes."""
 
@@ -63,7 +55,8 @@ def _prepare_libraries() -> None:
 
 
 def _terminate(number: int, _frame: object) -> None:
-    raise _Terminated(number)
+    """End a command in good order, as Ctrl-C does."""
+    raise KeyboardInterrupt(number)
 
 
 @contextmanager
@@ -77,7 +70,7 @@ def errors_as_exit_codes() -> Iterator[None]:
     except PdbError as error:
         _fail(error)
     except KeyboardInterrupt as ending:
-        number = getattr(ending, "number", signal.SIGINT)
+        number = next(iter(ending.args), signal.SIGINT)
         message(_ENDINGS[number])
         raise SystemExit(_SIGNALLED + number) from None
     except OSError as error:
