@@ -136,18 +136,16 @@ def heuristic_values(
 
     Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
+    heuristics = [heuristic_tables(parse_heuristic(name), size, goal) for name in names]
     values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
-    for column, name in enumerate(names):
-        parts = parse_heuristic(name)
-        tables = heuristic_tables(parts, size, goal)
-        each = np.empty((len(boards), len(set(parts))), dtype=np.uint16)
-        for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
-            evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], each[start : start + _BOARDS_AT_A_TIME])
-        values[:, column] = each.max(axis=1)
-    for column, database in enumerate(databases, start=len(names)):
-        for start in range(0, len(boards), _BOARDS_AT_A_TIME):
-            probe = database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal)
-            values[start : start + _BOARDS_AT_A_TIME, column] = probe.maximum
+    for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
+        some, found = (array[start : start + _BOARDS_AT_A_TIME] for array in (boards, values))
+        for column, tables in enumerate(heuristics):
+            each = np.empty((len(some), len(tables.codes)), dtype=np.uint16)
+            evaluate_many(tables, some, each)
+            found[:, column] = each.max(axis=1)
+        for column, database in enumerate(databases, start=len(names)):
+            found[:, column] = database.probe_batch(some, goal).maximum
     return values
 
 
@@ -242,10 +240,7 @@ def study_values(
         for distance in np.unique(distances).tolist():
             here = values[distances == distance]
             rows.append(DistanceRow(distance, len(here), _spreads(here)))
-    exceeds = tuple(
-        tuple(int(np.count_nonzero(values[:, i] > values[:, j])) for j in range(values.shape[1]))
-        for i in range(values.shape[1])
-    )
+    exceeds = tuple(tuple(np.count_nonzero(column[:, None] > values, axis=0).tolist()) for column in values.T)
     return HeuristicStudy(
         size,
         tuple(names),
