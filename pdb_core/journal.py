@@ -33,7 +33,7 @@ class Journal:
     path
         File, which is made if it is missing.
     kind
-        Name of the kind of journal, with its version, as in `log of pdb solve 3`.
+        Name of the kind of journal, then the version of its format, as in `log of pdb solve 3`.
     header
         Settings that all records share, as JSON values. If the file exists, its header must be equal.
     advice
@@ -198,7 +198,8 @@ class Journal:
         self.header = found
 
     def _refuse_foreign(self) -> NoReturn:
-        raise OutputError(f"{self.path} is not a {self._kind}; {self._advice}")
+        name, _, version = self._kind.rpartition(" ")
+        raise OutputError(f"{self.path} is not a {name} (format {version}); {self._advice}")
 
 
 def _check(text: bytes) -> bytes:

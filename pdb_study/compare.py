@@ -96,13 +96,15 @@ class Comparison:
                 f"{mean:,.0f}", (mean, label), xytext=(7, 0), textcoords="offset points", va="center", fontsize=8
             )
         axes.invert_yaxis()
-        axes.set_xscale("log")
+        axes.set(
+            xscale="log",
+            xlabel="mean nodes generated",
+            title=f"Mean nodes to solve the same {rows[0].n_solved:,} boards",
+        )
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.margins(x=0.15, y=0.15)
-        axes.set_xlabel("mean nodes generated")
-        axes.set_title(f"Mean nodes to solve the same {rows[0].n_solved:,} boards")
         axes.grid(axis="x", alpha=0.3)
 
 

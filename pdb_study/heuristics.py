@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +39,15 @@ class Spread:
 
 @dataclass(frozen=True)
 class DistanceRow:
-    """Boards of one distance; `spreads` has one entry for each heuristic."""
+    """Boards of one distance, or all boards (None); `spreads` has one entry for each heuristic."""
 
-    distance: int
+    distance: int | None
     n_boards: int
     spreads: tuple[Spread, ...]
+
+    @property
+    def distance_text(self) -> str:
+        return "all" if self.distance is None else str(self.distance)
 
 
 @dataclass(frozen=True)
@@ -75,14 +80,20 @@ class HeuristicStudy:
     is_sample: bool = False
 
     @property
+    def all_rows(self) -> tuple[DistanceRow, ...]:
+        """The rows of the distances, then one over all boards."""
+        return (*self.rows, DistanceRow(None, self.n_boards, self.overall))
+
+    @property
     def boards_text(self) -> str:
         """Return the number and the size of the boards, such as `181,440 boards of 3x3`."""
         return f"{self.n_boards:,} {'random ' if self.is_sample else ''}boards of {self.size}"
 
     def _repr_html_(self) -> str:
-        rows = [(str(row.distance), row.n_boards, row.spreads) for row in self.rows]
-        rows.append(("all", self.n_boards, self.overall))
-        cells = [(name, f"{n:,}", *(f"{spread.mean:.3f}" for spread in spreads)) for name, n, spreads in rows]
+        cells = [
+            (row.distance_text, f"{row.n_boards:,}", *(f"{spread.mean:.3f}" for spread in row.spreads))
+            for row in self.all_rows
+        ]
         return plots.html(self.draw, ("distance", "boards", *(f"mean h: {name}" for name in self.names)), cells)
 
     def draw(self, axes: Any) -> None:
@@ -101,11 +112,13 @@ class HeuristicStudy:
                 axes.fill_between(
                     distances, means - deviations, means + deviations, color=line.get_color(), alpha=0.12, linewidth=0
                 )
-        axes.set_xlabel("distance from the goal (moves)")
-        axes.set_ylabel("h: mean and standard deviation" if shades else "mean h")
-        axes.set_title(f"Heuristics on {self.boards_text}")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(
+            xlabel="distance from the goal (moves)",
+            ylabel="h: mean and standard deviation" if shades else "mean h",
+            title=f"Heuristics on {self.boards_text}",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
         axes.grid(alpha=0.3)
         axes.legend(loc="upper left" if shades else "center left", bbox_to_anchor=None if shades else (1.01, 0.5))
 
@@ -123,30 +136,26 @@ def heuristic_values(
 
     Raises `GoalError` if a database cannot serve the goal, and the errors of `heuristic_tables`.
     """
+    heuristics = [heuristic_tables(parse_heuristic(name), size, goal) for name in names]
     values = np.empty((len(boards), len(names) + len(databases)), dtype=np.int64)
-    for column, name in enumerate(names):
-        parts = parse_heuristic(name)
-        tables = heuristic_tables(parts, size, goal)
-        each = np.empty((len(boards), len(set(parts))), dtype=np.uint16)
-        for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
-            evaluate_many(tables, boards[start : start + _BOARDS_AT_A_TIME], each[start : start + _BOARDS_AT_A_TIME])
-        values[:, column] = each.max(axis=1)
-    for column, database in enumerate(databases, start=len(names)):
-        for start in range(0, len(boards), _BOARDS_AT_A_TIME):
-            probe = database.probe_batch(boards[start : start + _BOARDS_AT_A_TIME], goal)
-            values[start : start + _BOARDS_AT_A_TIME, column] = probe.maximum
+    for start in range(0, len(boards), _BOARDS_AT_A_TIME):  # so that Ctrl-C works
+        some, found = (array[start : start + _BOARDS_AT_A_TIME] for array in (boards, values))
+        for column, tables in enumerate(heuristics):
+            each = np.empty((len(some), len(tables.codes)), dtype=np.uint16)
+            evaluate_many(tables, some, each)
+            found[:, column] = each.max(axis=1)
+        for column, database in enumerate(databases, start=len(names)):
+            found[:, column] = database.probe_batch(some, goal).maximum
     return values
 
 
-def fitting_heuristics(size: BoardSize, goal: Tiles) -> dict[str, InputError | None]:
-    """Return all heuristics, each with the error that says why it does not exist for this size and goal, if so."""
-    found: dict[str, InputError | None] = {}
+def fitting_heuristics(size: BoardSize, goal: Tiles) -> list[str]:
+    """Return the names of the heuristics that exist for this size and goal."""
+    found = []
     for name in HEURISTICS:
-        try:
+        with suppress(InputError):
             heuristic_tables((name,), size, goal)
-            found[name] = None
-        except InputError as error:
-            found[name] = error
+            found.append(name)
     return found
 
 
@@ -231,10 +240,7 @@ def study_values(
         for distance in np.unique(distances).tolist():
             here = values[distances == distance]
             rows.append(DistanceRow(distance, len(here), _spreads(here)))
-    exceeds = tuple(
-        tuple(int(np.count_nonzero(values[:, i] > values[:, j])) for j in range(values.shape[1]))
-        for i in range(values.shape[1])
-    )
+    exceeds = tuple(tuple(np.count_nonzero(column[:, None] > values, axis=0).tolist()) for column in values.T)
     return HeuristicStudy(
         size,
         tuple(names),

@@ -37,14 +37,15 @@ class Histograms:
         database = self._database
         for entry in database.header.tables.values():
             share = [100 * n / entry.n_entries for n in entry.histogram]
-            mean = sum(distance * n for distance, n in enumerate(entry.histogram)) / sum(entry.histogram)
             tiles = " ".join(map(str, entry.pattern.tiles))
-            axes.plot(range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {mean:.1f}")
+            axes.plot(range(len(share)), share, marker="o", markersize=3, label=f"{{{tiles}}}  mean {entry.mean:.1f}")
         of_tiles = " of the pattern's tiles" if database.cost == "additive" else ""
-        axes.set_xlabel(f"distance of an entry (moves{of_tiles})")
-        axes.set_ylabel("share of the entries (%)")
-        axes.set_title(f"Pattern database {database.partition.name} of the {database.size} board")
-        axes.set_xlim(left=0)
-        axes.set_ylim(bottom=0)
+        axes.set(
+            xlabel=f"distance of an entry (moves{of_tiles})",
+            ylabel="share of the entries (%)",
+            title=f"Pattern database {database.partition.name} of the {database.size} board",
+            xlim=(0, None),
+            ylim=(0, None),
+        )
         axes.grid(alpha=0.3)
         axes.legend(title="pattern")

@@ -25,10 +25,6 @@ MAX_CELLS = 10
 _MOST_PACKED = 15
 
 
-class MemoryLimitError(Exception):
-    """The layers need more memory than the limit; raised and caught in this package only."""
-
-
 def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, npt.NDArray[np.uint8]]:
     """Return the solvable boards, nearest first, uint8[m, n_cells], and their distances, uint8[m]; m is n_cells! / 2.
 
@@ -43,7 +39,7 @@ def all_boards(size: BoardSize, goal: Tiles) -> tuple[Boards, npt.NDArray[np.uin
 def layers(size: BoardSize, goal: Tiles, *, n_threads: int = 1, memory_limit_bytes: int = 1 << 62) -> Iterator[Layer]:
     """Yield the boards at distance 0, 1, 2, ... as long as there are any.
 
-    Raises `MemoryLimitError` before a layer for which the memory may not suffice.
+    Raises `MemoryError` before a layer for which the memory may not suffice.
     """
     order = np.array([[tile for tile in goal if tile != BLANK]], dtype=np.uint8)
     previous: Layer = {}
@@ -53,7 +49,7 @@ def layers(size: BoardSize, goal: Tiles, *, n_threads: int = 1, memory_limit_byt
             yield layer
             cells = sorted({cell for near in layer for cell in size.neighbours[near]})
             if _next_bytes(size, previous, layer, n_threads) > memory_limit_bytes:
-                raise MemoryLimitError
+                raise MemoryError
             found = pool.map(lambda cell, of=layer, before=previous: _arrivals(size, cell, of, before.get(cell)), cells)
             previous, layer = layer, {cell: keys for cell, keys in zip(cells, found, strict=True) if len(keys)}
 

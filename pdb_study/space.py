@@ -1,22 +1,19 @@
 """Number of boards at each distance from the goal. Read this first.
 
-`complete_search` searches whole spaces of up to 12 cells with one bit per board, 12 cells in seconds. `layer_search`
-searches larger spaces, or up to a depth, with 8 bytes per board, or a byte per tile for more than 16 cells.
+`complete_search` searches whole spaces of up to 12 cells in seconds. `layer_search` searches larger spaces, or up to a
+depth, with 8 bytes per board, or a byte per tile for more than 16 cells.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from pdb_core.puzzle import BoardLike, BoardSize, Tiles, as_goal, as_size, check_table_size
 from pdb_study import plots
-from pdb_study.complete_search import MAX_CELLS, complete_search_bytes, search_completely
-from pdb_study.layer_search import Layer, MemoryLimitError, first_boards, layers
-
-# Called from the main thread after each level: (depth, boards reached).
-Progress = Callable[[int, int], None]
+from pdb_study.complete_search import MAX_CELLS, Progress, complete_search_bytes, search_completely
+from pdb_study.layer_search import Layer, first_boards, layers
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,6 @@ class StateSpace:
     ----------
     counts
         The number of boards at each distance from 0 on.
-    is_complete
-        Whether all boards were reached.
     out_of_memory
         Whether the search ended at the memory limit.
     antipodes
@@ -40,7 +35,6 @@ class StateSpace:
     size: BoardSize
     goal: Tiles
     counts: tuple[int, ...]
-    is_complete: bool
     out_of_memory: bool
     antipodes: tuple[Tiles, ...]
     seconds: float
@@ -59,11 +53,8 @@ class StateSpace:
         from matplotlib.ticker import EngFormatter, MaxNLocator
 
         axes.bar(range(len(self.counts)), self.counts, width=0.85, color="#4878a8")
-        axes.set_xlabel("distance from the goal (moves)")
-        axes.set_ylabel("boards")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_formatter(EngFormatter(sep=""))
-        axes.set_xlim(-0.8, len(self.counts) - 0.2)
         axes.grid(axis="y", alpha=0.3)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
@@ -75,11 +66,18 @@ class StateSpace:
                 f"All {self.n_boards:,} boards of the {self.size} puzzle: mean distance {self.mean:.2f}, "
                 f"largest {self.depth} ({farthest})"
             )
-        axes.set_title(title)
+        axes.set(
+            xlabel="distance from the goal (moves)", ylabel="boards", xlim=(-0.8, len(self.counts) - 0.2), title=title
+        )
 
     @property
     def n_reached(self) -> int:
         return sum(self.counts)
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether all boards were reached."""
+        return self.n_reached == self.n_boards
 
     @property
     def depth(self) -> int:
@@ -100,7 +98,7 @@ def explore_space(
     n_threads: int = 1,
     memory_limit_bytes: int = 1 << 62,
     max_antipodes: int = 20,
-    progress: Progress | None = None,
+    progress: Progress = lambda _depth, _n_reached: None,
 ) -> StateSpace:
     """Count the boards at each distance from `goal`, by breadth-first search.
 
@@ -136,33 +134,32 @@ def explore_space(
         "moves from the goal",
     )
     goal = as_goal(goal, size)
+    out_of_memory = False
     if max_depth is None and size.n_cells <= MAX_CELLS and complete_search_bytes(size) <= memory_limit_bytes:
         counts, antipodes = search_completely(
             size, goal, n_threads=n_threads, max_antipodes=max_antipodes, progress=progress
         )
-        return StateSpace(size, goal, counts, True, False, tuple(sorted(antipodes)), time.perf_counter() - start)
-    counts, farthest, out_of_memory = _search_layers(
-        layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes), max_depth, progress
-    )
-    is_complete = farthest is not None
-    antipodes = () if farthest is None else first_boards(farthest, size, max_antipodes)
-    seconds = time.perf_counter() - start
-    return StateSpace(size, goal, counts, is_complete, out_of_memory, tuple(sorted(antipodes)), seconds)
+    else:
+        counts, farthest, out_of_memory = _search_layers(
+            layers(size, goal, n_threads=n_threads, memory_limit_bytes=memory_limit_bytes), max_depth, progress
+        )
+        is_complete = sum(counts) == math.factorial(size.n_cells) // 2
+        antipodes = first_boards(farthest, size, max_antipodes) if is_complete else ()
+    return StateSpace(size, goal, counts, out_of_memory, tuple(sorted(antipodes)), time.perf_counter() - start)
 
 
 def _search_layers(
-    found: Iterator[Layer], max_depth: int | None, progress: Progress | None
-) -> tuple[tuple[int, ...], Layer | None, bool]:
-    """Return the counts, the last layer if all boards were reached, and whether the search ran out of memory."""
+    found: Iterator[Layer], max_depth: int | None, progress: Progress
+) -> tuple[tuple[int, ...], Layer, bool]:
+    """Return the counts, the last layer, and whether the search ran out of memory."""
     counts: list[int] = []
-    layer: Layer | None = None
+    layer: Layer = {}
     try:
         for layer in found:
             counts.append(sum(map(len, layer.values())))
-            if progress is not None:
-                progress(len(counts) - 1, sum(counts))
+            progress(len(counts) - 1, sum(counts))
             if max_depth is not None and len(counts) > max_depth:
-                return tuple(counts), None, False
-    except (MemoryLimitError, MemoryError):
-        return tuple(counts), None, True
+                break
+    except MemoryError:
+        return tuple(counts), layer, True
     return tuple(counts), layer, False

@@ -32,8 +32,7 @@ def named_plan(
     """Return the plan of a `build`. Raises `PartitionError`, `GoalError`, `InputError`."""
     from pdb_build import plan_build
 
-    given = None if size is None else as_size(size)
-    board_size = given or parse_partition(partition, None, cost=cost).size
+    board_size = parse_partition(partition, None, cost=cost).size if size is None else as_size(size)
     checked_goal = as_goal(goal, board_size)
     parsed = parse_partition(partition, board_size, checked_goal, cost)
     path = TABLE_FOLDER / f"{_stem(parsed)}.h5" if out is None else Path(out)

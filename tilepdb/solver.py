@@ -10,7 +10,6 @@ from pdb_query import Database, open_database
 from pdb_query.table_file import LoadMode
 from solver.solution import Solution
 from solver.solve import Solver as DatabaseSolver
-from tilepdb.progress import BuildLine
 from tilepdb.standard import standard_table
 
 
@@ -62,13 +61,7 @@ class Solver(DatabaseSolver):
         """
         board_size = as_size(size)
         check_table_size(board_size)
-        with ExitStack() as stack:
-            path = standard_table(
-                board_size,
-                as_goal(goal, board_size),
-                begin=lambda plan: stack.enter_context(BuildLine(plan)).show_build,
-            )
-        return cls.open(path, load=load)
+        return cls.open(standard_table(board_size, as_goal(goal, board_size)), load=load)
 
     @property
     def databases(self) -> tuple[Database, ...]:

@@ -3,31 +3,21 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pdb_core.puzzle import BLANK, BoardSize, Tiles, blank_last
-
-if TYPE_CHECKING:
-    from pdb_build import BuildPlan, BuildProgress
+from tilepdb.progress import BuildLine
 
 # Seconds between two checks whether another process has built the table.
 _POLL_S = 0.2
 _PARTITIONS = {"3x3": "8", "4x4": "663", "5x5": "6666"}
-_ADVICE = "set TILE_PDB_CACHE to another folder, or name a table file"
+_ADVICE = "set TILE_PDB_CACHE to another folder, or give a table file"
 
 
-def standard_table(
-    size: BoardSize,
-    goal: Tiles,
-    *,
-    begin: "Callable[[BuildPlan], Callable[[BuildProgress], None]]",
-    advice: str = _ADVICE,
-) -> Path:
+def standard_table(size: BoardSize, goal: Tiles, log: Callable[[str], None] | None = None) -> Path:
     """Return the table file of a size and goal, in the cache folder (TILE_PDB_CACHE); build it the first time.
 
     It is 663 for 4x4, 6666 for 5x5, the complete table for 3x3, and for other sizes a partition that builds quickly.
-    One file serves every goal with the blank in a corner. If it must be built, `begin` is called, and the function that
-    it returns with the progress. Errors of writing end with `advice`.
+    One file serves every goal with the blank in a corner. The progress of a build goes to a `BuildLine` with `log`.
 
     Raises the errors of a build.
     """
@@ -52,20 +42,19 @@ def standard_table(
         return path
     partition = parse_partition(_PARTITIONS.get(str(size), "auto") if in_corner else "auto", size, goal)
     plan = plan_build(size, goal, partition, path)
-    progress = begin(plan)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        while True:
-            try:
-                # Discard what an interrupted build left.
-                build_database(plan, progress=progress, fresh=True, force=True)
-            except BuildRunningError:
-                time.sleep(_POLL_S)
-                if not is_there():
-                    continue
-            return path
+        with BuildLine(plan, log) as line:
+            line.say(f"no table file is given: building {partition.name} for {size} once, in {path}")
+            while not is_there():
+                try:
+                    # Discard what an interrupted build left.
+                    build_database(plan, progress=line.show_build, fresh=True, force=True)
+                except BuildRunningError:
+                    time.sleep(_POLL_S)
     except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror}; {advice}") from error
+        raise OutputError(f"cannot write {path}: {error.strerror}; {_ADVICE}") from error
     except (OutputError, DiskFullError) as error:
         # The advice of `pdb build` names --out.
-        raise type(error)(f"{str(error).split(';')[0]}; {advice}") from error
+        raise type(error)(f"{str(error).split(';')[0]}; {_ADVICE}") from error
+    return path

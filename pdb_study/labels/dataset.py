@@ -2,8 +2,8 @@
 
 import base64
 import io
+import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pdb_core.journal import Journal
 from pdb_core.messages import shorten
 from pdb_core.puzzle import format_board
 from pdb_query import Database
-from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, Dataset, check_format
+from pdb_study.labels.formats import COLUMNS, MEANING, WRITERS, check_format
 from pdb_study.labels.labelling import Content, LabelledBoards, label
 from pdb_study.labels.sources import BoardSource
 from solver.solve import Solver
@@ -36,7 +36,7 @@ def write_labels(
     n_threads: int = 1,
     command: str | None = None,
     fresh: bool = False,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda _n_done: None,
 ) -> int:
     """Write boards and their labels to the file `out`, and return the number of unsolvable boards.
 
@@ -72,15 +72,15 @@ def write_labels(
     header = describe(source, databases, content, command)
     with Journal(partial_path, _KIND, header, advice=_ADVICE, free=("command",), fresh=fresh) as journal:
         n_done = sum(len(labelled.boards) for labelled in _chunks(journal))
-        how: Any = {"chunk": chunk, "content": content, "n_threads": n_threads}
-        _append(journal, label(source, Solver(*databases), first=n_done, **how), n_done, progress)
-        n_unsolvable = sum(int((labelled.distances < 0).sum()) for labelled in _chunks(journal))
+        labels = label(source, Solver(*databases), first=n_done, chunk=chunk, content=content, n_threads=n_threads)
+        _append(journal, labels, n_done, progress)
+        chunks = [labelled.arrays() for labelled in _chunks(journal)]
+        columns = {COLUMNS[name]: np.concatenate([arrays[name] for arrays in chunks]) for name in chunks[0]}
         description = {name: value for name, value in journal.header.items() if name != "journal"}
-        dataset = Dataset(source.size, source.n_boards, content, description, partial(_chunks, journal))
         with written_safely(out, is_text=False) as file:
-            WRITERS[out.suffix.lower()](file, dataset)
+            WRITERS[out.suffix.lower()](file, columns, json.dumps(description))
         journal.remove()
-    return n_unsolvable
+    return int((columns["distance"] < 0).sum())
 
 
 def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
@@ -89,21 +89,17 @@ def _chunks(journal: Journal) -> Iterator[LabelledBoards]:
             yield LabelledBoards(**arrays)
 
 
-def _append(
-    journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None] | None
-) -> None:
+def _append(journal: Journal, labels: Iterator[LabelledBoards], n_done: int, progress: Callable[[int], None]) -> None:
     """Append labels to a journal, which is removed if it stays empty."""
     try:
-        if progress is not None:
-            progress(n_done)
+        progress(n_done)
         for labelled in labels:
             content = io.BytesIO()
             arrays: dict[str, Any] = {**labelled.arrays()}
             np.savez(content, **arrays)
             journal.append({"chunk": base64.b64encode(content.getvalue()).decode()})
             n_done += len(labelled.boards)
-            if progress is not None:
-                progress(n_done)
+            progress(n_done)
     finally:
         if not journal.has_records:
             journal.remove()
@@ -113,7 +109,7 @@ def describe(
     source: BoardSource, databases: Sequence[Database], content: Content, command: str | None
 ) -> dict[str, Any]:
     """Return what is written into a dataset beside its columns, as JSON values."""
-    columns = [COLUMNS[name] for name in COLUMNS if content == "moves" or name in ("boards", "distances")]
+    columns = list(MEANING)[: 4 if content == "moves" else 2]
     return {
         "program": f"tile-pdb {__version__}",
         "command": None if command is None else shorten(command, _MAX_COMMAND),

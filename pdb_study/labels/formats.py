@@ -1,16 +1,13 @@
 """Formats of datasets: NPZ, CSV and Parquet, chosen by the ending of the file.
 
-Each writer takes an open binary file and a `Dataset`, and reads the chunks as often as it needs to. The bytes do not
-depend on the chunks.
+Each writer takes an open binary file, the columns by name, and the description as JSON on one line, in ASCII.
 """
 
 import csv
 import importlib.util
 import io
 import json
-import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,10 +16,10 @@ import numpy.typing as npt
 
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
-from pdb_core.puzzle import BoardSize, format_board
-from pdb_study.labels.labelling import Content, LabelledBoards
+from pdb_core.puzzle import format_board, parse_size
 from pdb_study.labels.sources import DIRECTIONS
 
+Columns = dict[str, npt.NDArray[Any]]
 # Rows per row group of Parquet, and written at a time.
 _ROWS = 65_536
 # Names of the columns in files, by the names of the arrays.
@@ -33,28 +30,6 @@ MEANING = {
     "first_moves": "mask: 1, 2, 4 or 8 is set if moving the blank up, left, right or down begins an optimal solution",
     "after": "distance after the blank moved up, left, right, down; -1: no cell there, or the board cannot be solved",
 }
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """Finished labels. `chunks()` yields them from the beginning; `description` is JSON."""
-
-    size: BoardSize
-    n_boards: int
-    content: Content
-    description: dict[str, Any]
-    chunks: Callable[[], Iterator[LabelledBoards]]
-
-    @property
-    def shapes(self) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shape of a row and dtype of each array of the file."""
-        shapes = {"boards": ((self.size.n_cells,), "|u1"), "distances": ((), "<i2")}
-        return shapes | ({"first_moves": ((), "|u1"), "after": ((4,), "<i2")} if self.content == "moves" else {})
-
-    @property
-    def text(self) -> str:
-        """Description as JSON on one line, in ASCII."""
-        return json.dumps(self.description)
 
 
 def check_format(out: Path) -> None:
@@ -68,87 +43,45 @@ def check_format(out: Path) -> None:
         raise InputError("pyarrow is not installed; run pip install 'tile-pdb[parquet]', or write .npz")
 
 
-def write_npz(file: IO[bytes], dataset: Dataset) -> None:
-    """Write arrays as `numpy.savez` does, without holding them in memory."""
-    with zipfile.ZipFile(file, "w") as archive:
-
-        def member(name: str) -> IO[bytes]:
-            # A fixed date: the same labels give the same bytes.
-            return archive.open(zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0)), "w", force_zip64=True)
-
-        for name, (shape, dtype) in dataset.shapes.items():
-            with member(COLUMNS[name]) as part:
-                header = {"descr": dtype, "fortran_order": False, "shape": (dataset.n_boards, *shape)}
-                np.lib.format.write_array_header_1_0(part, header)
-                for chunk in dataset.chunks():
-                    part.write(np.ascontiguousarray(chunk.arrays()[name], dtype=dtype).tobytes())
-        with member("description") as part:
-            np.lib.format.write_array(part, np.array(dataset.text), allow_pickle=False)
+def write_npz(file: IO[bytes], columns: Columns, description: str) -> None:
+    """Write an array for each column, and the description."""
+    np.savez(file, **columns, description=np.array(description))  # type: ignore[arg-type]
 
 
-def write_csv(file: IO[bytes], dataset: Dataset) -> None:
+def write_csv(file: IO[bytes], columns: Columns, description: str) -> None:
     """Write text: the description behind a #, a header, a row per board."""
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-    text.write(f"# {dataset.text}\n")
+    text.write(f"# {description}\n")
     writer = csv.writer(text, lineterminator="\n")
-    has_moves = dataset.content == "moves"
-    header = ["board", "distance"]
-    writer.writerow([*header, "first_moves", *(f"after_{name}" for name in DIRECTIONS)] if has_moves else header)
-    for chunk in dataset.chunks():
-        columns = [array.tolist() for array in chunk.arrays().values()]
-        for board, distance, *moves in zip(*columns, strict=True):
-            first = [moves[0], *moves[1]] if has_moves else []
-            writer.writerow([format_board(board, dataset.size), distance, *first])
+    boards, *others = columns.values()
+    labels = np.column_stack(others)
+    header = ("board", "distance", "first_moves", *(f"after_{name}" for name in DIRECTIONS))
+    writer.writerow(header[: 1 + labels.shape[1]])
+    size = parse_size(json.loads(description)["size"])
+    for start in range(0, len(boards), _ROWS):
+        rows = slice(start, start + _ROWS)
+        for board, row in zip(boards[rows].tolist(), labels[rows].tolist(), strict=True):
+            writer.writerow([format_board(board, size), *row])
     text.detach()
 
 
-def write_parquet(file: IO[bytes], dataset: Dataset) -> None:
+def write_parquet(file: IO[bytes], columns: Columns, description: str) -> None:
     """Write columns of Parquet; boards and distances after moves are lists of a fixed length."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    def kind(shape: tuple[int, ...], dtype: str) -> Any:
-        item = pa.from_numpy_dtype(np.dtype(dtype))
-        return pa.list_(item, shape[0]) if shape else item
-
-    kinds = {name: kind(*of_row) for name, of_row in dataset.shapes.items()}
+    arrays = [
+        pa.array(array) if array.ndim == 1 else pa.FixedSizeListArray.from_arrays(array.reshape(-1), array.shape[1])
+        for array in columns.values()
+    ]
     schema = pa.schema(
-        [pa.field(COLUMNS[name], of_column, nullable=False) for name, of_column in kinds.items()],
-        metadata={"description": dataset.text},
+        [pa.field(name, array.type, nullable=False) for name, array in zip(columns, arrays, strict=True)],
+        metadata={"description": description},
     )
-
-    def column(name: str, array: npt.NDArray[Any]) -> Any:
-        if array.ndim == 1:
-            return pa.array(array, kinds[name])
-        return pa.FixedSizeListArray.from_arrays(pa.array(array.ravel(), kinds[name].value_type), array.shape[1])
-
-    with parquet.ParquetWriter(file, schema) as writer:
-        for arrays in _row_groups(dataset):
-            columns = [column(name, array) for name, array in arrays.items()]
-            writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=_ROWS)
+    parquet.write_table(pa.Table.from_arrays(arrays, schema=schema), file, row_group_size=_ROWS)
 
 
-def _row_groups(dataset: Dataset) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    """Yield the arrays of `_ROWS` boards at a time: row groups must not depend on the chunks."""
-    waiting: list[dict[str, npt.NDArray[Any]]] = []
-    n_waiting = 0
-
-    def joined() -> dict[str, npt.NDArray[Any]]:
-        return {name: np.concatenate([arrays[name] for arrays in waiting]) for name in dataset.shapes}
-
-    for chunk in dataset.chunks():
-        waiting.append(chunk.arrays())
-        n_waiting += len(chunk.boards)
-        while n_waiting >= _ROWS:
-            arrays = joined()
-            yield {name: array[:_ROWS] for name, array in arrays.items()}
-            waiting = [{name: array[_ROWS:] for name, array in arrays.items()}]
-            n_waiting -= _ROWS
-    if n_waiting:
-        yield joined()
-
-
-WRITERS: dict[str, Callable[[IO[bytes], Dataset], None]] = {
+WRITERS: dict[str, Callable[[IO[bytes], Columns, str], None]] = {
     ".npz": write_npz,
     ".csv": write_csv,
     ".parquet": write_parquet,

@@ -351,7 +351,7 @@ def test_command_continues_after_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monk
     command = (SMALL, "--size", "3x3", "--out", "a.h5")
     with monkeypatch.context() as patch:
         show = interrupt_at(9)
-        patch.setattr("tilepdb.commands.progress.BuildDisplay.show_build", lambda _self, progress: show(progress))
+        patch.setattr("tilepdb.progress.BuildLine.show_build", lambda _self, progress: show(progress))
         code, said = run(*command, "--checkpoint-every", "0")
     assert code == 130
     assert "pdb: a.h5 is kept up to level 10 of pattern 1 of 3, in a.h5.partial; the same command continues it" in said
@@ -368,11 +368,10 @@ def test_standard_table_that_another_process_builds_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tilepdb import standard
-    from tilepdb.commands import databases
 
     monkeypatch.setenv("TILE_PDB_CACHE", str(tmp_path))
     size = parse_size("2x2")
-    path = databases.standard_table(size, blank_last(size))
+    path = standard.standard_table(size, blank_last(size))
     content = path.read_bytes()
     path.unlink()
     with PartialFolder(path) as folder:
@@ -381,7 +380,7 @@ def test_standard_table_that_another_process_builds_is_waited_for(
             path.write_bytes(content)
 
         monkeypatch.setattr(standard.time, "sleep", finish)
-        assert databases.standard_table(size, blank_last(size)) == path
+        assert standard.standard_table(size, blank_last(size)) == path
         assert folder.path.exists()
 
 

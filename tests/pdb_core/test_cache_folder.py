@@ -14,7 +14,7 @@ from pdb_core import jit, kernel_folder
 from pdb_core.errors import DiskFullError, OutputError
 from pdb_core.kernel_folder import KEPT_DAYS, UnsafeFolderError, use_kernel_folder
 from pdb_core.puzzle import BoardSize, blank_last
-from tilepdb.commands.databases import standard_table
+from tilepdb.standard import standard_table
 
 
 def added(a: int, b: int) -> int:
@@ -90,7 +90,7 @@ def test_error_of_a_standard_table_that_cannot_be_kept_says_what_to_do(
         standard_table(size, blank_last(size))
     text = str(caught.value)
     assert ("the disk is full" if problem == "full" else os.strerror(number)) in text
-    assert text.endswith("; set TILE_PDB_CACHE to another folder, or name a table file with --db")
+    assert text.endswith("; set TILE_PDB_CACHE to another folder, or give a table file")
     assert "--out" not in text
     assert not list(tmp_path.rglob("*.h5*"))
 

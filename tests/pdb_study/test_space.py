@@ -8,7 +8,7 @@ import pytest
 
 from pdb_core.errors import GoalError
 from pdb_core.puzzle import BoardSize, Tiles, blank_first, blank_last, parse_goal, parse_size, snail
-from pdb_study.complete_search import complete_search_bytes, search_completely
+from pdb_study.complete_search import complete_search_bytes
 from pdb_study.space import StateSpace, explore_space
 from tests import ROOT
 from tests.naive.boards_and_tables import naive_distances, naive_layer_counts
@@ -55,16 +55,6 @@ def test_both_searches_equal_the_naive_one(size: BoardSize, goal: Tiles) -> None
 @pytest.mark.parametrize("size", [BoardSize(2, 5), BoardSize(5, 2)])
 def test_both_searches_equal_the_naive_one_on_ten_cells(size: BoardSize) -> None:
     check_against_naive(size, blank_last(size))
-
-
-@pytest.mark.parametrize(("size", "goal"), SMALL[::3])
-def test_results_do_not_depend_on_the_size_of_slabs(
-    size: BoardSize, goal: Tiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = search_completely(size, goal, n_threads=1, max_antipodes=10**6)
-    for name, value in (("_SLAB_WORDS", 64), ("_CHUNK_WORDS", 16)):
-        monkeypatch.setattr(f"pdb_study.complete_search.{name}", value)
-    assert search_completely(size, goal, n_threads=3, max_antipodes=10**6) == expected
 
 
 def golden_spaces() -> list[tuple[str, str, list[int]]]:
@@ -120,7 +110,7 @@ def test_memory_limit_ends_the_search_with_the_counts_so_far() -> None:
 
 def test_complete_search_does_not_start_above_the_memory_limit() -> None:
     size = BoardSize(3, 4)
-    assert complete_search_bytes(size) < 150_000_000
+    assert complete_search_bytes(size) < 300_000_000
     space = explore_space(size, blank_last(size), memory_limit_bytes=1_000_000)
     assert space.out_of_memory
 

@@ -86,4 +86,4 @@ def test_command_takes_finished_boards_from_its_log(small_table: str, tmp_path: 
     assert "1 finished board in" in second.stderr
     refused(pdb("search", "--db", small_table, BOARD, "--plain", "--log", log), 2, "plain false, not true")
     (tmp_path / "old").write_text('{"log": "tile-pdb solve log", "version": 2}\n', encoding="utf-8")
-    refused(pdb("solve", BOARD, "--log", str(tmp_path / "old")), 2, "old is not a log of pdb solve 3; name another")
+    refused(pdb("solve", BOARD, "--log", str(tmp_path / "old")), 2, r"old is not a log of pdb solve \(format 3\); name")

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pdb_core.durable_files import written_safely
 from pdb_core.errors import LimitReachedError, MemoryLimitError, PdbError, UnsolvableError, WrongAnswerError
 from tilepdb.commands.options import AnswerOptions
-from tilepdb.commands.output import Format, Record, count, message, plural, print_line, write_records
+from tilepdb.commands.output import Record, message, plural, print_line, write_records
 from tilepdb.commands.positions import positions_written
 from tilepdb.commands.solvers import APPROXIMATE, Method
 from tilepdb.commands.tile_names import TileNames
@@ -37,15 +36,11 @@ class AnswerWriter:
         method: Method,
         *,
         names: TileNames | None = None,
-        counts_all: bool = False,
         has_log: bool = False,
     ) -> None:
-        """Each record names the method; with `counts_all`, it has the number of solutions.
-
-        With `has_log`, answers may be those of earlier runs, so there is no rate of this run.
-        """
+        """With `has_log`, answers may be those of earlier runs, so there is no rate of this run."""
         self._search = {"search": method.search, "heuristic": method.heuristic}
-        self._names, self._counts_all, self._has_log = names, counts_all, has_log
+        self._method, self._names, self._has_log = method, names, has_log
         self._start = time.perf_counter()
         self._n_boards = self._n_solved = self._generated = 0
         self.worst: PdbError | None = None
@@ -57,7 +52,7 @@ class AnswerWriter:
         record: dict[str, Any] = {"id": request.id, "size": str(request.size)}
         record |= {"board": list(request.board), "goal": list(request.goal)}
         if isinstance(result, MemoryLimitError):
-            message(f"pdb: board {request.id}: {result}")
+            message(f"board {request.id}: {result}")
             self._remember(LimitReachedError(f"board {request.id} was given up at the memory limit"))
         if isinstance(result, UnsolvableError):
             self._report_unsolvable(request)
@@ -72,12 +67,12 @@ class AnswerWriter:
         self._generated += solution.generated
         self._n_solved += solution.length is not None
         if error := contradiction(answer):
-            message(f"pdb: {error}")
+            message(str(error))
             self._remember(error)
-        if self._counts_all:
+        if self._method.all_solutions:
             record |= {"solutions": solution.n_solutions, "all_solutions": solution.is_complete}
         record |= {"solvable": True} | _fields(solution) | self._search
-        if self._search["search"] == APPROXIMATE:  # it counts no nodes
+        if self._method.search == APPROXIMATE:  # it counts no nodes
             record |= dict.fromkeys(_NODE_COUNTS)
         return record
 
@@ -86,7 +81,7 @@ class AnswerWriter:
         from pdb_core.puzzle import why_unsolvable
 
         shown = shorten(" ".join(map(_word_of(self._names), request.board)))
-        message(f"pdb: board {shown} cannot be solved: {why_unsolvable(request.board, request.goal, request.size)}")
+        message(f"board {shown} cannot be solved: {why_unsolvable(request.board, request.goal, request.size)}")
         self._remember(UnsolvableError("not all boards can be solved"))
 
     def _remember(self, error: PdbError) -> None:
@@ -97,15 +92,17 @@ class AnswerWriter:
 
     def write(self, answers: "Iterable[Answer]", options: AnswerOptions) -> None:
         """Write records to stdout. With --out, write the solutions to its file, and records only if not as text."""
+        from pdb_core.durable_files import written_safely
+
         records: Iterable[Record] = map(self.record, answers)
         if options.out is None:
             self._write(records, options.output, _text)
             return
         with written_safely(options.out) as file:
             self._write(positions_written(records, file, _word_of(self._names)), options.output, lambda _: ())
-        message(f"pdb: {options.out} written")
+        message(f"{options.out} written")
 
-    def _write(self, records: Iterable[Record], output: Format, text: Callable[[Record], Iterable[str]]) -> None:
+    def _write(self, records: Iterable[Record], output: str, text: Callable[[Record], Iterable[str]]) -> None:
         named = records if self._names is None else map(self._names.named, records)
         write_records(named, output, columns=_COLUMNS, text=text)
 
@@ -115,8 +112,8 @@ class AnswerWriter:
             seconds = time.perf_counter() - self._start
             rate = "" if self._has_log else f", {self._generated / seconds / 1e6:.1f} million/s"
             message(
-                f"{plural(self._n_boards, 'board')}, {count(self._n_solved)} solved, {seconds:.2f} s, "
-                f"{count(self._generated)} nodes generated{rate}"
+                f"{plural(self._n_boards, 'board')}, {self._n_solved:,} solved, {seconds:.2f} s, "
+                f"{self._generated:,} nodes generated{rate}"
             )
         if self.worst is not None:
             raise self.worst
@@ -167,7 +164,7 @@ def _solution_of(result: "Result") -> "Solution | None":
 
 
 def _text(record: Record) -> Iterator[str]:
-    nodes = "" if record["generated"] is None else f"{count(record['generated'])} nodes, "
+    nodes = "" if record["generated"] is None else f"{record['generated']:,} nodes, "
     effort = f"{nodes}{record['seconds']:.2f} s"
     if not record["solvable"]:
         yield f"{record['id']}: cannot be solved"
@@ -186,24 +183,21 @@ def _quality(record: Record) -> str:
             return "optimal"
         if not record["all_solutions"]:
             return "optimal, one of many"
-        return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {count(record['solutions'])}"
+        return "optimal, the only one" if record["solutions"] == 1 else f"optimal, one of {record['solutions']:,}"
     least = f"the optimal length is at least {record['lower_bound']} (gap {record['gap']})"
     return least if record["bound"] is None else f"at most {record['bound']:g} times the optimal length; {least}"
 
 
-def solution_list(output: Format, names: TileNames | None) -> Callable[[str], Callable[[tuple[int, ...]], None]]:
-    """Return a function that maps a board's id to a function, which writes a solution of that board. Thread-safe."""
+def solution_list(output: str, names: TileNames | None) -> Callable[[str, tuple[int, ...]], None]:
+    """Return a function that writes a solution of the board with an id. Thread-safe."""
     lock = threading.Lock()
 
-    def writer_of(board_id: str) -> Callable[[tuple[int, ...]], None]:
-        def write(tiles: tuple[int, ...]) -> None:
-            words = list(tiles) if names is None else list(map(names.word, tiles))
-            line = f"{board_id}: {' '.join(map(str, words))}"
-            if output is Format.ndjson:
-                line = json.dumps({"id": board_id, "solution": words})
-            with lock:
-                print_line(line)
+    def write(board_id: str, tiles: tuple[int, ...]) -> None:
+        words = list(tiles) if names is None else list(map(names.word, tiles))
+        line = f"{board_id}: {' '.join(map(str, words))}"
+        if output == "ndjson":
+            line = json.dumps({"id": board_id, "solution": words})
+        with lock:
+            print_line(line)
 
-        return write
-
-    return writer_of
+    return write

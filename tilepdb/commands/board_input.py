@@ -8,11 +8,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
-from tilepdb.commands.options import BoardOptions, SolveBoardOptions, parse_optional_size
+from tilepdb.commands.options import BoardOptions, SolveBoardOptions
 from tilepdb.commands.output import message
 from tilepdb.commands.tile_names import TileNames
 
@@ -40,13 +38,13 @@ class BoardInput:
 def boards_to_solve(options: SolveBoardOptions, db: list[Path] | None = None) -> BoardInput:
     """Return the boards of a command. `db` are its table files.
 
-    Raises a usage error, `InputError`; the iterator raises `BoardError`, `InstanceError`.
+    Raises `InputError`; the iterator raises `BoardError`, `InstanceError`.
     """
     boards, goal = _boards_and_goal(options)
     names = None
     if options.tiles == "letters":
         if goal is None:
-            raise typer.BadParameter("letters needs --goal, whose words are the tiles", param_hint="--tiles")
+            raise InputError("--tiles letters needs --goal, whose words are the tiles")
         names = TileNames(goal)
         goal = names.goal
     source = options.instances
@@ -70,9 +68,12 @@ def size_hint(db: "list[Path] | None", size: str | None) -> "BoardSize | None":
 
     Square boards imply their size. Without a hint, the message about a board of another size is clearer.
     """
-    given = parse_optional_size(size)
-    if given is not None or not db:
-        return given
+    from pdb_core.puzzle import parse_size
+
+    if size is not None:
+        return parse_size(size)
+    if not db:
+        return None
     from pdb_query import read_table_header
 
     tables = read_table_header(db[0]).spec.size
@@ -149,16 +150,14 @@ def parse_shard(shard: str) -> tuple[int, int]:
 
 
 def _boards_and_goal(options: SolveBoardOptions) -> tuple[list[str] | None, str | None]:
-    """Return the boards and the goal, also if --from and --to give them. Raises a usage error."""
+    """Return the boards and the goal, also if --from and --to give them. Raises `InputError`."""
     start, end = options.from_board, options.to_board
     if start is None and end is None:
         return options.boards, options.goal
     if start is None or end is None:
-        raise typer.BadParameter("are only valid together; give both", param_hint="--from and --to")
+        raise InputError("--from and --to are only valid together; give both")
     if options.boards or options.instances is not None or options.goal is not None:
-        raise typer.BadParameter(
-            "cannot be combined with other boards or --goal; leave those out", param_hint="--from and --to"
-        )
+        raise InputError("--from and --to cannot be combined with other boards or --goal; leave those out")
     return [start], end
 
 
@@ -174,5 +173,5 @@ def _default_instances(db: "list[Path] | None") -> str:
             raise InputError(
                 f"give a board: the hardest boards are known for 4x4, the tables in {db[0]} are for {size}"
             )
-    message("pdb: no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum")
+    message("no board given: solving the 17 boards of the 15-puzzle that take 80 moves, the maximum")
     return _HARDEST_BOARDS

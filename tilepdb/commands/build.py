@@ -2,26 +2,28 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from pdb_core.errors import InputError
 from tilepdb.commands import completion
 from tilepdb.commands.options import (
     ClusterOptions,
     EncodingOption,
     FormatOption,
+    FreshOption,
     GoalOption,
+    SizeOption,
     ThreadsOption,
-    parse_optional_size,
+    option_group,
 )
-from tilepdb.commands.output import Format, Record, count, message, plural, prepare, write_records
+from tilepdb.commands.output import Record, message, plural, prepare, write_records
 from tilepdb.commands.process import command
-from tilepdb.commands.progress import BuildDisplay
-from tilepdb.commands.table_files import header_record, pattern_and_table
+from tilepdb.commands.table_files import header_record, pattern_text
+from tilepdb.progress import BuildLine
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -42,18 +44,12 @@ PartitionsArgument = Annotated[
 ]
 
 
-@dataclass(frozen=True)
+@option_group
 class FileOptions:
     """Table file."""
 
-    size: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WxH",
-            help="Board size, width x height, such as 4x4. Only auto and boards that are not square need it.",
-        ),
-    ] = None
-    goal: GoalOption = None
+    size: SizeOption = None
+    goal: GoalOption = "blank-last"
     encoding: EncodingOption = "bits"
     cost: Annotated[
         Literal["additive", "every-move"] | None,
@@ -68,7 +64,7 @@ class FileOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class RunOptions:
     """Run."""
 
@@ -86,14 +82,14 @@ class RunOptions:
             "continues from the last one.",
         ),
     ] = 60.0
-    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
+    fresh: FreshOption = False
     force: Annotated[
         bool,
         typer.Option("--force", help="Replace FILE and the report beside it even if pdb build did not write them."),
     ] = False
 
 
-@dataclass(frozen=True)
+@option_group
 class BuildClusterOptions(ClusterOptions):
     """Cluster."""
 
@@ -115,22 +111,34 @@ def build(
     file: FileOptions,
     run: RunOptions,
     cluster: BuildClusterOptions,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Build pattern databases.
 
     Search all patterns of a partition, and write a table file, data/PARTITION.h5, and a report beside it.
     """
     if file.out is not None and len(partitions) > 1:
-        raise typer.BadParameter(
-            f"names one file for {len(partitions)} partitions; leave it out, or build them one by one",
-            param_hint="--out",
+        raise InputError(
+            f"--out names one file for {len(partitions)} partitions; leave it out, or build them one by one"
         )
     cluster.check(run.threads)
     if cluster.shards is not None and cluster.scheduler is None:
-        raise typer.BadParameter("needs a cluster; give --scheduler, too", param_hint="--shards")
+        raise InputError("--shards needs a cluster; give --scheduler, too")
     prepare()
-    plans = [_plan(partition, file, run.threads) for partition in partitions]
+    from tilepdb.named_build import named_plan
+
+    plans = [
+        named_plan(
+            partition,
+            file.out,
+            size=file.size,
+            goal=file.goal,
+            encoding=file.encoding,
+            cost=file.cost,
+            n_threads=run.threads,
+        )
+        for partition in partitions
+    ]
     if run.dry_run:
         write_records(
             map(_plan_record, plans), output, columns=(*_COLUMNS, "memory_bytes", "disk_bytes"), text=_plan_text
@@ -151,26 +159,26 @@ def _build(plans: "list[BuildPlan]", cluster: BuildClusterOptions, run: RunOptio
     for plan in [] if run.force else plans:
         check_replaced(plan.out)
     with contextlib.ExitStack() as stack:
+        check: Callable[[BuildPlan], None] = check_plan
         build_plan: Callable[..., BuildResult] = partial(build_database, checkpoint_every_s=run.checkpoint_every)
         if cluster.scheduler is not None:
             from pdb_cluster import build_on_cluster
 
-            client = stack.enter_context(cluster.connect())
-            build_plan = partial(build_on_cluster, client=client, n_shards=cluster.shards)
+            on_cluster: Any = {"client": stack.enter_context(cluster.connect()), "n_shards": cluster.shards}
+            check = partial(_check_cluster_plan, says_how=run.dry_run, **on_cluster)
+            build_plan = partial(build_on_cluster, **on_cluster)
         for plan in plans:
-            if cluster.scheduler is not None:
-                _check_cluster_plan(plan, client, cluster.shards, says_how=run.dry_run)
-            else:
-                check_plan(plan)
+            check(plan)
         for plan in [] if run.dry_run else plans:
             make_table_folder(plan.out)
-            with BuildDisplay(plan) as display:
-                show = {"progress": display.show_build, "say": display.say}
-                results.append(build_plan(plan, **show, fresh=run.fresh, force=run.force))
+            with BuildLine(plan, message) as display:
+                results.append(
+                    build_plan(plan, progress=display.show_build, say=display.say, fresh=run.fresh, force=run.force)
+                )
     return results
 
 
-def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | None, *, says_how: bool) -> None:
+def _check_cluster_plan(plan: "BuildPlan", *, client: "Client", n_shards: int | None, says_how: bool) -> None:
     """Check that the workers have the memory. Report how each pattern would be built if `says_how`."""
     from pdb_cluster import check_cluster_plan
     from pdb_core.messages import format_bytes
@@ -179,24 +187,9 @@ def _check_cluster_plan(plan: "BuildPlan", client: "Client", n_shards: int | Non
         if says_how:
             how = f"in {plural(task.n_shards, 'shard')} on" if task.n_shards > 1 else "by one of"
             message(
-                f"pdb: {plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
+                f"{plan.out}: pattern {plan.patterns[task.index].pattern} {how} "
                 f"{plural(len(task.workers), 'worker')}, {format_bytes(task.memory_bytes)} of memory each"
             )
-
-
-def _plan(partition: str, file: FileOptions, threads: int | None) -> "BuildPlan":
-    """Return the plan of one table file. Raises `InputError` if the options describe none."""
-    from tilepdb.named_build import named_plan
-
-    return named_plan(
-        partition,
-        file.out,
-        size=parse_optional_size(file.size),
-        goal=file.goal or "blank-last",
-        encoding=file.encoding,
-        cost=file.cost,
-        n_threads=threads,
-    )
 
 
 def _plan_record(plan: "BuildPlan") -> dict[str, Any]:
@@ -234,14 +227,11 @@ def _plan_text(record: Record) -> Iterator[str]:
     cost = "" if record["cost"] == "additive" else ", every move counts"
     yield f"{record['file']}: partition {record['partition']} of a {record['size']} board, {record['encoding']}{cost}"
     for entry in record["patterns"]:
-        tiles, table = pattern_and_table(record, entry)
-        if table is not None:
-            yield f"  pattern {tiles}: the table of {table}, by a symmetry of the board"
-            continue
-        yield (
-            f"  pattern {tiles}: {count(entry['entries'])} entries, "
-            f"{count(entry['states'])} states, {format_bytes(entry['memory_bytes'])} of memory"
+        contents = (
+            f"{entry['entries']:,} entries, {entry['states']:,} states, "
+            f"{format_bytes(entry['memory_bytes'])} of memory"
         )
+        yield f"  {pattern_text(record, entry, contents)}"
     size = {
         name: "an unknown amount" if n is None else format_bytes(n)
         for name, n in record.items()
@@ -271,12 +261,6 @@ def _result_record(result: "BuildResult") -> dict[str, Any]:
 
 def _result_text(record: Record) -> Iterator[str]:
     for entry in record["patterns"]:
-        tiles, table = pattern_and_table(record, entry)
-        if table is not None:
-            yield f"pattern {tiles}: the table of {table}, by a symmetry of the board"
-            continue
-        yield (
-            f"pattern {tiles}: {count(entry['entries'])} entries, "
-            f"mean {entry['mean']:.2f}, maximum {entry['maximum']}, {entry['seconds']:.2f} s"
-        )
+        contents = f"mean {entry['mean']:.2f}, maximum {entry['maximum']}, {entry['seconds']:.2f} s"
+        yield pattern_text(record, entry, f"{entry['entries']:,} entries, {contents}")
     yield f"{record['file']} written in {record['seconds']:.2f} s; report in {record['report']}"

@@ -2,15 +2,13 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepdb.commands.output import message
-from tilepdb.commands.progress import BuildDisplay, ProgressLine
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_build import BuildPlan, BuildProgress
     from pdb_core.puzzle import BoardSize, Tiles
     from pdb_query import Database, Instance
     from solver.requests import Request
@@ -73,6 +71,7 @@ class OpenDatabases:
         Raises `TableMismatchError`, `InputError` if boards are too large for tables, and the errors of a build.
         """
         from pdb_core.puzzle import check_table_size
+        from tilepdb.standard import standard_table
 
         check_table_size(size)
         with self._lock:
@@ -81,7 +80,7 @@ class OpenDatabases:
                 return self._given
             key = size, goal.index(0)
             if key not in self._standard:
-                path = standard_table(size, goal)
+                path = standard_table(size, goal, message)
                 self._standard[key] = open_file(path, self._load, verify=self._verify)
             return (self._standard[key],)
 
@@ -93,24 +92,10 @@ def open_file(path: Path, load: str, *, verify: bool) -> "Database":
     """
     from pdb_query import open_database
 
-    with ProgressLine() as line:
+    with ProgressLine(message) as line:
         return open_database(path, load=load, verify=verify, progress=digest_progress(line, path))  # type: ignore[arg-type]
 
 
 def digest_progress(line: ProgressLine, path: Path) -> Callable[[int, int], None]:
     """Return a function that shows how much of a table file has been compared with its digests."""
     return lambda done, total: line.show(f"{path}: digests, {100 * done // max(1, total)} %", done / max(1, total))
-
-
-def standard_table(size: "BoardSize", goal: "Tiles") -> Path:
-    """Return the standard table of a size and goal, as `tilepdb.standard` does, with messages for a command."""
-    from tilepdb import standard
-
-    advice = "set TILE_PDB_CACHE to another folder, or name a table file with --db"
-    with ExitStack() as stack:
-
-        def begin(plan: "BuildPlan") -> "Callable[[BuildProgress], None]":
-            message(f"pdb: no --db given: building {plan.spec.partition.name} for {size} once, in {plan.out}")
-            return stack.enter_context(BuildDisplay(plan)).show_build
-
-        return standard.standard_table(size, goal, begin=begin, advice=advice)

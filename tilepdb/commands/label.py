@@ -4,7 +4,6 @@ import re
 import shlex
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,18 +15,18 @@ from tilepdb.commands.board_input import parse_shard, read_boards, size_hint, sp
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
     BoardOptions,
+    FreshOption,
     SeedOption,
     ShardOption,
     TableOptions,
     ThreadsOption,
-    parse_optional_size,
+    option_group,
 )
 from tilepdb.commands.output import message, plural, prepare
 from tilepdb.commands.process import command
 from tilepdb.commands.progress import LabelDisplay
 
 if TYPE_CHECKING:
-    from pdb_core.puzzle import BoardSize, Tiles
     from pdb_study.labels import BoardSource
 
 _SMALL_CELLS = 16
@@ -37,7 +36,7 @@ _MOST_LENGTHS = 100_000
 _MOST_CHARACTERS = 300
 
 
-@dataclass(frozen=True)
+@option_group
 class LabelBoardOptions(BoardOptions):
     """Boards."""
 
@@ -59,7 +58,7 @@ class LabelBoardOptions(BoardOptions):
     shard: ShardOption = None
 
 
-@dataclass(frozen=True)
+@option_group
 class DatasetOptions:
     """Dataset."""
 
@@ -87,14 +86,7 @@ class DatasetOptions:
             show_default=False,
         ),
     ] = None
-    fresh: Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")] = False
-
-
-@dataclass(frozen=True)
-class LabelLimitOptions:
-    """Limits."""
-
-    threads: ThreadsOption = None
+    fresh: FreshOption = False
 
 
 @command
@@ -102,7 +94,7 @@ def label(
     boards: LabelBoardOptions,
     dataset: DatasetOptions,
     tables: TableOptions,
-    limits: LabelLimitOptions,
+    threads: ThreadsOption = None,
 ) -> None:
     """Write a dataset of boards and their exact distances.
 
@@ -133,32 +125,32 @@ def label(
             databases,
             content=content,
             chunk=chunk,
-            n_threads=limits.threads or available_cores(),
+            n_threads=threads or available_cores(),
             command=shlex.join(["pdb", *sys.argv[1:]]),
             fresh=dataset.fresh,
             progress=display.show_labels,
         )
-    message(f"pdb: {plural(source.n_boards, 'board')} in {dataset.out}")
+    message(f"{plural(source.n_boards, 'board')} in {dataset.out}")
     if n_unsolvable:
         raise UnsolvableError(f"{plural(n_unsolvable, 'board')} cannot be solved; the distance in the file is -1")
 
 
 def _source(options: LabelBoardOptions, tables: TableOptions, databases: OpenDatabases) -> "BoardSource":
-    """Return the boards of the options. Raises a usage error, `InputError`, and what reading boards raises."""
+    """Return the boards of the options. Raises `InputError`, and what reading boards raises."""
     is_given = bool(options.boards) or options.instances is not None
     if options.random is None:
         if options.walks is not None:
-            raise typer.BadParameter("needs the number of boards; give --random N, too", param_hint="--walks")
+            raise InputError("--walks needs the number of boards; give --random N, too")
         if not is_given:
             raise InputError("there are no boards to label; give --random N, boards, a file, or --instances")
         return _given_boards(options, tables, databases)
     if is_given:
-        raise typer.BadParameter("cannot be combined with other boards; leave those out", param_hint="--random")
-    from pdb_core.puzzle import Board, BoardSize, blank_last
+        raise InputError("--random cannot be combined with other boards; leave those out")
+    from pdb_core.puzzle import Board, BoardSize, blank_last, parse_size
     from pdb_query import Instance
     from pdb_study.labels import RandomBoards, RandomWalks
 
-    size = parse_optional_size(options.size) or databases.size() or BoardSize(4, 4)
+    size = parse_size(options.size) if options.size else databases.size() or BoardSize(4, 4)
     goal = databases.goal_of(Instance("", Board(blank_last(size), size)), options.goal)
     if options.walks is None:
         return RandomBoards(size, goal, options.random, options.seed)
@@ -194,26 +186,21 @@ def _given_boards(options: LabelBoardOptions, tables: TableOptions, databases: O
     from pdb_core.puzzle import check_table_size
     from pdb_study.labels import GivenBoards
 
-    hint = size_hint(tables.db, options.size)
-    rows: list[Any] = []
-    size: BoardSize | None = None
-    goal: Tiles | None = None
-    for instance in read_boards(options.boards, options.instances, hint):
-        of_board = databases.goal_of(instance, options.goal)
-        if size is None:
-            size, goal = instance.size, of_board
-            check_table_size(size)
+    instances = list(read_boards(options.boards, options.instances, size_hint(tables.db, options.size)))
+    if not instances:
+        raise InstanceError("there are no boards in the files or the set; name others")
+    size, goal = instances[0].size, databases.goal_of(instances[0], options.goal)
+    check_table_size(size)
+    for instance in instances:
         if instance.size != size:
             raise BoardError(
                 f"board {instance.id} is {instance.size}, boards before it are {size}; label each size separately"
             )
-        if of_board != goal:
+        if databases.goal_of(instance, options.goal) != goal:
             raise GoalError(
                 f"board {instance.id} has another goal than the boards before it; label each goal separately"
             )
-        rows.append(np.array(instance.board, dtype=np.uint8))
-    if size is None or goal is None:
-        raise InstanceError("there are no boards in the files or the set; name others")
+    boards = np.array([instance.board for instance in instances], dtype=np.uint8)
     files = [path.name for path in split_arguments(options.boards)[0]]
     name = " ".join([*files, *([options.instances] if options.instances else [])])
-    return GivenBoards(size, goal, np.array(rows), shorten(name, _MOST_CHARACTERS) or "command line")
+    return GivenBoards(size, goal, boards, shorten(name, _MOST_CHARACTERS) or "command line")

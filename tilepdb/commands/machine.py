@@ -1,11 +1,7 @@
 """`pdb doctor` and `pdb bench`: versions, resources and a self-test of this installation; its speed."""
 
 import json
-import platform
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +13,7 @@ from pdb_core.errors import InputError, PdbError, WrongAnswerError
 from tilepdb.commands import completion
 from tilepdb.commands.databases import open_file
 from tilepdb.commands.options import EncodingOption, FormatOption, LoadOption, SeedOption
-from tilepdb.commands.output import Format, Record, count, message, prepare, write_records
+from tilepdb.commands.output import Record, message, prepare, write_records
 from tilepdb.commands.process import command
 
 if TYPE_CHECKING:
@@ -42,7 +38,7 @@ def doctor(
             "standard tables of 3x3 and 4x4. Later commands start at once.",
         ),
     ] = False,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Check this installation.
 
@@ -56,6 +52,8 @@ def doctor(
 
 def _checks(program: Any) -> Iterator[tuple[str, Any]]:
     """Yield the checks; with `program`, warm its commands up at the end."""
+    import platform
+
     import h5py
     import numba
     import numpy as np
@@ -99,6 +97,8 @@ def _huge_pages() -> str:
 
 
 def _self_test() -> str:
+    import tempfile
+
     from pdb_build import build_database, plan_build
     from pdb_core.pattern import parse_partition
     from pdb_core.puzzle import BoardSize, blank_last
@@ -123,7 +123,7 @@ def _self_test() -> str:
 
 def _check_text(record: Record) -> Iterator[str]:
     value = record["value"]
-    yield f"{record['check']:<17} {count(value) if isinstance(value, int) else value}"
+    yield f"{record['check']:<17} {f'{value:,}' if isinstance(value, int) else value}"
 
 
 @command
@@ -152,7 +152,7 @@ def bench(
     ] = None,
     encoding: EncodingOption = "bits",
     load: LoadOption = "huge",
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Measure builds and searches on this machine.
 
@@ -160,6 +160,8 @@ def bench(
     time of the builds, and the nodes and nodes/s of the searches.
     """
     prepare()
+    import tempfile
+
     from pdb_core.puzzle import random_boards
     from solver import Solver
 
@@ -209,19 +211,19 @@ def _sets(partition: str, names: list[str] | None) -> _Sets:
 
 def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> dict[str, Any]:
     """Build in a new process, to include start, imports, writing and digests."""
+    import statistics
+    import subprocess
+
     build = [sys.executable, "-m", "tilepdb", "build", partition, "--encoding", encoding, "--out", str(path)]
     seconds, peaks = [], []
     for repeat in range(repeats + 1):
         path.unlink(missing_ok=True)
         start = time.perf_counter()
-        code = subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode
-        if code != 0:
-            error = PdbError(f"the build of {partition} failed, and so nothing was measured")
-            error.exit_code = code if code > 0 else error.exit_code
-            raise error
+        if subprocess.run(build, check=False, stdout=subprocess.DEVNULL).returncode != 0:
+            raise PdbError(f"the build of {partition} failed, and so nothing was measured")
         elapsed = time.perf_counter() - start
         if repeat == 0:
-            message(f"pdb: {partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")
+            message(f"{partition}: first build, which may compile kernels: {elapsed:.2f} s, not counted")
             continue
         seconds.append(elapsed)
         peaks.append(json.loads(path.with_suffix(".build.json").read_text(encoding="utf-8"))["peak_memory_bytes"])
@@ -234,6 +236,8 @@ def _measure_build(partition: str, encoding: str, path: Path, repeats: int) -> d
 
 
 def _measure_searches(name: str, solver: "Solver", boards: "Sequence[tuple[Tiles, Tiles | None]]") -> dict[str, Any]:
+    import statistics
+
     solutions: list[Solution] = [solver.solve(board, goal) for board, goal in boards]
     seconds = sum(solution.seconds for solution in solutions)
     generated = sum(solution.generated for solution in solutions)
@@ -257,7 +261,7 @@ def _bench_text(record: Record) -> Iterator[str]:
     if "boards" in record:
         yield (
             f"{start}, {record['mean_ms']:9.2f} ms a board, mean h {record['mean_h']:.2f}, "
-            f"{count(round(record['mean_generated']))} nodes, {record['nodes_per_second'] / 1e6:.1f} million/s"
+            f"{round(record['mean_generated']):,} nodes, {record['nodes_per_second'] / 1e6:.1f} million/s"
         )
     else:
         yield f"{start} (median of {len(record['all_seconds'])}), {record['peak_memory_bytes'] / 1e6:.0f} MB"

@@ -132,6 +132,6 @@ def _run_command() -> None:
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     names = {function.__name__ for function, _ in COMMANDS} | {"study"}
     if first.endswith(".py") or (first not in names and is_file(first)):
-        message(f"pdb: this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}")
+        message(f"this is the pattern-database tool; for the Python debugger type python -m pdb {as_typed(first)}")
         raise SystemExit(2)
     app()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform, get_args
 
 import typer
 from typer.core import TyperCommand
@@ -18,25 +18,29 @@ from pdb_core.errors import InputError
 from solver.algorithms import ALGORITHMS, HEURISTIC_NAMES, IDA_STAR
 from tilepdb.commands import completion
 from tilepdb.commands.databases import OpenDatabases
-from tilepdb.commands.output import Format, message, plural
+from tilepdb.commands.output import message, plural
 
 if TYPE_CHECKING:
     from distributed import Client
 
-    from pdb_core.puzzle import BoardSize
+Group = TypeVar("Group")
 
-FormatOption = Annotated[Format, typer.Option("--format", help="Format of the results on stdout.")]
+FormatOption = Annotated[
+    Literal["text", "json", "ndjson", "csv"], typer.Option("--format", help="Format of the results on stdout.")
+]
 SizeOption = Annotated[
     str | None,
     typer.Option(
-        metavar="WxH", help="Board size, width x height, such as 4x4; needed only if boards and tables do not imply it."
+        metavar="WxH",
+        help="Board size, width x height, such as 4x4; needed only if the boards, the tables or the partition do not "
+        "imply it.",
     ),
 ]
 GoalOption = Annotated[
-    str | None,
+    str,
     typer.Option(
         metavar="GOAL",
-        help="Goal: blank-last (the default), blank-first, snail, or a board.",
+        help="Goal: blank-last, blank-first, snail, or a board.",
         autocompletion=completion.goals,
     ),
 ]
@@ -48,6 +52,15 @@ BoardGoalOption = Annotated[
         help="Goal of boards that have none in their file: blank-last, blank-first, snail, or a board. The default is "
         "the goal of --db, else blank-last.",
         autocompletion=completion.goals,
+    ),
+]
+SizeArgument = Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Remove FILE.partial, and start from the beginning.")]
+PlainOption = Annotated[
+    bool,
+    typer.Option(
+        "--plain",
+        help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node counts.",
     ),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the random boards.")]
@@ -111,7 +124,13 @@ TimeLimitOption = Annotated[
 # Groups of options. The docstring of a group is its title in --help.
 
 
-@dataclass(frozen=True)
+@dataclass_transform(frozen_default=True)
+def option_group(group: type[Group]) -> type[Group]:
+    """Return a class as a frozen dataclass. It has no other methods, because `pdb --help` makes all groups."""
+    return dataclass(frozen=True, eq=False, repr=False)(group)
+
+
+@option_group
 class BoardOptions:
     """Boards."""
 
@@ -124,7 +143,7 @@ class BoardOptions:
     size: SizeOption = None
 
 
-@dataclass(frozen=True)
+@option_group
 class SolveBoardOptions(BoardOptions):
     """Boards."""
 
@@ -142,15 +161,7 @@ class SolveBoardOptions(BoardOptions):
     shard: ShardOption = None
 
 
-@dataclass(frozen=True)
-class LoadOptions:
-    """Tables."""
-
-    load: LoadOption = "map"
-    verify: VerifyOption = False
-
-
-@dataclass(frozen=True)
+@option_group
 class TableOptions:
     """Tables."""
 
@@ -169,7 +180,7 @@ class TableOptions:
         return OpenDatabases(self.db, self.load, verify=self.verify)
 
 
-@dataclass(frozen=True)
+@option_group
 class LimitOptions:
     """Limits."""
 
@@ -181,7 +192,7 @@ class LimitOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class IdaStarOptions:
     """IDA*."""
 
@@ -204,7 +215,7 @@ class IdaStarOptions:
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class AlgorithmOptions:
     """Algorithm."""
 
@@ -225,17 +236,10 @@ class AlgorithmOptions:
     ] = None
     weight: WeightOption = None
     memory_limit: MemoryLimitOption = None
-    plain: Annotated[
-        bool,
-        typer.Option(
-            "--plain",
-            help="Textbook IDA*: do not prune operator sequences that lead to duplicates. For comparisons of node "
-            "counts.",
-        ),
-    ] = False
+    plain: PlainOption = False
 
 
-@dataclass(frozen=True)
+@option_group
 class AnswerOptions:
     """Output."""
 
@@ -246,10 +250,10 @@ class AnswerOptions:
             help="Write each solution to this file, with every position on its path. Nothing is then printed as text.",
         ),
     ] = None
-    output: FormatOption = Format.text
+    output: FormatOption = "text"
 
 
-@dataclass(frozen=True)
+@option_group
 class LoggedAnswerOptions(AnswerOptions):
     """Output."""
 
@@ -263,7 +267,7 @@ class LoggedAnswerOptions(AnswerOptions):
     ] = None
 
 
-@dataclass(frozen=True)
+@option_group
 class ClusterOptions:
     """Cluster."""
 
@@ -291,13 +295,13 @@ class ClusterOptions:
         from pdb_cluster.connect import connected
 
         assert self.scheduler is not None
-        with connected(self.scheduler, lambda text: message(f"pdb: {text}")) as client:
+        with connected(self.scheduler, message) as client:
             n_threads = sum(client.nthreads().values())
-            message(f"pdb: {plural(n_threads, 'thread')} on {self.scheduler}; dashboard {client.dashboard_link}")
+            message(f"{plural(n_threads, 'thread')} on {self.scheduler}; dashboard {client.dashboard_link}")
             yield client
 
 
-@dataclass(frozen=True)
+@option_group
 class SolveClusterOptions(ClusterOptions):
     """Cluster."""
 
@@ -311,19 +315,10 @@ class SolveClusterOptions(ClusterOptions):
     ] = None
 
     def check(self, threads: int | None) -> None:
-        """Raise a usage error if --worker-db has no cluster, and what other clusters raise."""
+        """Raise `InputError` also if --worker-db has no cluster."""
         super().check(threads)
         if self.worker_db is not None and self.scheduler is None:
-            raise typer.BadParameter(
-                "needs --scheduler; give its address, or leave out this option", param_hint="--worker-db"
-            )
-
-
-def parse_optional_size(text: str | None) -> "BoardSize | None":
-    """Return the board size of --size, if given. Raises `InputError`."""
-    from pdb_core.puzzle import parse_size
-
-    return None if text is None else parse_size(text)
+            raise InputError("--worker-db needs --scheduler; give its address, or leave out --worker-db")
 
 
 def parse_bytes(text: str) -> int:

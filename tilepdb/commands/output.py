@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, TextIO
 
 from pdb_core import system
@@ -16,15 +15,6 @@ from pdb_core.messages import one_line
 Record = Mapping[str, Any]
 
 
-class Format(StrEnum):
-    """Format of the records on stdout."""
-
-    text = "text"
-    json = "json"
-    ndjson = "ndjson"
-    csv = "csv"
-
-
 class ReaderGoneError(PdbError):
     """The process that reads stdout has ended. The command ends without a message."""
 
@@ -32,12 +22,13 @@ class ReaderGoneError(PdbError):
 
 
 def message(text: str) -> None:
-    """Print a line on stderr. Names of files and what files contain may have control characters: they are escaped.
+    """Print a line on stderr, after `pdb: `.
 
-    A message that cannot be written is dropped: the exit code and the results do not depend on it.
+    Names of files and what files contain may have control characters: they are escaped. A message that cannot be
+    written is dropped: the exit code and the results do not depend on it.
     """
     try:
-        print(one_line(text), file=sys.stderr, flush=True)
+        print(one_line(f"pdb: {text}"), file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
 
@@ -69,14 +60,9 @@ def discard(stream: TextIO) -> None:
     os.close(null)
 
 
-def count(n: int) -> str:
-    """Return a number with commas between thousands."""
-    return f"{n:,}"
-
-
 def plural(n: int, noun: str) -> str:
     """Return a number and a noun: `1 board`, `2 boards`."""
-    return f"{count(n)} {noun}" if n == 1 else f"{count(n)} {noun}s"
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def joined(numbers: Iterable[int]) -> str:
@@ -87,30 +73,30 @@ def joined(numbers: Iterable[int]) -> str:
 def bar_chart(counts: Sequence[int], width: int) -> list[str]:
     """Return a line for each index: the index, its count in a column of `width` characters, and a bar."""
     largest = max(counts)
-    return [f"  {i:>3} {count(n):>{width}} {'#' * round(50 * n / largest)}".rstrip() for i, n in enumerate(counts)]
+    return [f"  {i:>3} {n:>{width},} {'#' * round(50 * n / largest)}".rstrip() for i, n in enumerate(counts)]
 
 
 def write_records(
     records: Iterable[Record],
-    output: Format,
+    output: str,
     *,
     columns: Sequence[str],
     text: Callable[[Any], Iterable[str]],
 ) -> None:
-    """Write each record to stdout at once, or all of them at the end as `json`.
+    """Write each record to stdout at once as `text`, `csv` or `ndjson`, or all of them at the end as `json`.
 
     `columns` are those of CSV, where the items of a list are separated by spaces; `text` returns the lines of a record.
     """
-    if output is Format.json:
+    if output == "json":
         # One record per line, for readers.
         write_result("[" + ",\n ".join(json.dumps(record) for record in records) + "]\n")
         return
-    if output is Format.csv:
+    if output == "csv":
         write_result(_csv_row(columns))
     for record in records:
-        if output is Format.csv:
+        if output == "csv":
             write_result(_csv_row([_csv_field(record.get(column)) for column in columns]))
-        elif output is Format.ndjson:
+        elif output == "ndjson":
             write_result(json.dumps(record) + "\n")
         else:
             write_result("".join(f"{one_line(line)}\n" for line in text(record)))
@@ -137,7 +123,7 @@ def prepare() -> None:
     """Set up warnings and messages before kernels are imported."""
     import warnings
 
-    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"pdb: warning: {text}")
+    warnings.showwarning = lambda text, *_args, **_kwargs: message(f"warning: {text}")
     from pdb_core import jit
 
-    jit.announce_compilation(lambda: message("pdb: compiling kernels: some seconds, once after each update ..."))
+    jit.announce_compilation(lambda: message("compiling kernels: some seconds, once after each update ..."))

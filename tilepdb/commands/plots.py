@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pdb_core.durable_files import written_safely
 from pdb_core.errors import InputError, OutputError
 from tilepdb.commands.output import message
 
@@ -35,8 +34,9 @@ def write_plot(path: Path | None, draw: "Draw", *, width: float = 8, height: flo
     """Write the plot of a study to the file of --plot, if it is given. Raises `OutputError`."""
     if path is None:
         return
+    from pdb_core.durable_files import written_safely
     from pdb_study.plots import save_plot
 
     with written_safely(path, "choose another place with --plot", is_text=False) as file:
         save_plot(draw, file, path.suffix.lower()[1:], width=width, height=height)
-    message(f"pdb: plot written to {path}")
+    message(f"plot written to {path}")

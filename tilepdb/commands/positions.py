@@ -25,19 +25,15 @@ def positions_written(records: Iterable[Record], file: IO[str], word: Callable[[
 def _positions(record: Record, word: Callable[[int], str]) -> Iterator[str]:
     """Yield the board after each move as rows of tiles; the first and the last board included."""
     width = int(record["size"].partition("x")[0])
-    board = list(record["board"])
-    cells = {tile: cell for cell, tile in enumerate(board)}
+    words = list(map(word, record["board"]))
+    cells = {tile: cell for cell, tile in enumerate(record["board"])}
 
-    def row_text(row: int) -> str:
-        return " ".join(map(word, board[row * width : (row + 1) * width])) + "\n"
+    def rows() -> str:
+        return "".join(" ".join(words[start : start + width]) + "\n" for start in range(0, len(words), width))
 
-    rows = [row_text(row) for row in range(len(board) // width)]
-    yield "".join(rows)
+    yield rows()
     for tile in record["moves"]:
         blank, cell = cells[0], cells[tile]
-        board[blank], board[cell] = tile, 0
+        words[blank], words[cell] = words[cell], words[blank]
         cells[tile], cells[0] = blank, cell
-        # Boards can be large: only the rows of the move change.
-        for row in {blank // width, cell // width}:
-            rows[row] = row_text(row)
-        yield "".join(rows)
+        yield rows()

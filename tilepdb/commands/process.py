@@ -25,22 +25,6 @@ _ENDINGS: dict[int, str] = {
 _LIBRARY_BYTES = 350_000_000
 
 
-class _SignalledExit(SystemExit):
-    """End of a command after a signal, with the exit code that a shell shows for it."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(_SIGNALLED + number)
-        self.number = number
-
-
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, or SIGHUP of a terminal that is closed. It ends a command in good order, as Ctrl-C does."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
 def command(function: Function) -> Function:
     """Return a function as a command, with its errors and signals as messages and exit codes."""
 
@@ -71,7 +55,8 @@ def _prepare_libraries() -> None:
 
 
 def _terminate(number: int, _frame: object) -> None:
-    raise _Terminated(number)
+    """End a command in good order, as Ctrl-C does."""
+    raise KeyboardInterrupt(number)
 
 
 @contextmanager
@@ -85,9 +70,9 @@ def errors_as_exit_codes() -> Iterator[None]:
     except PdbError as error:
         _fail(error)
     except KeyboardInterrupt as ending:
-        number = getattr(ending, "number", signal.SIGINT)
-        message(f"pdb: {_ENDINGS[number]}")
-        raise _SignalledExit(number) from None
+        number = next(iter(ending.args), signal.SIGINT)
+        message(_ENDINGS[number])
+        raise SystemExit(_SIGNALLED + number) from None
     except OSError as error:
         _fail(system_error(error))
     except MemoryError:
@@ -109,7 +94,7 @@ def _shortage(error: Exception) -> PdbError:
 
 
 def _fail(error: PdbError) -> NoReturn:
-    message(f"pdb: {error}")
+    message(str(error))
     raise SystemExit(error.exit_code) from None
 
 
@@ -123,8 +108,9 @@ def run_process(program: Callable[[], None]) -> None:
         with errors_as_exit_codes():
             _open_streams()
             program()
-    except _SignalledExit as end:
-        system.end_by_signal(end.number)
+    except SystemExit as end:
+        if isinstance(end.code, int) and end.code - _SIGNALLED in _ENDINGS:
+            system.end_by_signal(end.code - _SIGNALLED)
         raise
     finally:
         with suppress(PdbError):

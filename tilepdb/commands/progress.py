@@ -3,12 +3,10 @@
 import time
 from typing import TYPE_CHECKING
 
-from tilepdb import progress
-from tilepdb.commands.output import count, message, plural
-from tilepdb.progress import BuildLine
+from tilepdb.commands.output import message, plural
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from pdb_build import BuildPlan
     from pdb_cluster.solve_boards import ClusterProgress
     from solver import Checkpoint, Iteration
     from solver.requests import Request
@@ -20,36 +18,18 @@ _SEARCH_DELAY_S = 0.1
 _LEAST_SHARE = 0.005
 
 
-def _log(text: str) -> None:
-    message(f"pdb: {text}")
-
-
-class ProgressLine(progress.ProgressLine):
-    """Line of progress of a command."""
-
-    def __init__(self, *, log_every_s: float = 10.0, delay_s: float = 0.0) -> None:
-        super().__init__(_log, log_every_s=log_every_s, delay_s=delay_s)
-
-
-class BuildDisplay(BuildLine):
-    """Display of a build."""
-
-    def __init__(self, plan: "BuildPlan") -> None:
-        super().__init__(plan, _log)
-
-
 class SearchDisplay(ProgressLine):
     """Display of the threshold under way."""
 
     def __init__(self) -> None:
-        super().__init__(log_every_s=_SEARCH_LOG_S, delay_s=_SEARCH_DELAY_S)
+        super().__init__(message, log_every_s=_SEARCH_LOG_S, delay_s=_SEARCH_DELAY_S)
 
     def show_search(self, request: "Request", iteration: "Iteration", checkpoint: "Checkpoint") -> None:
         """Show a threshold; `checkpoint` holds its finished subtrees."""
         rate = iteration.generated / iteration.seconds / 1e6 if iteration.seconds > 0 else 0.0
         self.show(
             f"board {request.id}: threshold {iteration.threshold}, {_estimates(iteration, checkpoint)}"
-            f"{count(iteration.generated)} nodes, {iteration.seconds:.1f} s, {rate:.1f} million/s",
+            f"{iteration.generated:,} nodes, {iteration.seconds:.1f} s, {rate:.1f} million/s",
             checkpoint.share,
         )
 
@@ -76,7 +56,7 @@ def _duration(seconds: float) -> str:
         return f"{minutes} min"
     if hours < 48:
         return f"{minutes // 60} h {minutes % 60} min"
-    return f"{count(hours // 24)} d {hours % 24} h"
+    return f"{hours // 24:,} d {hours % 24} h"
 
 
 class LabelDisplay(ProgressLine):
@@ -84,7 +64,7 @@ class LabelDisplay(ProgressLine):
 
     def __init__(self, name: str, n_boards: int) -> None:
         """`name` is the file; it gets `n_boards`."""
-        super().__init__()
+        super().__init__(message)
         self._name, self._n_boards = name, n_boards
         self._first: int | None = None
         self._started_at = time.monotonic()
@@ -94,12 +74,12 @@ class LabelDisplay(ProgressLine):
         if self._first is None:
             self._first, self._started_at = n_done, time.monotonic()
             if n_done:
-                self.say(f"{self._name} continues after {plural(n_done, 'board')} of {count(self._n_boards)}")
+                self.say(f"{self._name} continues after {plural(n_done, 'board')} of {self._n_boards:,}")
             return
         rate = (n_done - self._first) / max(time.monotonic() - self._started_at, 1e-9)
         left = _duration((self._n_boards - n_done) / rate)
         self.show(
-            f"{count(n_done)} of {count(self._n_boards)} boards, {rate:,.0f} boards/s, about {left} left",
+            f"{n_done:,} of {self._n_boards:,} boards, {rate:,.0f} boards/s, about {left} left",
             n_done / self._n_boards,
         )
 
@@ -108,7 +88,7 @@ class ClusterDisplay(ProgressLine):
     """Display of boards that are solved on a cluster."""
 
     def __init__(self) -> None:
-        super().__init__(log_every_s=_SEARCH_LOG_S)
+        super().__init__(message, log_every_s=_SEARCH_LOG_S)
         self._had_workers = True
 
     def show_progress(self, progress: "ClusterProgress") -> None:
@@ -119,11 +99,11 @@ class ClusterDisplay(ProgressLine):
             gone = "all workers are gone; waiting for workers ..."
             self.say(f"{threads} again, continuing" if has_workers else gone)
         boards = "".join(
-            f"; board {request.id}: threshold {at.threshold}, {count(at.generated)} nodes, {at.seconds:.0f} s"
+            f"; board {request.id}: threshold {at.threshold}, {at.generated:,} nodes, {at.seconds:.0f} s"
             for request, at in progress.iterations
         )
         rate = progress.generated / max(progress.seconds, 1e-9) / 1e6
         self.show(
-            f"{count(progress.n_done)} of {count(progress.n_taken)} boards, {threads}, {rate:.1f} million/s{boards}",
+            f"{progress.n_done:,} of {progress.n_taken:,} boards, {threads}, {rate:.1f} million/s{boards}",
             progress.n_done / max(1, progress.n_taken),
         )

@@ -7,7 +7,7 @@ from pdb_core.errors import UnsolvableError
 from tilepdb.commands.board_input import boards_to_look_up
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import BoardOptions, FormatOption, TableOptions
-from tilepdb.commands.output import Format, Record, message, prepare, write_records
+from tilepdb.commands.output import Record, message, prepare, write_records
 from tilepdb.commands.process import command
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @command
-def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = Format.text) -> None:
+def query(boards: BoardOptions, tables: TableOptions, output: FormatOption = "text") -> None:
     """Look up boards: lower bounds on their optimal lengths.
 
     Print the distance of each pattern and their sum, for each symmetry, and the maximum of the sums.
@@ -46,7 +46,7 @@ def _record(instance: "Instance", databases: OpenDatabases, goal_text: str | Non
     try:
         probes = [database.probe(instance.board, goal) for database in tables]
     except UnsolvableError as error:
-        message(f"pdb: {error}")
+        message(str(error))
         return record | {"solvable": False, "h": None, "sums": [], "values": [], "costs": [], "symmetries": []}
     return record | {
         "solvable": True,

@@ -1,31 +1,30 @@
 """`pdb serve`: the HTTP service and its page."""
 
 import contextlib
-import faulthandler
 import importlib
-import logging
-import socket
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pdb_core.errors import InputError
-from tilepdb.commands.databases import open_file, standard_table
-from tilepdb.commands.options import TableOptions, VerifyOption
+from tilepdb.commands.databases import open_file
+from tilepdb.commands.options import TableOptions, VerifyOption, option_group
 from tilepdb.commands.output import message, prepare
 from tilepdb.commands.process import command
 
 if TYPE_CHECKING:
+    import socket
+
     from pdb_query import Database
     from pdb_service.settings import ServiceSettings
 
 _STDERR = 2
 
 
-@dataclass(frozen=True)
+@option_group
 class ServedTableOptions(TableOptions):
     """Tables."""
 
@@ -40,7 +39,7 @@ class ServedTableOptions(TableOptions):
     verify: VerifyOption = True
 
 
-@dataclass(frozen=True)
+@option_group
 class NetworkOptions:
     """Network."""
 
@@ -77,7 +76,7 @@ class NetworkOptions:
     access_log: Annotated[bool, typer.Option("--access-log", help="Log each request to stderr.")] = False
 
 
-@dataclass(frozen=True)
+@option_group
 class SearchQueueOptions:
     """Searches."""
 
@@ -115,6 +114,9 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         raise InputError(
             f"pdb serve needs {error.name}, which is not installed: pip install 'tile-pdb[serve]'"
         ) from None
+    import faulthandler
+    import logging
+
     from pdb_core.resources import available_cores
     from pdb_service.server import open_socket
     from pdb_service.settings import ServiceSettings, read_host, read_origin
@@ -139,7 +141,7 @@ def serve(tables: ServedTableOptions, network: NetworkOptions, searches: SearchQ
         _serve(databases, listener, network.host, settings)
 
 
-def _serve(databases: "list[Database]", listener: socket.socket, host: str, settings: "ServiceSettings") -> None:
+def _serve(databases: "list[Database]", listener: "socket.socket", host: str, settings: "ServiceSettings") -> None:
     """Print the address, and answer requests until a signal ends the server."""
     from pdb_service.app import create_app
     from pdb_service.server import notify_systemd, serve as run
@@ -147,26 +149,29 @@ def _serve(databases: "list[Database]", listener: socket.socket, host: str, sett
 
     address, port = listener.getsockname()[:2]
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}/"
-    message(f"pdb: listening on {url}")
+    message(f"listening on {url}")
     if (hint := advice(address, settings.allowed_hosts)) is not None:
-        message(f"pdb: {hint}")
+        message(hint)
     settings = replace(settings, allowed_hosts=(*hosts_of(host, address), *settings.allowed_hosts))
 
     def on_ready() -> None:
-        message(f"pdb: ready: {url}")
+        message(f"ready: {url}")
         notify_systemd()
 
     app = create_app(databases, settings)
     app.state.service.on_ready = on_ready
     run(app, listener)
-    message("pdb: stopped")
+    message("stopped")
 
 
 def _open(tables: ServedTableOptions) -> "list[Database]":
     """Open the databases of --db; by default the standard ones of 4x4 and 3x3, which are built the first time."""
     from pdb_core.puzzle import BoardSize, blank_last
+    from tilepdb.standard import standard_table
 
-    paths = tables.db or [standard_table(size, blank_last(size)) for size in (BoardSize(4, 4), BoardSize(3, 3))]
+    paths = tables.db or [
+        standard_table(size, blank_last(size), message) for size in (BoardSize(4, 4), BoardSize(3, 3))
+    ]
     return [open_file(path, tables.load, verify=tables.verify) for path in paths]
 
 

@@ -35,20 +35,20 @@ def solve(
     ends in .dat or .pkl, or names a file, is a file of boards. Without boards, the command reads them from standard
     input; at a terminal, it solves the 17 hardest boards of the 15-puzzle (hardest80).
     """
-    method = Method(frontier_bytes=frontier_bytes(ida_star))
-    _check_cluster(cluster, limits, ida_star)
-    answer_boards(method, boards, tables, limits, output, ida_star, cluster)
+    method = Method(all_solutions=ida_star.all_solutions, frontier_bytes=frontier_bytes(ida_star))
+    _check_cluster(cluster, limits, method)
+    answer_boards(method, boards, tables, limits, output, lists=ida_star.list_solutions, cluster=cluster)
 
 
-def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, ida_star: IdaStarOptions) -> None:
-    """Raise a usage error or `InputError` if options cannot be combined with those of a cluster."""
+def _check_cluster(cluster: SolveClusterOptions, limits: LimitOptions, method: Method) -> None:
+    """Raise `InputError` if options cannot be combined with those of a cluster."""
     cluster.check(limits.threads)
     if cluster.scheduler is None:
         return
     here = "leave out --scheduler to solve on this machine, with all its cores"
-    if ida_star.all_solutions:
+    if method.all_solutions:
         raise InputError(f"a cluster finds one optimal solution, and --all counts all of them; {here}")
-    if ida_star.frontier_memory is not None:
+    if method.frontier_bytes is not None:
         raise InputError(f"a cluster keeps no nodes near the root; {here}, or leave out --frontier-memory")
 
 
@@ -66,7 +66,8 @@ def search(
     Compare algorithms and heuristics without building tables. Solutions are optimal, except those of weighted-a-star
     and greedy. Boards are up to 6x6.
     """
-    answer_boards(parse_method(algorithm, tables.db, ida_star), boards, tables, limits, output, ida_star)
+    method = parse_method(algorithm, tables.db, ida_star)
+    answer_boards(method, boards, tables, limits, output, lists=ida_star.list_solutions)
 
 
 @command
@@ -91,4 +92,4 @@ def approximate(
     """
     method = Method(search=APPROXIMATE, uses_databases=bool(tables.db))
     logged = LoggedAnswerOptions(output.out, output.output)
-    answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), logged, IdaStarOptions())
+    answer_boards(method, boards, tables, LimitOptions(time_limit=time_limit), logged)

@@ -32,6 +32,7 @@ class Method:
     weight: float = _DEFAULT_WEIGHT
     memory_limit_bytes: int | None = None
     plain: bool = False
+    all_solutions: bool = False
     frontier_bytes: int | None = None
 
     @property
@@ -70,6 +71,7 @@ def parse_method(options: AlgorithmOptions, db: list[Path] | None, ida_star: Ida
         weight=_DEFAULT_WEIGHT if options.weight is None else options.weight,
         memory_limit_bytes=None if options.memory_limit is None else parse_bytes(options.memory_limit),
         plain=options.plain,
+        all_solutions=ida_star.all_solutions,
         frontier_bytes=frontier_bytes(ida_star),
     )
 

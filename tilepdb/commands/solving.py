@@ -2,26 +2,26 @@
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from pdb_core.errors import InputError
 from solver.algorithms import IDA_STAR, WEIGHTED_A_STAR
 from tilepdb.commands.answers import AnswerWriter, solution_list
 from tilepdb.commands.board_input import boards_to_solve
 from tilepdb.commands.databases import OpenDatabases
 from tilepdb.commands.options import (
-    IdaStarOptions,
     LimitOptions,
     LoggedAnswerOptions,
     SolveBoardOptions,
     SolveClusterOptions,
     TableOptions,
 )
-from tilepdb.commands.output import Format, message, plural, prepare
-from tilepdb.commands.progress import ClusterDisplay, ProgressLine, SearchDisplay
+from tilepdb.commands.output import message, plural, prepare
+from tilepdb.commands.progress import ClusterDisplay, SearchDisplay
 from tilepdb.commands.solvers import APPROXIMATE, Method, solvers
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from solver import Checkpoint, Limits, Solution, WorkerPool
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from solver.progress import Report
     from solver.requests import Answer, AnswerSource, Request
 
-    ListSolutions = Callable[[str], Callable[[tuple[int, ...]], None]]
+    ListSolutions = Callable[[str, tuple[int, ...]], None]
 
 
 def answer_boards(
@@ -38,18 +38,20 @@ def answer_boards(
     tables: TableOptions,
     limits: LimitOptions,
     output: LoggedAnswerOptions,
-    ida_star: IdaStarOptions,
+    *,
+    lists: bool = False,
     cluster: SolveClusterOptions | None = None,
 ) -> None:
     """Solve the boards of a command, and write the answers. Raises the worst error at the end."""
-    _check_list(ida_star, output)
+    if lists:
+        _check_list(method, output)
     prepare()
     from pdb_core.resources import available_cores
     from solver import Limits
 
     boards = boards_to_solve(options, tables.db)
     has_log = output.log is not None
-    writer = AnswerWriter(method, names=boards.names, counts_all=ida_star.all_solutions, has_log=has_log)
+    writer = AnswerWriter(method, names=boards.names, has_log=has_log)
     # By default one thread solves the boards of standard input, each as soon as it is read.
     n_threads = limits.threads or (available_cores() if method.search == IDA_STAR and not boards.is_stdin else 1)
     search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
@@ -57,7 +59,7 @@ def answer_boards(
         databases = stack.enter_context(tables.open())
         hooks: dict[str, Any] = {}
         if output.log is not None:
-            log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases, ida_star)))
+            log = stack.enter_context(_opened_log(output.log, _logged_method(method, databases)))
             hooks = {"known": log.known, "finished": log.add}
         display: ClusterDisplay | SearchDisplay
         source: AnswerSource
@@ -78,11 +80,9 @@ def answer_boards(
             display = SearchDisplay()
             if output.log is not None:
                 hooks["checkpoint_of"] = log.checkpoint
-            lists = solution_list(output.output, boards.names) if ida_star.list_solutions else None
+            listed = solution_list(output.output, boards.names) if lists else None
             hooks |= {"n_threads": n_threads, "watch": display.show_search}
-            source = search_source(
-                method, databases, search_limits, finds_all=ida_star.all_solutions, listed=lists, **hooks
-            )
+            source = search_source(method, databases, search_limits, listed=listed, **hooks)
         stack.enter_context(display)
         requests = (databases.request(instance, boards.goal) for instance in boards.instances)
         # Closed before the client, which takes back the tasks.
@@ -105,21 +105,19 @@ def search_source(
     limits: "Limits",
     *,
     n_threads: int = 1,
-    finds_all: bool = False,
     listed: "ListSolutions | None" = None,
     **hooks: Any,
 ) -> "AnswerSource":
     """Return the source of answers that searches by a method in threads of this process.
 
-    `listed` returns the function that gets all optimal solutions of the board with an id. `hooks` are those of the
-    sources.
+    `listed` gets all optimal solutions of each board, with its id. `hooks` are those of the sources.
     """
     from solver.sources import BatchAnswers, SingleAnswers
 
     is_limited = limits.seconds is not None or limits.nodes is not None
     is_ida_star = method.search == IDA_STAR
     solver_for = solvers(method, databases, n_at_a_time=n_threads)
-    if is_ida_star and method.uses_databases and not (finds_all or is_limited):
+    if is_ida_star and method.uses_databases and not (method.all_solutions or is_limited):
         return BatchAnswers(solver_for, n_threads=n_threads, **hooks)
 
     def search(request: "Request", report: "Report", pool: "WorkerPool | None", checkpoint: "Checkpoint") -> "Solution":
@@ -136,9 +134,9 @@ def search_source(
             solution = solver.solve(request.board, limits=limits, report=report)
             return solution
         how = {"limits": limits, "report": report, "pool": pool, "checkpoint": checkpoint}
-        if finds_all:
-            how["listed"] = None if listed is None else listed(request.id)
-        solve = solver.solve_all if finds_all else solver.solve
+        if method.all_solutions:
+            how["listed"] = None if listed is None else partial(listed, request.id)
+        solve = solver.solve_all if method.all_solutions else solver.solve
         solution = solve(request.board, request.goal, **how)
         return solution
 
@@ -154,31 +152,27 @@ def _opened_log(path: Path, method: dict[str, Any]) -> "Iterator[AnswerLog]":
         counts = {"finished": log.n_solved, "unfinished": log.n_unfinished}
         if any(counts.values()):
             found = " and ".join(plural(n, f"{kind} board") for kind, n in counts.items() if n)
-            message(f"pdb: {found} in {path}")
+            message(f"{found} in {path}")
         yield log
 
 
-def _check_list(ida_star: IdaStarOptions, output: LoggedAnswerOptions) -> None:
-    """Raise a usage error if --list cannot be combined with the other options."""
-    if not ida_star.list_solutions:
-        return
-    if not ida_star.all_solutions:
-        raise typer.BadParameter("needs --all; give it, too", param_hint="--list")
-    if output.output not in (Format.text, Format.ndjson):
-        raise typer.BadParameter("writes only text or ndjson; give --format text or ndjson", param_hint="--list")
+def _check_list(method: Method, output: LoggedAnswerOptions) -> None:
+    """Raise `InputError` if --list cannot be combined with the other options."""
+    if not method.all_solutions:
+        raise InputError("--list needs --all; give it, too")
+    if output.output not in ("text", "ndjson"):
+        raise InputError("--list writes only text or ndjson; give --format text or ndjson")
     if output.log is not None:
-        raise typer.BadParameter(
-            "cannot be combined with --log, which does not keep the list; leave out one of them", param_hint="--list"
-        )
+        raise InputError("--list cannot be combined with --log, which does not keep the list; leave out one of them")
 
 
-def _logged_method(method: Method, databases: OpenDatabases, ida_star: IdaStarOptions) -> dict[str, Any]:
+def _logged_method(method: Method, databases: OpenDatabases) -> dict[str, Any]:
     """Return the settings that all answers in a log share."""
     return {
         "search": method.search,
         "heuristic": method.heuristic,
         "weight": method.weight if method.search == WEIGHTED_A_STAR else None,
         "plain": method.plain,
-        "all": ida_star.all_solutions,
+        "all": method.all_solutions,
         "tables": databases.digests() if method.uses_databases else None,
     }

@@ -1,7 +1,7 @@
 """`pdb study compare`: heuristics and search algorithms on the same boards."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,17 +21,19 @@ from tilepdb.commands.options import (
     InstancesOption,
     LimitOptions,
     MemoryLimitOption,
+    PlainOption,
     SeedOption,
     SizeOption,
     TableOptions,
     WeightOption,
+    option_group,
 )
-from tilepdb.commands.output import Format, Record, count, message, plural, prepare, print_line, write_records
+from tilepdb.commands.output import Record, message, plural, prepare, print_line, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
-from tilepdb.commands.progress import ProgressLine
 from tilepdb.commands.solvers import DATABASES, Method, parse_method
 from tilepdb.commands.solving import search_source
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +54,7 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True)
+@option_group
 class SampleOptions:
     """Boards."""
 
@@ -71,7 +73,7 @@ class SampleOptions:
     seed: SeedOption = 1
 
 
-@dataclass(frozen=True)
+@option_group
 class MethodOptions:
     """Heuristics and algorithms."""
 
@@ -95,10 +97,10 @@ class MethodOptions:
     ] = None
     weight: WeightOption = None
     memory_limit: MemoryLimitOption = None
-    plain: Annotated[bool, typer.Option("--plain", help="Textbook IDA*, as for pdb search.")] = False
+    plain: PlainOption = False
 
 
-@dataclass(frozen=True)
+@option_group
 class SampleLimitOptions(LimitOptions):
     """Limits."""
 
@@ -112,7 +114,7 @@ def compare(
     tables: TableOptions,
     limits: SampleLimitOptions,
     plot: PlotOption = None,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Compare heuristics and algorithms on the same boards.
 
@@ -129,9 +131,9 @@ def compare(
     if not instances:
         raise InstanceError(f"{shorten(str(sample.instances))} holds no board; name a set or a file that does")
     rows: list[ComparisonRow] = []
-    if output is Format.text:
+    if output == "text":
         print_line(_HEADER)
-    with tables.open() as databases, ProgressLine() as line:
+    with tables.open() as databases, ProgressLine(message) as line:
 
         def results(method: Method) -> "Iterator[Result]":
             search_limits = Limits(seconds=limits.time_limit, nodes=limits.max_nodes)
@@ -144,7 +146,7 @@ def compare(
         def record(method: Method) -> Record:
             def show(n_done: int) -> None:
                 what = f"{method.heuristic or 'no heuristic'}, {method.search}"
-                line.show(f"{what}: {count(n_done)} of {count(len(instances))} boards", n_done / len(instances))
+                line.show(f"{what}: {n_done:,} of {len(instances):,} boards", n_done / len(instances))
 
             search = method.search + (" (plain)" if method.plain else "")
             rows.append(comparison_row(method.heuristic, search, results(method), show))
@@ -196,10 +198,10 @@ def _text(row: Record) -> Iterator[str]:
     if row["solved"] == 0:
         yield f"{start} none {'of them can be' if row['unsolvable'] == row['boards'] else 'within the limits'}"
         return
-    error = "" if row["mean_generated_error"] is None else count(round(row["mean_generated_error"]))
+    error = "" if row["mean_generated_error"] is None else f"{round(row['mean_generated_error']):,}"
     yield (
-        f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {count(round(row['mean_generated'])):>15} "
-        f"{error:>12} {row['mean_seconds']:11.6f} {count(row['nodes_per_second'] or 0):>13}"
+        f"{start} {row['mean_h']:8.3f} {row['mean_length']:8.3f} {round(row['mean_generated']):>15,} "
+        f"{error:>12} {row['mean_seconds']:11.6f} {row['nodes_per_second'] or 0:>13,}"
     )
 
 
@@ -207,8 +209,8 @@ def _report_gaps(comparison: "Comparison", *, is_drawn: bool) -> None:
     """Report on stderr which boards the means leave out, and which rows a plot does."""
     first = comparison.rows[0]
     if first.n_unsolvable:
-        message(f"pdb: {plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
+        message(f"{plural(first.n_unsolvable, 'board')} of {first.n_boards} cannot be solved by any")
     if not all(row.is_whole for row in comparison.rows):
-        message("pdb: boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
+        message("boards were given up at a limit; rows that solved fewer have means over fewer, easier boards")
     if is_drawn and len(comparison.whole_rows) < len(comparison.rows):
-        message("pdb: not drawn: rows that did not solve all boards")
+        message("not drawn: rows that did not solve all boards")

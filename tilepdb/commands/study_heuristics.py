@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tilepdb.commands import completion
-from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, TableOptions, ThreadsOption
-from tilepdb.commands.output import Format, count, message, prepare, print_line, write_records
+from tilepdb.commands.options import FormatOption, GoalOption, SeedOption, SizeArgument, TableOptions, ThreadsOption
+from tilepdb.commands.output import message, prepare, print_line, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
-from tilepdb.commands.progress import ProgressLine
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_study.heuristics import HeuristicStudy
@@ -33,9 +33,9 @@ HeuristicsOption = Annotated[
 @command
 def heuristics(
     tables: TableOptions,
-    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")] = "3x3",
+    size: SizeArgument = "3x3",
     heuristic: HeuristicsOption = None,
-    goal: GoalOption = None,
+    goal: GoalOption = "blank-last",
     boards: Annotated[
         int,
         typer.Option(
@@ -45,7 +45,7 @@ def heuristics(
     seed: SeedOption = 1,
     threads: ThreadsOption = None,
     plot: PlotOption = None,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Compare heuristics by distance from the goal.
 
@@ -59,18 +59,11 @@ def heuristics(
     from pdb_study.heuristics import fitting_heuristics, study_heuristics
 
     board_size = parse_size(size)
-    wanted = parse_goal(goal or "blank-last", board_size)
-    names = heuristic or []
-    if not names:
-        for name, error in fitting_heuristics(board_size, wanted).items():
-            if error is None:
-                names.append(name)
-            else:
-                message(f"pdb: left out: {error}")
-    with tables.open() as opened, ProgressLine() as line:
+    wanted = parse_goal(goal, board_size)
+    with tables.open() as opened, ProgressLine(message) as line:
         study = study_heuristics(
             board_size,
-            names,
+            heuristic or fitting_heuristics(board_size, wanted),
             opened.databases_for(board_size, wanted) if tables.db else (),
             goal=wanted,
             n_boards=boards,
@@ -78,29 +71,28 @@ def heuristics(
             solves_with=lambda: opened.databases_for(board_size, wanted),
             n_threads=threads,
             progress=lambda done, total: line.show(
-                f"solving boards to know their distances: {count(done)} of {count(total)}", done / total
+                f"solving boards to know their distances: {done:,} of {total:,}", done / total
             ),
         )
-    if output is Format.text:
+    if output == "text":
         for text in _text(study):
             print_line(text)
     else:
         write_records(_records(study), output, columns=_COLUMNS, text=lambda _: ())
     if plot is not None and not study.rows:
-        message("pdb: nothing to draw: the distances of these boards are not known")
+        message("nothing to draw: the distances of these boards are not known")
     elif plot is not None:
         write_plot(plot, study.draw, width=8 if len(study.names) <= 4 else 10)
 
 
 def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
     """Yield a record for each distance and heuristic, then for each heuristic over all boards, with `distance` None."""
-    rows = [(row.distance, row.n_boards, row.spreads) for row in study.rows]
-    for distance, n_boards, spreads in [*rows, (None, study.n_boards, study.overall)]:
-        for name, spread, exceeds in zip(study.names, spreads, study.exceeds, strict=True):
-            error = study.standard_error(spread, n_boards)
+    for row in study.all_rows:
+        for name, spread, exceeds in zip(study.names, row.spreads, study.exceeds, strict=True):
+            error = study.standard_error(spread, row.n_boards)
             record: dict[str, Any] = {
-                "distance": distance,
-                "boards": n_boards,
+                "distance": row.distance,
+                "boards": row.n_boards,
                 "heuristic": name,
                 "mean": round(spread.mean, 6),
                 "standard_deviation": round(spread.standard_deviation, 6),
@@ -108,7 +100,7 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
                 "maximum": spread.maximum,
                 "standard_error": None if error is None else round(error, 6),
             }
-            if distance is None:
+            if row.distance is None:
                 record["larger_than"] = dict(zip(study.names, exceeds, strict=True))
             yield record
 
@@ -116,15 +108,15 @@ def _records(study: "HeuristicStudy") -> Iterator[dict[str, Any]]:
 def _text(study: "HeuristicStudy") -> Iterator[str]:
     mean = "" if study.mean_distance is None else f", mean distance {study.mean_distance:.3f}"
     yield f"{study.boards_text}{mean}; mean, standard deviation, minimum and maximum of h"
-    rows = [(str(row.distance), row.n_boards, row.spreads) for row in study.rows]
-    rows.append(("all", study.n_boards, study.overall))
     for start in range(0, len(study.names), _ABREAST):
         shown = slice(start, start + _ABREAST)
         yield ""
         yield f"{'distance':>8} {'boards':>11}  " + "  ".join(name.rjust(23) for name in study.names[shown])
-        for distance, n_boards, spreads in rows:
-            cells = (f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in spreads[shown])
-            yield f"{distance:>8} {count(n_boards):>11}  " + "  ".join(cell.rjust(23) for cell in cells)
+        for row in study.all_rows:
+            cells = (
+                f"{s.mean:8.3f} {s.standard_deviation:6.3f} {s.minimum:3} {s.maximum:3}" for s in row.spreads[shown]
+            )
+            yield f"{row.distance_text:>8} {row.n_boards:>11,}  " + "  ".join(cell.rjust(23) for cell in cells)
         errors = [study.standard_error(spread, study.n_boards) for spread in study.overall[shown]]
         if study.is_sample:
             yield f"{'+-':>8} {'':>11}  " + "  ".join(f"{error or 0.0:8.3f}".ljust(23) for error in errors).rstrip()
@@ -134,5 +126,5 @@ def _text(study: "HeuristicStudy") -> Iterator[str]:
         labels = [f"{number} {name}" for number, name in enumerate(study.names, start=1)]
         first = max(map(len, labels))
         yield " " * first + "".join(f"{number:>10}" for number in range(1, len(labels) + 1))
-        for label, row in zip(labels, study.exceeds, strict=True):
-            yield label.ljust(first) + "".join(f"{count(n):>10}" for n in row)
+        for label, numbers in zip(labels, study.exceeds, strict=True):
+            yield label.ljust(first) + "".join(f"{n:>10,}" for n in numbers)

@@ -7,11 +7,11 @@ import typer
 
 from pdb_core.errors import LimitReachedError
 from pdb_core.messages import format_bytes
-from tilepdb.commands.options import FormatOption, GoalOption, ThreadsOption, parse_bytes
-from tilepdb.commands.output import Format, Record, bar_chart, count, plural, prepare, write_records
+from tilepdb.commands.options import FormatOption, GoalOption, SizeArgument, ThreadsOption, parse_bytes
+from tilepdb.commands.output import Record, bar_chart, message, plural, prepare, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
-from tilepdb.commands.progress import ProgressLine
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_study.space import StateSpace
@@ -22,8 +22,8 @@ _UNKNOWN_BYTES = 1 << 62
 
 @command
 def space(
-    size: Annotated[str, typer.Argument(metavar="WxH", help="Board size, such as 3x4: 3 wide, 4 high.")],
-    goal: GoalOption = None,
+    size: SizeArgument,
+    goal: GoalOption = "blank-last",
     depth: Annotated[
         int | None, typer.Option(min=0, metavar="D", help="Largest distance to count. The default is no limit.")
     ] = None,
@@ -36,7 +36,7 @@ def space(
         typer.Option(metavar="SIZE", help="Memory for boards, such as 8G. The default is 90 % of the free memory."),
     ] = None,
     plot: PlotOption = None,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Count the boards at each distance from the goal.
 
@@ -52,18 +52,18 @@ def space(
     limit_bytes = (available_memory() or _UNKNOWN_BYTES) * 9 // 10
     if memory_limit is not None:
         limit_bytes = parse_bytes(memory_limit)
-    with ProgressLine() as line:
+    with ProgressLine(message) as line:
         found = explore_space(
             size,
-            goal or "blank-last",
+            goal,
             max_depth=depth,
             n_threads=threads or available_cores(),
             memory_limit_bytes=limit_bytes,
             max_antipodes=antipodes,
-            progress=lambda depth, n_reached: line.show(f"depth {depth}: {count(n_reached)} boards"),
+            progress=lambda depth, n_reached: line.show(f"depth {depth}: {n_reached:,} boards"),
         )
     record = _record(found)
-    records = _rows(record) if output is Format.csv else [record]
+    records = _rows(record) if output == "csv" else [record]
     write_records(records, output, columns=("size", "goal", "distance", "boards"), text=_text)
     write_plot(plot, found.draw)
     if found.out_of_memory:
@@ -99,14 +99,14 @@ def _rows(record: Record) -> Iterator[Record]:
 
 
 def _text(record: Record) -> Iterator[str]:
-    yield f"{record['size']}, goal {record['goal']}: {count(record['boards'])} boards"
-    yield from bar_chart(record["counts"], len(count(max(record["counts"]))))
+    yield f"{record['size']}, goal {record['goal']}: {record['boards']:,} boards"
+    yield from bar_chart(record["counts"], len(f"{max(record['counts']):,}"))
     if not record["complete"]:
         yield f"{plural(record['reached'], 'board')} up to depth {record['depth']}, {record['seconds']:.2f} s"
         return
     yield f"maximum depth {record['max_depth']}, mean {record['mean']:.3f}, {record['seconds']:.2f} s"
     n_farthest, n_listed = record["counts"][-1], len(record["antipodes"])
-    listed = "" if n_listed == n_farthest else f", {count(n_listed)} of them" if n_listed else ", not listed"
+    listed = "" if n_listed == n_farthest else f", {n_listed:,} of them" if n_listed else ", not listed"
     yield f"{plural(n_farthest, 'board')} at distance {record['max_depth']}{listed}"
     for board in record["antipodes"]:
         yield f"  {board}"

@@ -10,11 +10,11 @@ import typer
 
 from pdb_core.errors import TableFileError
 from tilepdb.commands.databases import digest_progress, open_file
-from tilepdb.commands.options import FormatOption, LoadOptions, SeedOption, ThreadsOption
-from tilepdb.commands.output import Format, Record, bar_chart, count, joined, message, prepare, write_records
+from tilepdb.commands.options import FormatOption, LoadOption, SeedOption, ThreadsOption, VerifyOption
+from tilepdb.commands.output import Record, bar_chart, joined, message, prepare, write_records
 from tilepdb.commands.plots import PlotOption, check_plot, write_plot
 from tilepdb.commands.process import command
-from tilepdb.commands.progress import ProgressLine
+from tilepdb.progress import ProgressLine
 
 if TYPE_CHECKING:
     from pdb_core.schema import Header
@@ -52,14 +52,16 @@ def header_record(path: Path, header: "Header") -> dict[str, Any]:
     }
 
 
-def pattern_and_table(record: Record, entry: Record) -> tuple[str, str | None]:
-    """Return the tiles of a pattern in a record, and those of the pattern whose table it uses."""
-    same_as = entry["same_as"]
-    return joined(entry["tiles"]), None if same_as is None else joined(record["patterns"][same_as]["tiles"])
+def pattern_text(record: Record, entry: Record, contents: str) -> str:
+    """Return a line about a pattern of a record: `contents` of its table, or the pattern whose table it uses."""
+    if entry["same_as"] is not None:
+        table = joined(record["patterns"][entry["same_as"]]["tiles"])
+        contents = f"the table of {table}, by a symmetry of the board"
+    return f"pattern {joined(entry['tiles'])}: {contents}"
 
 
 @command
-def info(files: FilesArgument, output: FormatOption = Format.text) -> None:
+def info(files: FilesArgument, output: FormatOption = "text") -> None:
     """Describe table files: partition, goal and patterns.
 
     Draw the partition and the goal on the board, and print the entries, maximum and mean of each pattern.
@@ -99,16 +101,14 @@ def _info_text(record: Record) -> Iterator[str]:
     goal_rows = draw_board(goal, size).splitlines()
     yield from (f"    {row}    {goal_row}" for row, goal_row in zip(record["drawing"], goal_rows, strict=True))
     for letter, entry in zip(_LETTERS, record["patterns"], strict=False):
-        unreached = f", {count(entry['unreached'])} unreached" if entry["unreached"] else ""
-        contents = (
-            f"{count(entry['entries']):>13} entries{unreached}, mean {entry['mean']:.2f}, maximum {entry['maximum']}"
-        )
+        unreached = f", {entry['unreached']:,} unreached" if entry["unreached"] else ""
+        contents = f"{entry['entries']:>13,} entries{unreached}, mean {entry['mean']:.2f}, maximum {entry['maximum']}"
         if entry["same_as"] is not None:
             contents = f"the table of {_LETTERS[entry['same_as']]}, by the symmetry {entry['symmetry']}"
         yield f"  {letter}  {contents}  tiles {joined(entry['tiles'])}"
     if len(record["partitions"]) > 1:
         yield "  partitions " + " ".join("".join(_LETTERS[i] for i in part) for part in record["partitions"])
-    yield f"  {count(record['bytes'])} bytes, header sha256 {record['sha256']}"
+    yield f"  {record['bytes']:,} bytes, header sha256 {record['sha256']}"
 
 
 @command
@@ -118,9 +118,10 @@ def stats(
         int, typer.Option(min=2, max=100_000_000, metavar="N", help="Number of random boards.")
     ] = 100_000,
     seed: SeedOption = 1,
-    tables: LoadOptions = LoadOptions(),
+    load: LoadOption = "map",
+    verify: VerifyOption = False,
     plot: PlotOption = None,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Print statistics of a table file.
 
@@ -130,7 +131,7 @@ def stats(
     prepare()
     from pdb_study.histograms import Histograms
 
-    with open_file(file, tables.load, verify=tables.verify) as database:
+    with open_file(file, load, verify=verify) as database:
         record = _stats_record(database, boards, seed)
     columns = (
         "file", "partition", "size", "mean_sum", "mean_sum_error", "mean_maximum", "mean_maximum_error", "boards",
@@ -160,17 +161,13 @@ def _stats_record(database: "Database", n_boards: int, seed: int) -> dict[str, A
 
 def _stats_text(record: Record) -> Iterator[str]:
     for entry in record["patterns"]:
-        tiles, table = pattern_and_table(record, entry)
-        if table is not None:
-            yield f"pattern {tiles}: the table of {table}"
-            continue
-        yield (
-            f"pattern {tiles}: {count(entry['entries'])} entries, mean {entry['mean']:.3f}, maximum {entry['maximum']}"
-        )
-        yield from bar_chart(entry["histogram"], 13)
-        if entry["unreached"]:
-            yield f"   no {count(entry['unreached']):>13} (cannot be reached)"
-    yield f"over {count(record['boards'])} random boards (seed {record['seed']}):"
+        contents = f"{entry['entries']:,} entries, mean {entry['mean']:.3f}, maximum {entry['maximum']}"
+        yield pattern_text(record, entry, contents)
+        if entry["same_as"] is None:
+            yield from bar_chart(entry["histogram"], 13)
+            if entry["unreached"]:
+                yield f"   no {entry['unreached']:>13,} (cannot be reached)"
+    yield f"over {record['boards']:,} random boards (seed {record['seed']}):"
     is_additive = record["cost"] == "additive"
     what = "mean sum     " if is_additive else "mean largest "
     yield f"  {what} {record['mean_sum']:.3f} +- {record['mean_sum_error']:.3f}"
@@ -191,7 +188,7 @@ def verify(
         ),
     ] = False,
     threads: ThreadsOption = None,
-    output: FormatOption = Format.text,
+    output: FormatOption = "text",
 ) -> None:
     """Compare table files with their digests, to find damage.
 
@@ -214,7 +211,7 @@ def _verify_or_fail(path: Path, deep: bool, threads: int | None, failures: list[
     try:
         return _verify_file(path, deep, threads)
     except TableFileError as error:
-        message(f"pdb: {error}")
+        message(str(error))
         failures.append(error)
         nothing: dict[str, Any] = {"sha256": None, "proofs": [], "seconds": None}
         return {"file": str(path), "deep": deep, "ok": False, "error": str(error)} | nothing
@@ -224,7 +221,7 @@ def _verify_file(path: Path, deep: bool, threads: int | None) -> dict[str, Any]:
     from pdb_query import open_database
 
     start = time.perf_counter()
-    with open_database(path) as database, ProgressLine() as line:
+    with open_database(path) as database, ProgressLine(message) as line:
         database.verify(digest_progress(line, path))
         n_patterns = len(database.header.patterns) if deep else 0
         return header_record(path, database.header) | {
@@ -253,7 +250,7 @@ def _prove(database: "Database", index: int, threads: int | None, line: Progress
             f"{format_bytes(available)} are available; verify it on a larger machine, or without --deep"
         )
     if needed > _LONG_PROOF_BYTES:
-        message(f"pdb: proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
+        message(f"proving the table of pattern {pattern}, this takes about 10 s per billion states ...")
     proof = prove_table(
         specs[index],
         database.table(index),
@@ -271,14 +268,15 @@ def _verify_text(record: Record) -> Iterator[str]:
     entries = [entry["entries"] for entry in record["patterns"] if entry["same_as"] is None]
     yield (
         f"{record['file']}: sound: header, HDF5 objects, {len(entries)} digests and histograms over "
-        f"{count(sum(entries))} entries agree"
+        f"{sum(entries):,} entries agree"
     )
     for proof in record["proofs"]:
-        tiles, table = pattern_and_table(record, proof)
-        if table is not None:
-            yield f"  proved: pattern {tiles}: a symmetry of the board maps it onto {table}, whose table it uses"
-            continue
-        yield (
-            f"  proved: pattern {tiles}: {count(proof['n_states'])} zero-aware states, "
-            f"{count(proof['n_transitions'])} moves, {count(proof['n_entries'])} entries, {proof['seconds']:.1f} s"
+        contents = (
+            ""
+            if proof["same_as"] is not None
+            else (
+                f"{proof['n_states']:,} zero-aware states, {proof['n_transitions']:,} moves, "
+                f"{proof['n_entries']:,} entries, {proof['seconds']:.1f} s"
+            )
         )
+        yield f"  proved: {pattern_text(record, proof, contents)}"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from solver.algorithms import ALGORITHMS, IDA_STAR
-from tilepdb.commands.output import count
-from tilepdb.commands.progress import ProgressLine
+from tilepdb.commands.output import message
+from tilepdb.progress import ProgressLine
 
 # The patterns are small, but their tables have the types of large ones.
 _COMMANDS = """
@@ -47,10 +47,10 @@ def warm_up(program: Any) -> Iterator[tuple[str, float]]:
     """
     lines = _COMMANDS.strip().splitlines()
     lines += [f"search --algorithm {name} 4X4" for name in ALGORITHMS if name != IDA_STAR]
-    with tempfile.TemporaryDirectory() as folder, ProgressLine() as progress:
+    with tempfile.TemporaryDirectory() as folder, ProgressLine(message) as progress:
         for n_done, line in enumerate(lines):
             shown = " ".join(_BOARDS.get(word, word) for word in line.replace("FOLDER/", "").split())
-            progress.show(f"warm-up, command {count(n_done + 1)} of {len(lines)}: pdb {shown}", n_done / len(lines))
+            progress.show(f"warm-up, command {n_done + 1:,} of {len(lines)}: pdb {shown}", n_done / len(lines))
             start = time.perf_counter()
             _run(program, [_BOARDS.get(word, word.replace("FOLDER", folder)) for word in line.split()])
             yield f"pdb {shown}", time.perf_counter() - start

@@ -26,10 +26,10 @@ REFUSALS = """
 4 | verify damaged.h5 | damaged
 4 | stats damaged.h5 | damaged
 4 | query --db d.h5 --db of-2x2.h5 "1 2 3/4 5 6/7 8 0" | 2x2
-2 | solve --worker-db a.h5 "1 2 3/4 5 6/7 8 0" | --worker-db: needs --scheduler
-2 | solve --list "1 2 3/4 5 6/7 8 0" | --list: needs --all
-2 | solve --all --list --format json "1 2 3/4 5 6/7 8 0" | --list: writes only text or ndjson
-2 | solve --all --list --log a.log "1 2 3/4 5 6/7 8 0" | --list: cannot be combined with --log
+2 | solve --worker-db a.h5 "1 2 3/4 5 6/7 8 0" | --worker-db needs --scheduler
+2 | solve --list "1 2 3/4 5 6/7 8 0" | --list needs --all
+2 | solve --all --list --format json "1 2 3/4 5 6/7 8 0" | --list writes only text or ndjson
+2 | solve --all --list --log a.log "1 2 3/4 5 6/7 8 0" | --list cannot be combined with --log
 2 | solve --all --scheduler tcp://127.0.0.1:9 "1 2/3 0" | leave out --scheduler to solve on this
 2 | solve --threads 2 --scheduler tcp://127.0.0.1:9 "1 2/3 0" | set it by dask worker --nthreads
 2 | solve --instances - --shard 0/3 | shard 0/3 does not exist; give --shard I/N with I from 1 to N
