@@ -36,8 +36,6 @@ from pdb_service.answers import (
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
-# The seconds that /v1/moves searches by default.
-_HINT_S = 1.0
 
 Model = TypeVar("Model", bound=Answer)
 SomeAnswer = TypeVar("SomeAnswer", bound=BoardAnswer)
@@ -49,10 +47,9 @@ SolveReport = Callable[[SolveProgress], None]
 class Call(Generic[Result]):
     """A request, and the functions that read its answer.
 
-    read        returns the result for the body of the answer
-    watch       takes what it needs from the beginning of the body, when more has come
-    batch       the body of a POST; None for a GET
-    patience_s  the seconds that the service may take longer than usual
+    read   returns the result for the body of the answer
+    watch  takes what it needs from the beginning of the body, when more has come
+    batch  the body of a POST; None for a GET
     """
 
     path: str
@@ -61,7 +58,15 @@ class Call(Generic[Result]):
     watch: Callable[[bytearray], None] = lambda _: None
     accept: str = JSON
     batch: bytes | None = None
-    patience_s: float = 0.0
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """Arguments of the method `stream` of a client of httpx."""
+        headers = {"Accept": self.accept}
+        if self.batch is None:
+            return {"method": "GET", "url": self.path, "params": self.query, "headers": headers}
+        headers["Content-Type"] = self.accept
+        return {"method": "POST", "url": self.path, "params": self.query, "headers": headers, "content": self.batch}
 
 
 class ServiceCalls:
@@ -82,7 +87,6 @@ class ServiceCalls:
     ) -> None:
         self.url = url.rstrip("/")
         self._wanted = db, None if size is None else str(size)
-        self._timeout_s = timeout_s
         if not timeout_s > 0:
             raise InputError(f"timeout_s is {timeout_s}; give a number of seconds greater than 0")
         if token is not None and re.fullmatch(r"[!-~]+", token) is None:
@@ -90,24 +94,22 @@ class ServiceCalls:
         address = _read_address(url)
         self._options: dict[str, Any] = {
             "base_url": address,
+            "timeout": timeout_s,
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "limits": httpx.Limits(),
             "trust_env": False,
             # The certificates of the system. Loading them takes time, and http needs none.
             "verify": address.scheme == "https" and ssl.create_default_context(),
         }
+        self._open()
+
+    def _open(self) -> None:
+        """Connect, if that can be done without waiting in an event loop."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.database.partition} {self.size} {self.url}>"
 
     # Requests
-
-    def _request(self, client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
-        method, typed = ("GET", {}) if call.batch is None else ("POST", {"Content-Type": call.accept})
-        headers, timeout_s = {"Accept": call.accept, **typed}, self._timeout_s + call.patience_s
-        return client.build_request(
-            method, call.path, params=call.query, content=call.batch, headers=headers, timeout=timeout_s
-        )
 
     def _databases(self) -> Call[DatabasesAnswer]:
         return Call("v1/databases", {}, partial(self._parse, DatabasesAnswer))
@@ -137,13 +139,8 @@ class ServiceCalls:
         nodes: int | None = None,
     ) -> Call[MovesAnswer]:
         checked = Board(board, self.size)
-        patience_s = _HINT_S if seconds is None else max(0.0, seconds)
-        return Call(
-            "v1/moves",
-            self._query(checked, goal, seconds=seconds, nodes=nodes),
-            lambda body: self._solvable(self._parse(MovesAnswer, body), checked),
-            patience_s=patience_s,
-        )
+        query = self._query(checked, goal, seconds=seconds, nodes=nodes)
+        return Call("v1/moves", query, lambda body: self._solvable(self._parse(MovesAnswer, body), checked))
 
     def _solve(
         self,
@@ -221,11 +218,13 @@ class ServiceCalls:
 
     # Errors
 
-    def _refusal(self, response: httpx.Response) -> PdbError:
-        """Return the error for an answer with a status other than 200, which was read."""
+    def _result(self, call: Call[Result], response: httpx.Response, body: bytes) -> Result:
+        """Return the result in an answer. Raises the error that it describes."""
         if response.has_redirect_location:
-            return ServiceError(f"{self.url} redirects to {as_typed(response.headers['Location'])}; use that address")
-        return self._error_of(response.content, response.status_code)
+            raise ServiceError(f"{self.url} redirects to {as_typed(response.headers['Location'])}; use that address")
+        if response.status_code != httpx.codes.OK:
+            raise self._error_of(body, response.status_code)
+        return call.read(body)
 
     def _error_of(self, body: bytes, status: int) -> PdbError:
         """Return the error that the body of a problem describes."""
@@ -240,12 +239,12 @@ class ServiceCalls:
         return ServiceError(f"{self.url} answers {status}: {detail}")
 
     @contextmanager
-    def _sending(self, call: Call[Any]) -> Iterator[None]:
+    def _sending(self) -> Iterator[None]:
         """Raise the errors of httpx as `ServiceError`."""
         try:
             yield
         except httpx.TimeoutException:
-            waited_s = self._timeout_s + call.patience_s
+            waited_s = self._options["timeout"]
             raise ServiceError(
                 f"{self.url} sent nothing for {waited_s:g} s; try again later, or give a larger timeout_s"
             ) from None
@@ -262,14 +261,11 @@ def _read_batch(body: bytes) -> npt.NDArray[np.int16]:
 
 def _read_address(url: str) -> httpx.URL:
     """Return the address of a service. Raises `InputError`."""
+    reason = "it is not a scheme, a host and a path; a token belongs in token="
     try:
         address = httpx.URL(url)
+        if address.scheme in ("http", "https") and address.host and not address.userinfo and not address.query:
+            return address
     except (ValueError, httpx.InvalidURL) as error:
-        raise _address_error(url, str(error)) from None
-    if address.scheme not in ("http", "https") or not address.host or address.userinfo or address.query:
-        raise _address_error(url, "it is not a scheme, a host and a path; a token belongs in token=")
-    return address
-
-
-def _address_error(url: str, reason: str) -> InputError:
-    return InputError(f"{as_typed(url)!r} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")
+        reason = str(error)
+    raise InputError(f"{as_typed(url)!r} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")

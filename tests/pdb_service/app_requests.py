@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 from urllib.parse import urlencode
 
 import numpy as np
@@ -19,6 +18,7 @@ from pdb_core.puzzle import Tiles, is_solvable, parse_size, random_boards
 from pdb_query import Database
 from pdb_service.app import create_app
 from pdb_service.searches import GivenUpError
+from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
 from solver import Iteration, Limits
 from tests.pdb_service.server import Reply
@@ -36,7 +36,7 @@ def answer_for(board: Tiles) -> tuple[int, ...]:
 
 
 class HeldSolvers:
-    """Stand-in for `Solvers`, whose searches go on until `release` is set or their time is over.
+    """Stand-in for the solvers of a service, whose searches go on until `release` is set or their time is over.
 
     begun   the boards of all searches
 
@@ -54,8 +54,8 @@ class HeldSolvers:
         self._running: Counter[bool] = Counter()
         self.most_running: Counter[bool] = Counter()
 
-    def solve(self, _: Database, board: Tiles, goal: Tiles, limits: Limits, report: Any) -> Any:
-        assert is_solvable(board, goal, S3)
+    def solve(self, board: Tiles, served: Served, limits: Limits, report: Any) -> Any:
+        assert is_solvable(board, served.goal, S3)
         seconds = limits.seconds
         assert seconds is not None
         is_short = seconds <= 2
@@ -168,14 +168,21 @@ def ask_moves(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
     return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 
 
+def ready_app(database: Database, settings: ServiceSettings | None = None) -> FastAPI:
+    """Return an app that answers without its lifespan."""
+    app = create_app([database], settings)
+    app.state.service.loaded.set_result(None)
+    return app
+
+
 @asynccontextmanager
 async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[FastAPI]:
     """Run an app with these solvers; at its end no search and no task may be left."""
-    with mock.patch("pdb_service.service.Solvers", return_value=solvers):
-        app = create_app([database], ServiceSettings(**settings))
+    app = create_app([database], ServiceSettings(**settings))
     service = app.state.service
+    service.solve, service.solver = solvers.solve, solvers.solver
     async with app.router.lifespan_context(app):
-        await until(lambda: service.is_ready)
+        await until(service.loaded.done)
         yield app
     assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
     left = asyncio.all_tasks() - {asyncio.current_task()}

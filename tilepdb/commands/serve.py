@@ -156,9 +156,7 @@ def _serve(databases: "list[Database]", listener: socket.socket, host: str, sett
         message(f"pdb: ready: {url}")
         notify_systemd()
 
-    app = create_app(databases, settings)
-    app.state.service.on_ready = on_ready
-    run(app, listener)
+    run(create_app(databases, settings), listener, on_ready)
     message("pdb: stopped")
 
 
