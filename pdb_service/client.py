@@ -198,9 +198,9 @@ class Client(ServiceCalls):
 
 
 def _awaited(
-    make: Callable[Concatenate[ServiceCalls, Given], Call[Result]], described: Callable[..., Result]
+    make: Callable[..., Call[Result]], described: Callable[Concatenate[Client, Given], Result]
 ) -> Callable[Concatenate["AsyncClient", Given], Awaitable[Result]]:
-    """Return the method of `AsyncClient` that sends the call that `make` returns, and is documented by `described`."""
+    """Return the method of `AsyncClient` that sends the call of `make`, with the parameters of `described`."""
 
     @wraps(described)
     async def method(self: "AsyncClient", /, *args: Given.args, **named: Given.kwargs) -> Result:

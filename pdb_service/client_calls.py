@@ -62,11 +62,13 @@ class Call(Generic[Result]):
     @property
     def request(self) -> dict[str, Any]:
         """Arguments of the method `stream` of a client of httpx."""
-        headers = {"Accept": self.accept}
-        if self.batch is None:
-            return {"method": "GET", "url": self.path, "params": self.query, "headers": headers}
-        headers["Content-Type"] = self.accept
-        return {"method": "POST", "url": self.path, "params": self.query, "headers": headers, "content": self.batch}
+        return {
+            "method": "GET" if self.batch is None else "POST",
+            "url": self.path,
+            "params": self.query,
+            "content": self.batch,
+            "headers": {"Accept": self.accept, "Content-Type": self.accept},
+        }
 
 
 class ServiceCalls:
@@ -122,7 +124,7 @@ class ServiceCalls:
             assert answer.h is not None
             return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
-        return Call("v1/lookup", self._query(checked, goal), read)
+        return Call("v1/lookup", self._query(checked, goal, {}), read)
 
     def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> Iterator[Call[npt.NDArray[np.int16]]]:
         """Yield requests with as many rows as the service takes at a time; one without rows checks the goal."""
@@ -130,26 +132,17 @@ class ServiceCalls:
             part = rows[start : start + self._batch_rows].tobytes()
             yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
 
-    def _moves(
-        self,
-        board: BoardLike,
-        goal: BoardLike | None = None,
-        *,
-        seconds: float | None = None,
-        nodes: int | None = None,
-    ) -> Call[MovesAnswer]:
+    def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: float | None) -> Call[MovesAnswer]:
         checked = Board(board, self.size)
-        query = self._query(checked, goal, seconds=seconds, nodes=nodes)
+        query = self._query(checked, goal, limits)
         return Call("v1/moves", query, lambda body: self._solvable(self._parse(MovesAnswer, body), checked))
 
     def _solve(
         self,
         board: BoardLike,
         goal: BoardLike | None = None,
-        *,
-        seconds: float | None = None,
-        nodes: int | None = None,
         report: SolveReport | None = None,
+        **limits: float | None,
     ) -> Call[SolveAnswer]:
         """Return a request for events, also without `report`: between them, a dead server is noticed."""
         checked = Board(board, self.size)
@@ -171,9 +164,9 @@ class ServiceCalls:
                 raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
             return self._solvable(results[0], checked)
 
-        return Call("v1/solve", self._query(checked, goal, seconds=seconds, nodes=nodes), read, watch, accept=EVENTS)
+        return Call("v1/solve", self._query(checked, goal, limits), read, watch, accept=EVENTS)
 
-    def _query(self, board: Tiles, goal: BoardLike | None, **limits: float | None) -> dict[str, str]:
+    def _query(self, board: Tiles, goal: BoardLike | None, limits: Mapping[str, float | None]) -> dict[str, str]:
         given = {name: str(value) for name, value in limits.items() if value is not None}
         return {"board": format_board(board), **self._names(goal), **given}
 

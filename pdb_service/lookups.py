@@ -4,7 +4,7 @@ In a batch, an invalid board has a problem at its position in the answer; boards
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -29,8 +29,6 @@ _CONCURRENT_BATCHES = 2
 # Boards that are written as JSON at a time: other requests run between two slices.
 _SLICE_BOARDS = 4096
 _NO_BOARD = 255
-# Returns the answer for the body of a batch, and the number of its boards.
-LookUp = Callable[[ServedDatabases, int, bytes, BatchQuery], tuple[bytes, int]]
 _BATCH_BODY = {
     "required": True,
     "content": {
@@ -45,10 +43,6 @@ def lookup_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["lookup"])
     # Threads only for batches: each keeps as much memory as its largest batch took.
     threads = ThreadPoolExecutor(_CONCURRENT_BATCHES, thread_name_prefix="batch")
-
-    def answer(look_up: LookUp, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
-        service.check_memory()  # answers of earlier batches may be unread
-        return look_up(service.databases, service.settings.max_boards, body, query)
 
     @router.get("/lookup", response_model=LookupAnswer)
     async def lookup(query: Annotated[BoardQuery, Query()]) -> Response:
@@ -66,18 +60,24 @@ def lookup_routes(service: Service) -> APIRouter:
     async def lookup_batch(request: Request, query: Annotated[BatchQuery, Query()]) -> Response:
         """Look up many boards. The answers have the order and the media type of the boards."""
         media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-        look_up = {JSON: _look_up_json, BINARY: _look_up_bytes}.get(media_type)
-        if look_up is None:
+        if media_type not in (JSON, BINARY):
             raise MediaTypeError(
                 f"media type {as_typed(media_type, 40)!r} is not that of a batch; give Content-Type {JSON} or {BINARY}"
             )
         body = await request.body()
         loop = asyncio.get_running_loop()
-        content, n_boards = await loop.run_in_executor(threads, answer, look_up, body, query)
+        content, n_boards = await loop.run_in_executor(threads, _look_up, service, media_type, body, query)
         service.metrics.boards.inc(n_boards)
         return Response(content, media_type=media_type)
 
     return router
+
+
+def _look_up(service: Service, media_type: str, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
+    """Return the answer for the body of a batch, and the number of its boards."""
+    service.check_memory()  # the answers of earlier batches may be unread
+    look_up = _look_up_json if media_type == JSON else _look_up_bytes
+    return look_up(service.databases, service.settings.max_boards, body, query)
 
 
 def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:

@@ -34,7 +34,6 @@ PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
-_TITLES = {int(status): status.phrase for status in HTTPStatus}
 # The first class that fits counts.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
@@ -86,7 +85,7 @@ def problem_of_status(status: int, detail: str, kind: str | None = None) -> Prob
     """Return the problem of a status; without `kind` it is an error of HTTP itself."""
     return Problem(
         type="about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
-        title=_TITLES.get(status, "Error"),
+        title=HTTPStatus(status).phrase,
         status=int(status),
         detail=detail,
     )

@@ -17,8 +17,6 @@ from pdb_service.metrics import Metrics
 from pdb_service.settings import ServiceSettings
 from solver import Iteration
 
-# A search notices within a fraction of a second that it should end. This bounds the wait for one that does not.
-_LAST_SLICE_S = 5.0
 # Niceness of the searching threads, on systems where threads have one (Linux): lookups go first.
 _NICENESS = 10
 _STOPPING = "this server is being stopped; try again in a moment"
@@ -152,7 +150,7 @@ class Searches:
         """Wait for the threads of searches that have ended or been given up, and stop the threads."""
         left = [search.answer for queue in self._queues for search in queue.searches]
         if left:
-            await asyncio.wait(left, timeout=_LAST_SLICE_S)
+            await asyncio.wait(left)
         for queue in self._queues:
             queue.pool.shutdown(wait=False, cancel_futures=True)
 
