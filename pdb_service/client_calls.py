@@ -33,6 +33,7 @@ from pdb_service.answers import (
     SolveAnswer,
     SolveProgress,
 )
+from pdb_service.requests import first_error
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
@@ -195,9 +196,7 @@ class ServiceCalls:
         try:
             return model.model_validate_json(body)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            reason = as_typed(f"{where}: {first['msg']}" if where else first["msg"])
+            reason = as_typed(first_error(error.errors(include_url=False, include_input=False)))
             raise ServiceError(
                 f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
                 "and server have the same version"
@@ -226,7 +225,7 @@ class ServiceCalls:
         except ValidationError:
             return ServiceError(f"{self.url} answers {status}, not as pdb serve does; check the address")
         detail = as_typed(problem.detail, _MAX_SENTENCE)
-        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE)) if problem.type != "about:blank" else None
+        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
         if detail and isinstance(kind, type) and issubclass(kind, PdbError):
             return kind(detail)
         return ServiceError(f"{self.url} answers {status}: {detail}")

@@ -70,6 +70,5 @@ class BatchBody(BatchQuery):
 
 
 def first_error(errors: Sequence[Any]) -> str:
-    """Return the first error of pydantic: the name of the field, and what is wrong."""
-    where = ".".join(map(str, errors[0]["loc"])) or "the request"
-    return f"{where}: {errors[0]['msg']}"
+    """Return the first error of pydantic: the name of the field, if it is about one, and what is wrong."""
+    return ": ".join(filter(None, (".".join(map(str, errors[0]["loc"])), errors[0]["msg"])))

@@ -17,7 +17,6 @@ from fastapi import FastAPI
 from pdb_core.puzzle import Tiles, is_solvable, parse_size, random_boards
 from pdb_query import Database
 from pdb_service.app import create_app
-from pdb_service.searches import GivenUpError
 from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
 from solver import Iteration, Limits
@@ -40,14 +39,13 @@ class HeldSolvers:
 
     begun   the boards of all searches
 
-    fail    raised by a search when it is released, or given up if `fails_when_given_up`
+    fail    raised by a search when it is released
     wait_s  the seconds that searches of a board take, instead of waiting for `release`
     """
 
     def __init__(self) -> None:
         self.release = threading.Event()
         self.fail: Exception | None = None
-        self.fails_when_given_up = False
         self.wait_s: Callable[[Tiles], float] | None = None
         self.begun: list[Tiles] = []
         self._lock = threading.Lock()
@@ -72,12 +70,7 @@ class HeldSolvers:
     def _search(self, board: Tiles, seconds: float, report: Any) -> Any:
         started = time.monotonic()
         while True:
-            try:
-                report(Iteration(threshold=3, generated=7, expanded=5, seconds=0.1))
-            except GivenUpError:
-                if self.fails_when_given_up and self.fail is not None:
-                    raise self.fail from None
-                raise
+            report(Iteration(threshold=3, generated=7, expanded=5, seconds=0.1))
             passed = time.monotonic() - started
             is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
             if is_over and self.fail is not None:
