@@ -26,7 +26,7 @@ from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
 from pdb_service.middleware import Gate
-from pdb_service.requests import first_error
+from pdb_service.requests import clearest_error
 from pdb_service.responses import PROBLEM_RESPONSES, problem_of_status, problem_response
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
@@ -82,7 +82,7 @@ async def _answer_bad_request(_: Request, error: Exception) -> Response:
     """Answer a request with a missing or invalid parameter."""
     assert isinstance(error, RequestValidationError)
     errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
-    return problem_response(problem_of_status(422, first_error(errors), "RequestError"))
+    return problem_response(problem_of_status(422, clearest_error(errors), "RequestError"))
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:

@@ -33,7 +33,7 @@ from pdb_service.answers import (
     SolveAnswer,
     SolveProgress,
 )
-from pdb_service.requests import first_error
+from pdb_service.requests import clearest_error
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
@@ -196,7 +196,7 @@ class ServiceCalls:
         try:
             return model.model_validate_json(body)
         except ValidationError as error:
-            reason = as_typed(first_error(error.errors(include_url=False, include_input=False)))
+            reason = as_typed(clearest_error(error.errors(include_url=False, include_input=False)))
             raise ServiceError(
                 f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
                 "and server have the same version"

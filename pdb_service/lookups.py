@@ -19,7 +19,7 @@ from pdb_core.errors import BoardError, MediaTypeError, RequestError, RequestToo
 from pdb_core.messages import as_typed
 from pdb_core.puzzle import Board, parse_size
 from pdb_service.answers import BatchAnswer, BatchItem, LookupAnswer, Problem
-from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, first_error
+from pdb_service.requests import MAX_NUMBERS, BatchBody, BatchQuery, BoardQuery, clearest_error
 from pdb_service.responses import AnswerResponse, problem
 from pdb_service.served_databases import Served, ServedDatabases
 from pdb_service.service import Service
@@ -86,7 +86,7 @@ def _look_up_json(databases: ServedDatabases, max_boards: int, body: bytes, quer
     try:
         given = BatchBody.model_validate_json(body)
     except ValidationError as error:
-        raise RequestError(first_error(error.errors(include_input=False))) from None
+        raise RequestError(clearest_error(error.errors(include_input=False))) from None
     boards = given.boards
     _check_number(len(boards), max_boards)
     query = query.model_copy(update=given.model_dump(exclude={"boards"}, exclude_none=True))

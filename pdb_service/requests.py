@@ -69,6 +69,9 @@ class BatchBody(BatchQuery):
     boards: Annotated[list[_AnyBoard], Field(examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])]
 
 
-def first_error(errors: Sequence[Any]) -> str:
-    """Return the first error of pydantic: the name of the field, if it is about one, and what is wrong."""
-    return ": ".join(filter(None, (".".join(map(str, errors[0]["loc"])), errors[0]["msg"])))
+def clearest_error(errors: Sequence[Any]) -> str:
+    """Return the most specific error of pydantic: the name of the field, if it is about one, and what is wrong."""
+    # For a union, pydantic lists the errors of each alternative, and adds its name to `loc`.
+    error = max(errors, key=lambda error: (len(error["loc"]), not error["type"].endswith("_type")))
+    where = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or part.isidentifier())
+    return ": ".join(filter(None, (where, error["msg"])))

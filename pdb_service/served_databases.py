@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Board, BoardSize, Tiles, blank_last, parse_goal
+from pdb_core.puzzle import Board, BoardSize, parse_goal
 from pdb_query.database import Database
 
 
@@ -16,7 +16,7 @@ class Served:
 
     id: str
     database: Database
-    goal: Tiles
+    goal: Board
 
     @property
     def size(self) -> BoardSize:
@@ -40,13 +40,13 @@ class ServedDatabases:
     def __iter__(self) -> Iterator[tuple[str, Database]]:
         return iter(self._databases.items())
 
-    def default_goal(self, database: Database) -> Tiles:
+    def default_goal(self, database: Database) -> Board:
         """Return the goal of a request that names none: blank-last if the tables serve it, else their own."""
-        goal = blank_last(database.size)
+        goal = parse_goal("blank-last", database.size)
         try:
             database.views(goal)
         except GoalError:
-            return database.goal
+            return Board(database.goal, database.size)
         return goal
 
     def place(self, board: str | list[int], goal: str | None, name: str | None) -> tuple[Board, Served]:
