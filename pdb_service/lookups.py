@@ -117,8 +117,6 @@ def _look_up_slice(boards: Sequence[str | list[int]], served: Served) -> bytes:
 
 def _look_up_bytes(databases: ServedDatabases, max_boards: int, body: bytes, query: BatchQuery) -> tuple[bytes, int]:
     """Return int16[m], little endian, for uint8[m, n_cells]: h, -1 if unsolvable, -2 if invalid; and m."""
-    if query.db is None and query.size is None:
-        raise RequestError("bytes have no board size; name it with size, or name a database with db")
     served = _served(databases, query, [])
     n_cells = served.size.n_cells
     if len(body) % n_cells != 0:
@@ -150,4 +148,4 @@ def _served(databases: ServedDatabases, query: BatchQuery, first: Sequence[str |
         return databases.choose(size, query.goal, query.db)
     if first:
         return databases.place(first[0], query.goal, None)[1]
-    raise RequestError("a batch without boards has no size; name the size with size, or a database with db")
+    raise RequestError("the size of the boards is not known; name it with size, or name a database with db")

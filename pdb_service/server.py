@@ -18,7 +18,6 @@ from pdb_core.messages import as_typed
 from pdb_core.resources import raise_file_limit
 from pdb_core.system import HANGUP
 from pdb_service.service import Service
-from pdb_service.settings import ServiceSettings
 
 _BACKLOG = 2048
 _SYSTEMD_SOCKET = 3
@@ -54,7 +53,20 @@ def serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -
 
 async def _serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     service: Service = app.state.service
-    server = _Server(app, listener, service.settings)
+    settings = service.settings
+    server = _Server(
+        app,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=_BACKLOG,
+        backpressure=settings.max_connections,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=round(1000 * settings.head_s), max_buffer_size=settings.max_head_bytes
+        ),
+        log_enabled=False,  # `Gate` logs every request that fails
+    )
+    server.listener = listener
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     serving = asyncio.create_task(server.serve())
@@ -73,7 +85,7 @@ async def _serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], N
             service.searches.stop()
             server.stop()  # type: ignore[no-untyped-call]
             # Searches end by themselves after the time of grace; this bounds all other requests.
-            await asyncio.wait({serving}, timeout=service.settings.grace_s + _LAST_REQUEST_S)
+            await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
     if serving.done():
         serving.result()
     else:  # the connections that are left are cut, and granian would report that
@@ -93,30 +105,15 @@ def _handling_signals(handle: Callable[..., object]) -> Iterator[None]:
 
 
 class _Server(Server):
-    """granian in this process. It closes connections that send no whole head in time, and reads no unread answers on.
+    """granian in this process, on a socket that is already open: that of systemd, or one of `open_socket`.
 
-    Granian opens a socket of its own. This one serves the socket that is already open: that of systemd, or one on a
-    port that the system has chosen.
+    It closes connections that send no whole head in time, and reads no further while an answer is unread.
     """
 
-    def __init__(self, app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
-        super().__init__(
-            app,
-            interface=Interfaces.ASGI,
-            http=HTTPModes.http1,
-            websockets=False,
-            backlog=_BACKLOG,
-            backpressure=settings.max_connections,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=round(1000 * settings.head_s), max_buffer_size=settings.max_head_bytes
-            ),
-            # Every request that fails is logged by `Gate`.
-            log_enabled=False,
-        )
-        self._listener = listener
+    listener: socket.socket
 
     def _init_shared_socket(self) -> None:
-        self._shd = SocketHolder(self._listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
+        self._shd = SocketHolder(self.listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
