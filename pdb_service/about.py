@@ -10,21 +10,9 @@ from starlette.staticfiles import StaticFiles
 
 from pdb_core.errors import InstanceError
 from pdb_core.messages import shorten
-from pdb_core.puzzle import Tiles, blank_last, parse_goal
-from pdb_query.database import Database
 from pdb_query.instances import instance_sets, read_instances
-from pdb_service.answers import (
-    Answer,
-    DatabaseInfo,
-    DatabasesAnswer,
-    InstanceInfo,
-    Instances,
-    InstanceSet,
-    InstanceSets,
-    LimitsInfo,
-    PatternInfo,
-)
-from pdb_service.problems import problem_responses
+from pdb_service.answers import DatabasesAnswer, InstanceInfo, Instances, InstanceSet, InstanceSets
+from pdb_service.responses import AnswerResponse
 from pdb_service.service import Service
 
 _PAGE = Path(__file__).parent / "page"
@@ -41,36 +29,36 @@ def about_routes(service: Service) -> APIRouter:
     router = APIRouter()
     page = StaticFiles(directory=_PAGE)
 
-    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer, responses=problem_responses())
+    @router.get("/v1/databases", tags=["about"], response_model=DatabasesAnswer)
     async def databases() -> Response:
         """List the databases, in the order in which the service looks for one that serves a board."""
-        return _json(_databases(service))
+        return AnswerResponse(DatabasesAnswer.of(service.databases, service.settings))
 
-    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets, responses=problem_responses())
+    @router.get("/v1/instances", tags=["about"], response_model=InstanceSets)
     async def sets() -> Response:
         """List the instance sets: boards that are used to compare solvers."""
         found = (InstanceSet(name=name, n_boards=len(_instances(name).instances)) for name in instance_sets())
-        return _json(InstanceSets(sets=tuple(found)))
+        return AnswerResponse(InstanceSets(sets=tuple(found)))
 
-    @router.get("/v1/instances/{name}", tags=["about"], response_model=Instances, responses=problem_responses(404, 422))
+    @router.get("/v1/instances/{name}", tags=["about"], response_model=Instances)
     async def instances(name: str) -> Response:
         """List the boards of an instance set."""
         if name not in instance_sets():
             raise InstanceError(f"there is no instance set {shorten(name, 40)!r}; /v1/instances lists them")
-        return _json(_instances(name))
+        return AnswerResponse(_instances(name))
 
     @router.get("/healthz", tags=["health"], response_class=PlainTextResponse)
     async def healthz() -> Response:
         """Answer while the process lives."""
         return PlainTextResponse("ok\n")
 
-    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse, responses=problem_responses(503))
+    @router.get("/readyz", tags=["health"], response_class=PlainTextResponse)
     async def readyz() -> Response:
         """Answer with 200 when tables and kernels are loaded, and with 503 before."""
         service.check_ready()
         return PlainTextResponse("ready\n")
 
-    @router.get("/metrics", tags=["health"], response_class=PlainTextResponse, responses=problem_responses())
+    @router.get("/metrics", tags=["health"], response_class=PlainTextResponse)
     async def metrics() -> Response:
         """Return the metrics for Prometheus."""
         return Response(generate_latest(service.metrics.registry), media_type="text/plain; version=0.0.4")
@@ -88,58 +76,7 @@ def about_routes(service: Service) -> APIRouter:
     return router
 
 
-def _json(answer: Answer) -> Response:
-    return Response(answer.to_json(), media_type="application/json")
-
-
-def _databases(service: Service) -> DatabasesAnswer:
-    goals: dict[str, Tiles] = {}
-    for _, database in service.databases:
-        goals.setdefault(str(database.size), service.databases.default_goal(database))
-    settings = service.settings
-    return DatabasesAnswer(
-        databases=tuple(_database(name, database) for name, database in service.databases),
-        default_goals=goals,
-        limits=LimitsInfo(
-            solve_seconds_limit=settings.solve_s,
-            short_seconds_limit=settings.short_s,
-            wait_seconds_limit=settings.wait_s,
-            body_bytes_limit=settings.max_body_bytes,
-            batch_boards_limit=settings.max_boards,
-        ),
-    )
-
-
-def _database(name: str, database: Database) -> DatabaseInfo:
-    header = database.header
-    return DatabaseInfo(
-        id=name,
-        partition=header.spec.partition.name,
-        size=str(database.size),
-        goal=database.goal,
-        encoding=database.encoding,
-        cost=database.cost,
-        patterns=tuple(
-            PatternInfo(tiles=at.pattern.tiles, n_entries=sum(at.histogram), max=len(at.histogram) - 1)
-            for at in header.patterns
-        ),
-        n_bytes=sum(at.n_bytes for at in header.tables.values()),
-    )
-
-
 @lru_cache(maxsize=64)
 def _instances(name: str) -> Instances:
     """Return an instance set that is present."""
-    return Instances(
-        name=name,
-        instances=tuple(
-            InstanceInfo(
-                id=at.id,
-                size=str(at.size),
-                board=at.board,
-                goal=blank_last(at.size) if at.goal is None else parse_goal(at.goal, at.size),
-                optimal_length=at.optimal_length,
-            )
-            for at in read_instances(name, None)
-        ),
-    )
+    return Instances(name=name, instances=tuple(map(InstanceInfo.of, read_instances(name, None))))

@@ -6,7 +6,7 @@
 parameters and bodies, answers    requests, answers
 the database that serves a board  served_databases
 state of the server, its start    service
-errors                            problems
+responses, errors                 responses
 token, sizes, hosts, headers      middleware, settings
 sockets, signals, systemd         server
 """
@@ -18,16 +18,16 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 
 from pdb_core import __version__
-from pdb_core.errors import PdbError
 from pdb_query.database import Database
 from pdb_service.about import about_routes
 from pdb_service.lookups import lookup_routes
-from pdb_service.middleware import Cors, Gate
-from pdb_service.problems import problem_of_status, problem_response, reported_problem
-from pdb_service.requests import first_error
+from pdb_service.middleware import Gate
+from pdb_service.requests import clearest_error
+from pdb_service.responses import PROBLEM_RESPONSES, problem_of_status, problem_response
 from pdb_service.service import Service
 from pdb_service.settings import ServiceSettings
 from pdb_service.solves import solve_routes
@@ -36,8 +36,8 @@ from pdb_service.solves import solve_routes
 def create_app(databases: Iterable[Database], settings: ServiceSettings | None = None) -> FastAPI:
     """Return the app that serves `databases`, which must stay open; its `state.service` is a `Service`.
 
-    Its lifespan begins to load tables and kernels. If that fails, the error is logged, and `server.serve` ends; under
-    another server, /readyz stays 503.
+    Its lifespan begins to load tables and kernels. If that fails, `server.serve` ends; under another server, /readyz
+    stays 503.
     """
     service = Service(databases, settings or ServiceSettings())
 
@@ -58,18 +58,18 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
         redoc_url=None,
         # A redirect would lead to the host that the request names.
         redirect_slashes=False,
+        responses=PROBLEM_RESPONSES,
     )
     app.state.service = service
     for routes in (lookup_routes, solve_routes, about_routes):
         app.include_router(routes(service))
-    app.add_exception_handler(PdbError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_bad_request)
     app.add_exception_handler(HTTPException, _answer_http_error)
     app.add_middleware(Gate, service=service)
     # Added last, so outermost: errors of the gate have the headers of CORS too.
     if service.settings.cors_origins:
         app.add_middleware(
-            Cors,
+            CORSMiddleware,
             allow_origins=list(service.settings.cors_origins),
             allow_methods=["GET", "HEAD", "POST"],
             allow_headers=["Authorization", "Content-Type", "X-Request-Id"],
@@ -78,15 +78,11 @@ def create_app(databases: Iterable[Database], settings: ServiceSettings | None =
     return app
 
 
-async def _answer_error(request: Request, error: Exception) -> Response:
-    return problem_response(reported_problem(error, request.state.request_id))
-
-
 async def _answer_bad_request(_: Request, error: Exception) -> Response:
     """Answer a request with a missing or invalid parameter."""
     assert isinstance(error, RequestValidationError)
     errors = [{**item, "loc": item["loc"][1:]} for item in error.errors()]
-    return problem_response(problem_of_status(422, first_error(errors), "RequestError"))
+    return problem_response(problem_of_status(422, clearest_error(errors), "RequestError"))
 
 
 async def _answer_http_error(request: Request, error: Exception) -> Response:

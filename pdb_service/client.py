@@ -1,7 +1,6 @@
 """Python clients of `pdb serve`, with the names of `Database` and `Solver`. They need the extra `client`."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing, closing
 from dataclasses import dataclass
 from functools import wraps
 from types import TracebackType
@@ -12,15 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pdb_core.errors import BoardError, UnsolvableError
-from pdb_core.puzzle import Board, BoardLike, BoardSize
+from pdb_core.puzzle import Board, BoardLike
 from pdb_query.database import Probe, board_rows
 from pdb_service.answers import DatabaseInfo, MovesAnswer, SolveAnswer
 from pdb_service.client_calls import Call, Result, ServiceCalls, SolveReport
 
 Default = TypeVar("Default")
 Given = ParamSpec("Given")
-# Raised if the server closes a kept connection just when it is used. Every request may be sent twice.
-_CLOSED = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 
 
 @dataclass(frozen=True)
@@ -72,16 +69,7 @@ class Client(ServiceCalls):
     ...     client.solve(board, report=print).tiles
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        db: str | None = None,
-        size: BoardSize | None = None,
-        token: str | None = None,
-        timeout_s: float = 30.0,
-    ) -> None:
-        super().__init__(url, db=db, size=size, token=token, timeout_s=timeout_s)
+    def _open(self) -> None:
         self._http = httpx.Client(**self._options)
         try:
             self._choose(self._send(self._databases()))
@@ -200,26 +188,19 @@ class Client(ServiceCalls):
         return self._send(self._solve(board, goal, seconds=seconds, nodes=nodes, report=report))
 
     def _send(self, call: Call[Result]) -> Result:
-        request, received = self._request(self._http, call), bytearray()
-        with self._sending(call):
-            try:
-                response = self._http.send(request, stream=True)
-            except _CLOSED:
-                response = self._http.send(request, stream=True)
-            with closing(response):
-                if response.status_code != httpx.codes.OK:
-                    response.read()
-                    raise self._refusal(response)
-                for part in response.iter_bytes():
-                    received += part
+        received = bytearray()
+        with self._sending(), self._http.stream(**call.request) as response:
+            for part in response.iter_bytes():
+                received += part
+                if response.is_success:
                     call.watch(received)
-        return call.read(bytes(received))
+        return self._result(call, response, bytes(received))
 
 
 def _awaited(
-    make: Callable[Concatenate[ServiceCalls, Given], Call[Result]], described: Callable[..., Result]
+    make: Callable[..., Call[Result]], described: Callable[Concatenate[Client, Given], Result]
 ) -> Callable[Concatenate["AsyncClient", Given], Awaitable[Result]]:
-    """Return the method of `AsyncClient` that sends the call that `make` returns, and is documented by `described`."""
+    """Return the method of `AsyncClient` that sends the call of `make`, with the parameters of `described`."""
 
     @wraps(described)
     async def method(self: "AsyncClient", /, *args: Given.args, **named: Given.kwargs) -> Result:
@@ -258,17 +239,11 @@ class AsyncClient(ServiceCalls):
         await self._http.aclose()
 
     async def _send(self, call: Call[Result]) -> Result:
-        request, received = self._request(self._http, call), bytearray()
-        with self._sending(call):
-            try:
-                response = await self._http.send(request, stream=True)
-            except _CLOSED:
-                response = await self._http.send(request, stream=True)
-            async with aclosing(response):
-                if response.status_code != httpx.codes.OK:
-                    await response.aread()
-                    raise self._refusal(response)
+        received = bytearray()
+        with self._sending():
+            async with self._http.stream(**call.request) as response:
                 async for part in response.aiter_bytes():
                     received += part
-                    call.watch(received)
-        return call.read(bytes(received))
+                    if response.is_success:
+                        call.watch(received)
+        return self._result(call, response, bytes(received))

@@ -33,11 +33,10 @@ from pdb_service.answers import (
     SolveAnswer,
     SolveProgress,
 )
+from pdb_service.requests import clearest_error
 
 JSON, BINARY, EVENTS = "application/json", "application/octet-stream", "text/event-stream"
 _MAX_SENTENCE = 800
-# The seconds that /v1/moves searches by default.
-_HINT_S = 1.0
 
 Model = TypeVar("Model", bound=Answer)
 SomeAnswer = TypeVar("SomeAnswer", bound=BoardAnswer)
@@ -49,10 +48,9 @@ SolveReport = Callable[[SolveProgress], None]
 class Call(Generic[Result]):
     """A request, and the functions that read its answer.
 
-    read        returns the result for the body of the answer
-    watch       takes what it needs from the beginning of the body, when more has come
-    batch       the body of a POST; None for a GET
-    patience_s  the seconds that the service may take longer than usual
+    read   returns the result for the body of the answer
+    watch  takes what it needs from the beginning of the body, when more has come
+    batch  the body of a POST; None for a GET
     """
 
     path: str
@@ -61,7 +59,17 @@ class Call(Generic[Result]):
     watch: Callable[[bytearray], None] = lambda _: None
     accept: str = JSON
     batch: bytes | None = None
-    patience_s: float = 0.0
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """Arguments of the method `stream` of a client of httpx."""
+        return {
+            "method": "GET" if self.batch is None else "POST",
+            "url": self.path,
+            "params": self.query,
+            "content": self.batch,
+            "headers": {"Accept": self.accept, "Content-Type": self.accept},
+        }
 
 
 class ServiceCalls:
@@ -82,7 +90,6 @@ class ServiceCalls:
     ) -> None:
         self.url = url.rstrip("/")
         self._wanted = db, None if size is None else str(size)
-        self._timeout_s = timeout_s
         if not timeout_s > 0:
             raise InputError(f"timeout_s is {timeout_s}; give a number of seconds greater than 0")
         if token is not None and re.fullmatch(r"[!-~]+", token) is None:
@@ -90,24 +97,22 @@ class ServiceCalls:
         address = _read_address(url)
         self._options: dict[str, Any] = {
             "base_url": address,
+            "timeout": timeout_s,
             "headers": {} if token is None else {"Authorization": f"Bearer {token}"},
             "limits": httpx.Limits(),
             "trust_env": False,
             # The certificates of the system. Loading them takes time, and http needs none.
             "verify": address.scheme == "https" and ssl.create_default_context(),
         }
+        self._open()
+
+    def _open(self) -> None:
+        """Connect, if that can be done without waiting in an event loop."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.database.partition} {self.size} {self.url}>"
 
     # Requests
-
-    def _request(self, client: httpx.Client | httpx.AsyncClient, call: Call[Any]) -> httpx.Request:
-        method, typed = ("GET", {}) if call.batch is None else ("POST", {"Content-Type": call.accept})
-        headers, timeout_s = {"Accept": call.accept, **typed}, self._timeout_s + call.patience_s
-        return client.build_request(
-            method, call.path, params=call.query, content=call.batch, headers=headers, timeout=timeout_s
-        )
 
     def _databases(self) -> Call[DatabasesAnswer]:
         return Call("v1/databases", {}, partial(self._parse, DatabasesAnswer))
@@ -120,7 +125,7 @@ class ServiceCalls:
             assert answer.h is not None
             return Probe(tuple(at.values for at in answer.sums), tuple(at.h for at in answer.sums), answer.h)
 
-        return Call("v1/lookup", self._query(checked, goal), read)
+        return Call("v1/lookup", self._query(checked, goal, {}), read)
 
     def _batches(self, rows: npt.NDArray[Any], goal: BoardLike | None) -> Iterator[Call[npt.NDArray[np.int16]]]:
         """Yield requests with as many rows as the service takes at a time; one without rows checks the goal."""
@@ -128,31 +133,17 @@ class ServiceCalls:
             part = rows[start : start + self._batch_rows].tobytes()
             yield Call("v1/lookup", self._names(goal), _read_batch, accept=BINARY, batch=part)
 
-    def _moves(
-        self,
-        board: BoardLike,
-        goal: BoardLike | None = None,
-        *,
-        seconds: float | None = None,
-        nodes: int | None = None,
-    ) -> Call[MovesAnswer]:
+    def _moves(self, board: BoardLike, goal: BoardLike | None = None, **limits: float | None) -> Call[MovesAnswer]:
         checked = Board(board, self.size)
-        patience_s = _HINT_S if seconds is None else max(0.0, seconds)
-        return Call(
-            "v1/moves",
-            self._query(checked, goal, seconds=seconds, nodes=nodes),
-            lambda body: self._solvable(self._parse(MovesAnswer, body), checked),
-            patience_s=patience_s,
-        )
+        query = self._query(checked, goal, limits)
+        return Call("v1/moves", query, lambda body: self._solvable(self._parse(MovesAnswer, body), checked))
 
     def _solve(
         self,
         board: BoardLike,
         goal: BoardLike | None = None,
-        *,
-        seconds: float | None = None,
-        nodes: int | None = None,
         report: SolveReport | None = None,
+        **limits: float | None,
     ) -> Call[SolveAnswer]:
         """Return a request for events, also without `report`: between them, a dead server is noticed."""
         checked = Board(board, self.size)
@@ -174,9 +165,9 @@ class ServiceCalls:
                 raise ServiceError(f"{self.url} ended its answer without a result; it may have been stopped: try again")
             return self._solvable(results[0], checked)
 
-        return Call("v1/solve", self._query(checked, goal, seconds=seconds, nodes=nodes), read, watch, accept=EVENTS)
+        return Call("v1/solve", self._query(checked, goal, limits), read, watch, accept=EVENTS)
 
-    def _query(self, board: Tiles, goal: BoardLike | None, **limits: float | None) -> dict[str, str]:
+    def _query(self, board: Tiles, goal: BoardLike | None, limits: Mapping[str, float | None]) -> dict[str, str]:
         given = {name: str(value) for name, value in limits.items() if value is not None}
         return {"board": format_board(board), **self._names(goal), **given}
 
@@ -205,9 +196,7 @@ class ServiceCalls:
         try:
             return model.model_validate_json(body)
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            reason = as_typed(f"{where}: {first['msg']}" if where else first["msg"])
+            reason = as_typed(clearest_error(error.errors(include_url=False, include_input=False)))
             raise ServiceError(
                 f"the answer of {self.url} is not as docs/http.md says ({reason}); check the address, and that client "
                 "and server have the same version"
@@ -221,11 +210,13 @@ class ServiceCalls:
 
     # Errors
 
-    def _refusal(self, response: httpx.Response) -> PdbError:
-        """Return the error for an answer with a status other than 200, which was read."""
+    def _result(self, call: Call[Result], response: httpx.Response, body: bytes) -> Result:
+        """Return the result in an answer. Raises the error that it describes."""
         if response.has_redirect_location:
-            return ServiceError(f"{self.url} redirects to {as_typed(response.headers['Location'])}; use that address")
-        return self._error_of(response.content, response.status_code)
+            raise ServiceError(f"{self.url} redirects to {as_typed(response.headers['Location'])}; use that address")
+        if response.status_code != httpx.codes.OK:
+            raise self._error_of(body, response.status_code)
+        return call.read(body)
 
     def _error_of(self, body: bytes, status: int) -> PdbError:
         """Return the error that the body of a problem describes."""
@@ -234,18 +225,18 @@ class ServiceCalls:
         except ValidationError:
             return ServiceError(f"{self.url} answers {status}, not as pdb serve does; check the address")
         detail = as_typed(problem.detail, _MAX_SENTENCE)
-        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE)) if problem.type != "about:blank" else None
+        kind = vars(errors).get(problem.type.removeprefix(PROBLEM_TYPE))
         if detail and isinstance(kind, type) and issubclass(kind, PdbError):
             return kind(detail)
         return ServiceError(f"{self.url} answers {status}: {detail}")
 
     @contextmanager
-    def _sending(self, call: Call[Any]) -> Iterator[None]:
+    def _sending(self) -> Iterator[None]:
         """Raise the errors of httpx as `ServiceError`."""
         try:
             yield
         except httpx.TimeoutException:
-            waited_s = self._timeout_s + call.patience_s
+            waited_s = self._options["timeout"]
             raise ServiceError(
                 f"{self.url} sent nothing for {waited_s:g} s; try again later, or give a larger timeout_s"
             ) from None
@@ -262,14 +253,11 @@ def _read_batch(body: bytes) -> npt.NDArray[np.int16]:
 
 def _read_address(url: str) -> httpx.URL:
     """Return the address of a service. Raises `InputError`."""
+    reason = "it is not a scheme, a host and a path; a token belongs in token="
     try:
         address = httpx.URL(url)
+        if address.scheme in ("http", "https") and address.host and not address.userinfo and not address.query:
+            return address
     except (ValueError, httpx.InvalidURL) as error:
-        raise _address_error(url, str(error)) from None
-    if address.scheme not in ("http", "https") or not address.host or address.userinfo or address.query:
-        raise _address_error(url, "it is not a scheme, a host and a path; a token belongs in token=")
-    return address
-
-
-def _address_error(url: str, reason: str) -> InputError:
-    return InputError(f"{as_typed(url)!r} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")
+        reason = str(error)
+    raise InputError(f"{as_typed(url)!r} is not the address of a service: {as_typed(reason)}; write http://HOST:PORT")

@@ -8,14 +8,12 @@ import secrets
 import time
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pdb_core.errors import OriginError, RequestError, RequestTooLargeError, TokenError
 from pdb_core.messages import as_typed
-from pdb_service.problems import problem, problem_response, reported_problem
+from pdb_service.responses import problem, problem_response, reported_problem
 from pdb_service.service import Service
 from pdb_service.settings import is_allowed
 
@@ -58,8 +56,8 @@ class Gate:
         exchange = _Exchange(self._service, request_id, receive, send)
         try:
             self._check_head(scope, headers)
-            if scope["path"] in _PATHS_WITH_TABLES:
-                await self._service.wait_until_loaded()
+            if scope["path"] in _PATHS_WITH_TABLES and not self._service.loaded.done():
+                await self._service.wait_until_ready()
             await self._app(scope, exchange.receive, exchange.send)
         except ClientDisconnect:
             # Or the body is malformed: the server does not tell these apart.
@@ -129,7 +127,7 @@ class _Exchange:
         self._service, self._request_id, self._receive, self._send = service, request_id, receive, send
         self._n_body_bytes = 0
         self._is_received = False
-        self._deadline = time.monotonic() + service.settings.request_s
+        self._deadline = asyncio.get_running_loop().time() + service.settings.request_s
 
     def _hold(self, n_bytes: int) -> None:
         self.n_held_bytes += n_bytes
@@ -141,7 +139,7 @@ class _Exchange:
             return await self._receive()
         settings = self._service.settings
         try:
-            async with asyncio.timeout(self._deadline - time.monotonic()):
+            async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
             raise RequestError(f"the body took more than {settings.request_s:.0f} seconds; send smaller ones") from None
@@ -158,7 +156,10 @@ class _Exchange:
         """Send a part of the answer. Unread parts wait here, where they are counted, not in the server."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            _add_headers(MutableHeaders(scope=message), self._request_id)
+            headers = MutableHeaders(scope=message)
+            headers["X-Request-Id"] = self._request_id
+            headers.setdefault("Cache-Control", "no-store")
+            headers.setdefault("X-Content-Type-Options", "nosniff")
         body = message.get("body", b"")
         if len(body) <= _PIECE_BYTES:
             await self._send(message)
@@ -169,26 +170,10 @@ class _Exchange:
             await self._send({**message, "body": body[start : start + _PIECE_BYTES], "more_body": more})
 
 
-class Cors(CORSMiddleware):
-    """CORS, outside of `Gate`: its answers to preflights have the headers of all answers too."""
-
-    def preflight_response(self, request_headers: Headers) -> Response:
-        response = super().preflight_response(request_headers)
-        _add_headers(response.headers, _request_id(request_headers))
-        return response
-
-
 def _request_id(headers: Headers) -> str:
     """Return the id of a request: an accepted one of a proxy, else a new one."""
     given = headers.get("x-request-id", "")
     return given if _ACCEPTED_ID.fullmatch(given) else secrets.token_hex(16)
-
-
-def _add_headers(headers: MutableHeaders, request_id: str) -> None:
-    """Add the headers of every answer."""
-    headers["X-Request-Id"] = request_id
-    headers.setdefault("Cache-Control", "no-store")
-    headers.setdefault("X-Content-Type-Options", "nosniff")
 
 
 def _check_size(n_bytes: int, max_body_bytes: int) -> None:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
-from pdb_service.served_databases import MAX_CHARACTERS, MAX_NUMBERS
+from pdb_core.puzzle import MAX_TABLE_SIDE
 
-Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+# No board with tables is longer.
+MAX_NUMBERS = MAX_TABLE_SIDE * MAX_TABLE_SIDE
+Text = Annotated[str, Field(max_length=400)]
 _BoardText = Annotated[
     Text,
     Field(
@@ -15,10 +17,7 @@ _BoardText = Annotated[
         examples=["15 14 13 12/11 10 9 8/7 6 5 4/3 1 2 0"],
     ),
 ]
-# Batches check their boards one by one.
-_AnyBoard = Annotated[
-    Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]})
-]
+_AnyBoard = _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS)]
 
 
 class Names(BaseModel):
@@ -54,7 +53,7 @@ class SolveBody(SearchLimits):
     """The body of a solve in JSON."""
 
     model_config = ConfigDict(strict=True)
-    board: _BoardText | Annotated[list[int], Field(max_length=MAX_NUMBERS)]
+    board: _AnyBoard
 
 
 class BatchQuery(Names):
@@ -70,7 +69,9 @@ class BatchBody(BatchQuery):
     boards: Annotated[list[_AnyBoard], Field(examples=[["1 2 3/4 5 6/7 8 0", [1, 2, 3, 4, 5, 6, 0, 7, 8]]])]
 
 
-def first_error(errors: Sequence[Any]) -> str:
-    """Return the first error of pydantic: the name of the field, and what is wrong."""
-    where = ".".join(map(str, errors[0]["loc"])) or "the request"
-    return f"{where}: {errors[0]['msg']}"
+def clearest_error(errors: Sequence[Any]) -> str:
+    """Return the most specific error of pydantic: the name of the field, if it is about one, and what is wrong."""
+    # For a union, pydantic lists the errors of each alternative, and adds its name to `loc`.
+    error = max(errors, key=lambda error: (len(error["loc"]), not error["type"].endswith("_type")))
+    where = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or part.isidentifier())
+    return ": ".join(filter(None, (where, error["msg"])))

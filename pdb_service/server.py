@@ -13,12 +13,11 @@ from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]
 from granian.server.embed import Server
 
-from pdb_core.errors import InputError, PdbError, ServiceError
+from pdb_core.errors import InputError
 from pdb_core.messages import as_typed
 from pdb_core.resources import raise_file_limit
 from pdb_core.system import HANGUP
 from pdb_service.service import Service
-from pdb_service.settings import ServiceSettings
 
 _BACKLOG = 2048
 _SYSTEMD_SOCKET = 3
@@ -34,54 +33,59 @@ def open_socket(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    except UnicodeError:  # a part between two dots is empty or too long
-        raise InputError(f"{as_typed(host)} is not a host name; choose another with --host") from None
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
+    except (OSError, UnicodeError) as error:  # a part of the host between two dots may be empty or too long
+        reason = getattr(error, "strerror", None) or error
         raise InputError(
-            f"cannot listen on {host} port {port}: {reason}; choose another with --host and --port"
+            f"cannot listen on {as_typed(host)} port {port}: {reason}; choose another with --host and --port"
         ) from None
 
 
-def serve(app: FastAPI, listener: socket.socket) -> None:
+def serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     """Answer requests until SIGTERM, SIGHUP or SIGINT; then answer running requests, within the time of grace.
 
-    Raises `KeyboardInterrupt` if it was SIGINT. Raises `ServiceError`, or the `PdbError` that was the cause, if the
-    service cannot be made ready.
+    `on_ready` is called when tables and kernels are loaded. Raises `KeyboardInterrupt` if it was SIGINT, and the
+    `PdbError` that was the cause if they cannot be loaded.
     """
     raise_file_limit()
     with asyncio.Runner(loop_factory=_event_loop) as runner:
-        runner.run(_serve(app, listener))
-    failure = app.state.service.failure
-    if isinstance(failure, PdbError):
-        raise failure
-    if failure is not None:
-        raise ServiceError(
-            f"the service could not be made ready: {type(failure).__name__}: {failure}; its log has the traceback"
-        ) from failure
+        runner.run(_serve(app, listener, on_ready))
 
 
-async def _serve(app: FastAPI, listener: socket.socket) -> None:
+async def _serve(app: FastAPI, listener: socket.socket, on_ready: Callable[[], None]) -> None:
     service: Service = app.state.service
-    server = _Server(app, listener, service.settings)
+    settings = service.settings
+    server = _Server(
+        app,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=_BACKLOG,
+        backpressure=settings.max_connections,
+        http1_settings=HTTP1Settings(
+            header_read_timeout=round(1000 * settings.head_s), max_buffer_size=settings.max_head_bytes
+        ),
+        log_enabled=False,  # `Gate` logs every request that fails
+    )
+    server.listener = listener
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
-
-    def stop(*_: object) -> None:
-        loop.call_soon_threadsafe(stopped.set)
-
-    service.on_failure = stop
     serving = asyncio.create_task(server.serve())
     stopping = asyncio.create_task(stopped.wait())
-    with _handling_signals(stop):
+    loading = asyncio.wrap_future(service.loaded)
+    with _handling_signals(lambda *_: loop.call_soon_threadsafe(stopped.set)):
         try:
-            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({serving, stopping, loading}, return_when=asyncio.FIRST_COMPLETED)
+            if loading.done():
+                loading.result()
+                on_ready()
+                await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         finally:  # also after SIGINT, for which the runner cancels this task; a second one ends the process
             stopping.cancel()
+            loading.cancel()
             service.searches.stop()
             server.stop()  # type: ignore[no-untyped-call]
             # Searches end by themselves after the time of grace; this bounds all other requests.
-            await asyncio.wait({serving}, timeout=service.settings.grace_s + _LAST_REQUEST_S)
+            await asyncio.wait({serving}, timeout=settings.grace_s + _LAST_REQUEST_S)
     if serving.done():
         serving.result()
     else:  # the connections that are left are cut, and granian would report that
@@ -101,30 +105,15 @@ def _handling_signals(handle: Callable[..., object]) -> Iterator[None]:
 
 
 class _Server(Server):
-    """granian in this process. It closes connections that send no whole head in time, and reads no unread answers on.
+    """granian in this process, on a socket that is already open: that of systemd, or one of `open_socket`.
 
-    Granian opens a socket of its own. This one serves the socket that is already open: that of systemd, or one on a
-    port that the system has chosen.
+    It closes connections that send no whole head in time, and reads no further while an answer is unread.
     """
 
-    def __init__(self, app: FastAPI, listener: socket.socket, settings: ServiceSettings) -> None:
-        super().__init__(
-            app,
-            interface=Interfaces.ASGI,
-            http=HTTPModes.http1,
-            websockets=False,
-            backlog=_BACKLOG,
-            backpressure=settings.max_connections,
-            http1_settings=HTTP1Settings(
-                header_read_timeout=round(1000 * settings.head_s), max_buffer_size=settings.max_head_bytes
-            ),
-            # Every request that fails is logged by `Gate`.
-            log_enabled=False,
-        )
-        self._listener = listener
+    listener: socket.socket
 
     def _init_shared_socket(self) -> None:
-        self._shd = SocketHolder(self._listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
+        self._shd = SocketHolder(self.listener.dup().detach(), False, _BACKLOG)  # type: ignore[assignment, call-arg]
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:

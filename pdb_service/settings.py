@@ -37,7 +37,6 @@ class ServiceSettings:
     wait_s: float = 30.0
     solve_s: float = 60.0
     short_s: float = 2.0
-    max_cached_bytes: int = 16_000_000
     request_s: float = 30.0
     head_s: float = 10.0
     max_head_bytes: int = 64_000

@@ -1,40 +1,39 @@
 """/v1/moves and /v1/solve: the routes, the searches that answer them, and their progress as server-sent events."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.responses import Response, StreamingResponse
 
 from pdb_core.puzzle import BLANK, Board, is_solvable
-from pdb_service.answers import MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress, Threshold
-from pdb_service.lookups import about_board, maxima
+from pdb_service.answers import Answer, MoveAnswer, MovesAnswer, SolveAnswer, SolveProgress
 from pdb_service.middleware import CLIENT_GONE
-from pdb_service.problems import problem_responses, reported_problem
 from pdb_service.requests import SearchQuery, SolveBody
-from pdb_service.searches import Question, Report, Searches, Solvers
+from pdb_service.responses import AnswerResponse, reported_problem
+from pdb_service.searches import Find, Report, Searches
+from pdb_service.served_databases import Served
 from pdb_service.service import Service
 from solver import Iteration, Limits, Solution
 
-_EVENTS, _JSON = "text/event-stream", "application/json"
+_EVENTS = "text/event-stream"
 # nginx then does not buffer the events.
 _EVENT_HEADERS = {"X-Accel-Buffering": "no"}
 # The default time limit of /v1/moves.
 _HINT_S = 1.0
 # Seconds between two events.
 _EVENT_S = 0.2
-_SOLVE_BODY = {"required": True, "content": {_JSON: {"schema": SolveBody.model_json_schema()}}}
+_SOLVE_BODY = {"required": True, "content": {"application/json": {"schema": SolveBody.model_json_schema()}}}
 _SOLVE_ROUTE: dict[str, Any] = {
     "response_model": SolveAnswer,
-    "responses": {
-        200: {"content": {_EVENTS: {"schema": {"type": "string"}}}},
-        **problem_responses(400, 403, 404, 413, 422, 503),
-    },
+    "responses": {200: {"content": {_EVENTS: {"schema": {"type": "string"}}}}},
 }
 
 
@@ -43,21 +42,28 @@ def solve_routes(service: Service) -> APIRouter:
     router = APIRouter(prefix="/v1", tags=["solve"])
     most_s = service.settings.solve_s
 
-    @router.get("/moves", response_model=MovesAnswer, responses=problem_responses(403, 404, 422, 503))
+    @router.get("/moves", response_model=MovesAnswer)
     async def moves(request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """List every legal move, best first: by the exact distance after it if found in time, else by h."""
-        tiles, served = service.databases.place(query.board, query.goal, query.db)
+        board, served = service.databases.place(query.board, query.goal, query.db)
         seconds = min(most_s, _HINT_S if query.seconds is None else query.seconds)
-        return await _answer(request, service.searches, ListMoves(tiles, served, seconds, query.nodes))
+        find = partial(_list_moves, service, board, served, Limits(seconds, query.nodes))
+        if seconds == 0 or board == served.goal or not is_solvable(board, served.goal, served.size):
+            return AnswerResponse(find())
+        return await _answer(request, service.searches, find, seconds)
 
     async def solve(request: Request, given: SearchQuery | SolveBody) -> Response:
-        tiles, served = service.databases.place(given.board, given.goal, given.db)
+        board, served = service.databases.place(given.board, given.goal, given.db)
         seconds = most_s if given.seconds is None else min(most_s, given.seconds)
-        question = Solve(tiles, served, seconds, given.nodes)
-        if _EVENTS not in request.headers.get("accept", ""):
-            return await _answer(request, service.searches, question)
-        service.searches.check_open(question)  # a refusal needs the status, which events come after
-        events = _events(question, service.searches, request.state.request_id)
+        wants_events = _EVENTS in request.headers.get("accept", "")
+        if not is_solvable(board, served.goal, served.size):
+            answer = SolveAnswer.of(board, served, None)
+            return Response(_event("result", answer), media_type=_EVENTS) if wants_events else AnswerResponse(answer)
+        find = partial(_solve, service, board, served, Limits(seconds, given.nodes))
+        if not wants_events:
+            return await _answer(request, service.searches, find, seconds)
+        service.searches.check_open(seconds)  # a refusal needs the status, which events come after
+        events = _events(service.searches, find, seconds, request.state.request_id)
         return StreamingResponse(events, media_type=_EVENTS, headers=_EVENT_HEADERS)
 
     @router.get("/solve", **_SOLVE_ROUTE)
@@ -77,16 +83,16 @@ def solve_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _answer(request: Request, searches: Searches, question: Question) -> Response:
-    """Return the answer; an empty response if the client leaves first."""
-    with searches.join(question) as search:
+async def _answer(request: Request, searches: Searches, find: Find, seconds: float) -> Response:
+    """Return the answer of a search; an empty response if the client leaves first."""
+    with searches.start(find, seconds) as search:
         # A single task: each new `receive` would let the server read more requests that are sent behind this one.
         leaving = asyncio.create_task(_wait_until_left(request))
         try:
-            ends: set[asyncio.Future[Any]] = {leaving, search.found}
+            ends: set[asyncio.Task[Any]] = {leaving, search.answer}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             if not leaving.done():
-                return Response(search.found.result()[0], media_type=_JSON)
+                return AnswerResponse(search.answer.result())
             leaving.result()
             return Response(status_code=CLIENT_GONE)
         finally:
@@ -100,139 +106,99 @@ async def _wait_until_left(request: Request) -> None:
         pass
 
 
-async def _events(question: Question, searches: Searches, request_id: str) -> AsyncIterator[bytes]:
-    """Yield progress several times a second, then the answer or the problem. Closing the iterator leaves the search."""
+async def _events(searches: Searches, find: Find, seconds: float, request_id: str) -> AsyncIterator[bytes]:
+    """Yield progress several times a second, then the answer or the problem. Closing the iterator ends the search."""
     try:
-        with searches.join(question) as search:
+        with searches.start(find, seconds) as search:
             # Events also while the search waits: only writing shows that a client has left.
-            while not (await asyncio.wait({search.found}, timeout=_EVENT_S))[0]:
+            while not (await asyncio.wait({search.answer}, timeout=_EVENT_S))[0]:
                 progress = search.progress()
                 if progress is None:
-                    yield _event("queued", SolveProgress(ahead=search.n_ahead).to_json())
+                    yield _event("queued", SolveProgress(ahead=search.n_ahead))
                 else:
-                    yield _event("progress", progress.to_json())
-            yield _event("result", search.found.result()[0])
+                    yield _event("progress", progress)
+            yield _event("result", search.answer.result())
     except Exception as error:
         # The status was sent before: only an event can describe the error.
-        yield _event("problem", reported_problem(error, request_id).to_json())
+        yield _event("problem", reported_problem(error, request_id))
 
 
-def _event(name: str, data: bytes) -> bytes:
-    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+def _event(name: str, data: Answer) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + data.to_json() + b"\n\n"
 
 
-@dataclass(frozen=True)
-class Solve(Question):
-    """Task of a solve. Its answer is a `SolveAnswer`."""
+def _solve(service: Service, board: Board, served: Served, limits: Limits, report: Report) -> SolveAnswer:
+    return SolveAnswer.of(board, served, service.solve(board, served, limits, report))
 
-    @property
-    def needs_search(self) -> bool:
-        """Return whether the board can be solved."""
-        return is_solvable(self.board, self.served.goal, self.served.size)
 
-    def find(self, solvers: Solvers, report: Report) -> tuple[SolveAnswer, bool]:
-        """Return as `Question.find`."""
-        about = about_board(self.board, self.served)
-        if not about["solvable"]:
-            return SolveAnswer(
-                **about, length=None, moves=None, optimal=False, h=None, lower_bound=None,
-                generated=0, expanded=0, seconds=0.0, thresholds=(),
-            ), True  # fmt: skip
-        limits = Limits(self.seconds, self.nodes)
-        solution = solvers.solve(self.served.database, self.board, self.served.goal, limits, report)
-        return SolveAnswer(
-            **about,
-            length=solution.length,
-            moves=solution.tiles,
-            optimal=solution.is_optimal,
-            h=solution.h,
-            lower_bound=solution.lower_bound,
-            generated=solution.generated,
-            expanded=solution.expanded,
-            seconds=round(solution.seconds, 6),
-            thresholds=tuple(Threshold(**{**vars(at), "seconds": round(at.seconds, 6)}) for at in solution.iterations),
-        ), solution.is_optimal
+def _list_moves(
+    service: Service, board: Board, served: Served, limits: Limits, report: Report | None = None
+) -> MovesAnswer:
+    """Return every legal move, best first; without `report`, distances are not searched."""
+    about = MovesAnswer.about(board, served)
+    children = [board.move(tile) for tile in board.moves()]
+    h: int | None = None
+    h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
+    if about["solvable"]:
+        found = served.database.probe_batch(np.array([board, *children], dtype=np.uint8), served.goal)
+        h, *child_h = found.maximum.tolist()
+        h_of = dict(zip(children, child_h, strict=True))
+        children.sort(key=h_of.__getitem__)
+    if board == served.goal:
+        distance, distances = 0, dict.fromkeys(children, 1)
+    elif report is not None:
+        distance, distances = _distances(service, board, children, served, limits, report)
+    if distance is not None:
+        # A child whose distance was not found is between those one nearer and those one farther.
+        children.sort(key=lambda child: (distances.get(child, distance), h_of[child]))
+    moves = tuple(MoveAnswer.of(board, child, h_of.get(child), distances.get(child)) for child in children)
+    return MovesAnswer(**about, h=h, distance=distance, moves=moves)
 
 
 class _TooFarError(Exception):
     """A search has passed the largest distance of interest."""
 
 
-@dataclass(frozen=True)
-class ListMoves(Question):
-    """Task of a list of moves. Its answer is a `MovesAnswer`."""
+def _distances(
+    service: Service, board: Board, children: Sequence[Board], served: Served, limits: Limits, report: Report
+) -> tuple[int | None, dict[Board, int]]:
+    """Return the distance of a board and those of its children, as far as they are found within the limits.
 
-    @property
-    def needs_search(self) -> bool:
-        """Return whether distances have to be found, and there is time for that."""
-        goal = self.served.goal
-        return self.seconds > 0 and self.board != goal and is_solvable(self.board, goal, self.served.size)
+    A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
+    """
+    assert limits.seconds is not None
+    deadline = time.monotonic() + limits.seconds
+    nodes_left = limits.nodes
 
-    def find(self, solvers: Solvers, report: Report) -> tuple[MovesAnswer, bool]:
-        """Return as `Question.find`."""
-        about = about_board(self.board, self.served)
-        children = [self.board.move(tile) for tile in self.board.moves()]
-        h: int | None = None
-        h_of, distance, distances = dict[Board, int](), None, dict[Board, int]()
-        if about["solvable"]:
-            h, *child_h = maxima([self.board, *children], self.served)
-            h_of = dict(zip(children, child_h, strict=True))
-            children.sort(key=h_of.__getitem__)
-        if self.board == self.served.goal:
-            distance, distances = 0, dict.fromkeys(children, 1)
-        elif self.needs_search:
-            distance, distances = self._distances(children, solvers, report)
-        if distance is not None:
-            # A child whose distance was not found is between those one nearer and those one farther.
-            children.sort(key=lambda child: (distances.get(child, distance), h_of[child]))
-        moves = tuple(_move(self.board, child, h_of.get(child), distances.get(child)) for child in children)
-        is_complete = len(distances) == len(children)
-        return MovesAnswer(**about, h=h, distance=distance, moves=moves), is_complete
+    def solve(start: Board, longest: float) -> Solution | None:
+        """Return the solution, without a length if a limit was reached; None if it is longer than `longest`."""
+        nonlocal nodes_left
 
-    def _distances(
-        self, children: Sequence[Board], solvers: Solvers, report: Report
-    ) -> tuple[int | None, dict[Board, int]]:
-        """Return the distance of the board and those of its children, as far as they are found within the limits.
+        def check(progress: Iteration) -> None:
+            report(progress)
+            if progress.threshold > longest:
+                raise _TooFarError
 
-        A child is one move nearer or one farther, by parity. So its search may stop after the nearer distance.
-        """
-        deadline = time.monotonic() + self.seconds
-        nodes_left = self.nodes
+        left = Limits(max(0.0, deadline - time.monotonic()), nodes_left)
+        try:
+            solution = service.solve(start, served, left, check)
+        except _TooFarError:
+            return None
+        if nodes_left is not None:
+            nodes_left = max(1, nodes_left - solution.generated)
+        return solution
 
-        def solve(board: Board, longest: int | None) -> Solution | None:
-            """Return the solution, without a length if a limit was reached; None if it is longer than `longest`."""
-            nonlocal nodes_left
-
-            def check(progress: Iteration) -> None:
-                report(progress)
-                if longest is not None and progress.threshold > longest:
-                    raise _TooFarError
-
-            limits = Limits(max(0.0, deadline - time.monotonic()), nodes_left)
-            try:
-                solution = solvers.solve(self.served.database, board, self.served.goal, limits, check)
-            except _TooFarError:
-                return None
-            if nodes_left is not None:
-                nodes_left = max(1, nodes_left - solution.generated)
-            return solution
-
-        root = solve(self.board, None)
-        if root is None or root.length is None or not root.tiles:
-            return None, {}
-        distances: dict[Board, int] = {}
-        for child in children:
-            if self.board[child.index(BLANK)] == root.tiles[0]:
-                distances[child] = root.length - 1
-                continue
-            solution = solve(child, root.length - 1)
-            if solution is None:
-                distances[child] = root.length + 1
-            elif solution.length is not None:
-                distances[child] = solution.length
-        return root.length, distances
-
-
-def _move(board: Board, child: Board, h: int | None, distance: int | None) -> MoveAnswer:
-    cell, blank = child.index(BLANK), board.index(BLANK)
-    return MoveAnswer(tile=board[cell], cell=cell, blank=blank, board=child, h=h, distance=distance)
+    root = solve(board, math.inf)
+    if root is None or root.length is None or not root.tiles:
+        return None, {}
+    distances: dict[Board, int] = {}
+    for child in children:
+        if board[child.index(BLANK)] == root.tiles[0]:
+            distances[child] = root.length - 1
+            continue
+        solution = solve(child, root.length - 1)
+        if solution is None:
+            distances[child] = root.length + 1
+        elif solution.length is not None:
+            distances[child] = solution.length
+    return root.length, distances

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 from urllib.parse import urlencode
 
 import numpy as np
@@ -18,7 +17,7 @@ from fastapi import FastAPI
 from pdb_core.puzzle import Tiles, is_solvable, parse_size, random_boards
 from pdb_query import Database
 from pdb_service.app import create_app
-from pdb_service.searches import GivenUpError
+from pdb_service.served_databases import Served
 from pdb_service.settings import ServiceSettings
 from solver import Iteration, Limits
 from tests.pdb_service.server import Reply
@@ -36,26 +35,25 @@ def answer_for(board: Tiles) -> tuple[int, ...]:
 
 
 class HeldSolvers:
-    """Stand-in for `Solvers`, whose searches go on until `release` is set or their time is over.
+    """Stand-in for the solvers of a service, whose searches go on until `release` is set or their time is over.
 
     begun   the boards of all searches
 
-    fail    raised by a search when it is released, or given up if `fails_when_given_up`
+    fail    raised by a search when it is released
     wait_s  the seconds that searches of a board take, instead of waiting for `release`
     """
 
     def __init__(self) -> None:
         self.release = threading.Event()
         self.fail: Exception | None = None
-        self.fails_when_given_up = False
         self.wait_s: Callable[[Tiles], float] | None = None
         self.begun: list[Tiles] = []
         self._lock = threading.Lock()
         self._running: Counter[bool] = Counter()
         self.most_running: Counter[bool] = Counter()
 
-    def solve(self, _: Database, board: Tiles, goal: Tiles, limits: Limits, report: Any) -> Any:
-        assert is_solvable(board, goal, S3)
+    def solve(self, board: Tiles, served: Served, limits: Limits, report: Any) -> Any:
+        assert is_solvable(board, served.goal, S3)
         seconds = limits.seconds
         assert seconds is not None
         is_short = seconds <= 2
@@ -72,12 +70,7 @@ class HeldSolvers:
     def _search(self, board: Tiles, seconds: float, report: Any) -> Any:
         started = time.monotonic()
         while True:
-            try:
-                report(Iteration(threshold=3, generated=7, expanded=5, seconds=0.1))
-            except GivenUpError:
-                if self.fails_when_given_up and self.fail is not None:
-                    raise self.fail from None
-                raise
+            report(Iteration(threshold=3, generated=7, expanded=5, seconds=0.1))
             passed = time.monotonic() - started
             is_over = self.release.is_set() if self.wait_s is None else passed >= self.wait_s(board)
             if is_over and self.fail is not None:
@@ -168,14 +161,21 @@ def ask_moves(app: FastAPI, board: Tiles, **named: Any) -> AppRequest:
     return AppRequest(app, "/v1/moves", board=" ".join(map(str, board)), **named)
 
 
+def ready_app(database: Database, settings: ServiceSettings | None = None) -> FastAPI:
+    """Return an app that answers without its lifespan."""
+    app = create_app([database], settings)
+    app.state.service.loaded.set_result(None)
+    return app
+
+
 @asynccontextmanager
 async def running_app(database: Database, solvers: Any, **settings: Any) -> AsyncIterator[FastAPI]:
     """Run an app with these solvers; at its end no search and no task may be left."""
-    with mock.patch("pdb_service.service.Solvers", return_value=solvers):
-        app = create_app([database], ServiceSettings(**settings))
+    app = create_app([database], ServiceSettings(**settings))
     service = app.state.service
+    service.solve, service.solver = solvers.solve, solvers.solver
     async with app.router.lifespan_context(app):
-        await until(lambda: service.is_ready)
+        await until(service.loaded.done)
         yield app
     assert (service.searches.n_running, service.searches.n_waiting) == (0, 0)
     left = asyncio.all_tasks() - {asyncio.current_task()}

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from pdb_query import Database
-from pdb_service.app import create_app
 from pdb_service.lookups import BINARY, JSON
 from pdb_service.settings import ServiceSettings
-from tests.pdb_service.app_requests import AppRequest
+from tests.pdb_service.app_requests import AppRequest, ready_app
 from tests.pdb_service.server import Reply
 
 pytestmark = pytest.mark.tiny
@@ -23,7 +22,7 @@ Answer = Callable[..., Reply]
 @pytest.fixture(scope="module")
 def answer(database: Database) -> Answer:
     """Return a function that answers a batch of up to 50 boards."""
-    app = create_app([database], ServiceSettings(max_boards=50))
+    app = ready_app(database, ServiceSettings(max_boards=50))
 
     def answer(media_type: str, body: bytes, **names: str) -> Reply:
         async def work() -> Reply:
@@ -48,8 +47,8 @@ def test_all_forms_equal_the_database(database: Database, answer: Answer) -> Non
 
 @pytest.mark.parametrize(
     "bad",
-    ["[1,2]", "[true,2,3,4,5,6,7,8,0]", "[1.0,2,3,4,5,6,7,8,0]", '"x"', "{}", "null", "[[]]", "[1,2,3,4,5,6,7,8,8]",
-     "[-1,2,3,4,5,6,7,8,0]", "[257,2,3,4,5,6,7,8,0]", "[9223372036854775808,2,3,4,5,6,7,8,0]", '"' + "1 " * 300 + '"'],
+    ["[1,2]", '"x"', "[1,2,3,4,5,6,7,8,8]", "[-1,2,3,4,5,6,7,8,0]", "[257,2,3,4,5,6,7,8,0]",
+     "[9223372036854775808,2,3,4,5,6,7,8,0]"],
 )  # fmt: skip
 def test_invalid_board_has_a_problem_at_its_position(answer: Answer, bad: str) -> None:
     answers = answer(JSON, f'{{"boards": [{GOOD},{bad},{GOOD}], "size": "3x3"}}'.encode()).json["answers"]
@@ -65,6 +64,9 @@ def test_invalid_board_has_a_problem_at_its_position(answer: Answer, bad: str) -
         (JSON, b"[]", {}, 400),
         (JSON, b'{"boards": {}}', {}, 400),
         (JSON, b'{"boards": []}', {}, 400),
+        (JSON, b'{"boards": [[true,2,3,4,5,6,7,8,0]]}', {}, 400),
+        (JSON, b'{"boards": [[1.0,2,3,4,5,6,7,8,0]]}', {}, 400),
+        (JSON, b'{"boards": [null]}', {}, 400),
         (JSON, b'{"boards": [[1,2,3,4,5,6,7,8,0]], "goal": 5}', {}, 400),
         (JSON, b'{"boards": [], "size": "3x3", "goal": "' + b" " * 500 + b'"}', {}, 400),
         (JSON, b'{"boards": [' + b"[]," * 60 + b"[]]}", {}, 413),

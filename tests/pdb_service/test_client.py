@@ -10,9 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
-import httpx
 import numpy as np
 import pytest
 
@@ -183,21 +181,6 @@ def test_connections_are_kept(client: Client) -> None:
     client.close()
     with pytest.raises(RuntimeError, match="closed"):
         client.probe(HARDEST_3X3)
-
-
-def test_requests_on_a_closed_connection_are_sent_again(server: Server) -> None:
-    with Client(server.url, size=S3) as client:
-        send, tried = client._http.send, []
-
-        def fail_once(request: httpx.Request, **named: Any) -> httpx.Response:
-            tried.append(request)
-            if len(tried) == 1:
-                raise httpx.RemoteProtocolError("Server disconnected without sending a response.")
-            return send(request, **named)
-
-        client._http.send = fail_once  # type: ignore[method-assign]
-        assert client.probe(HARDEST_3X3).maximum == 31
-        assert len(tried) == 2
 
 
 def test_asynchronous_client_answers_as_the_client(client: Client, server: Server) -> None:
@@ -385,7 +368,7 @@ def run_python(code: str) -> str:
 
 
 def test_client_imports_nothing_of_the_extra_serve() -> None:
-    server_only = {"cachetools", "fastapi", "granian", "prometheus_client", "starlette", "uvloop"}
+    server_only = {"fastapi", "granian", "prometheus_client", "starlette", "uvloop"}
     code = f"import sys; from tilepdb import Client; print(sorted({server_only} & set(sys.modules)))"
     assert run_python(code) == "[]\n"
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import Mock, patch
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,12 +18,9 @@ from pdb_core.errors import PROBLEM_TYPE, BusyError, InputError, ServiceError, T
 from pdb_query import Database
 from pdb_service import server
 from pdb_service.app import create_app
-from pdb_service.problems import problem, status_of
+from pdb_service.responses import problem, status_of
 from pdb_service.server import open_socket
 from pdb_service.settings import ServiceSettings
-from tests.command_line import PROGRAM
-from tests.faults.driver import Running
-from tests.faults.small_memory import FEW_THREADS
 from tests.pdb_service.app_requests import (
     BOARDS,
     AppRequest,
@@ -31,6 +28,7 @@ from tests.pdb_service.app_requests import (
     ask_moves,
     ask_solve,
     in_event_loop,
+    ready_app,
     running_app,
 )
 from tests.tables import table_file
@@ -86,7 +84,7 @@ async def test_refusal_is_not_logged(database: Database, caplog: pytest.LogCaptu
     [("", False), ("a-1.B_2", True), ("0" * 64, True), ("0" * 65, False), ("a b", False), ("a\u00e9", False)],
 )
 async def test_every_answer_has_the_id_of_the_proxy_or_a_new_one(database: Database, given: str, is_kept: bool) -> None:
-    app = create_app([database])
+    app = ready_app(database)
     for path in ("/healthz", "/v1/databases", "/v1/nowhere", "/v1/lookup", "/"):
         ids = [
             (await AppRequest(app, path, headers=[("Host", "localhost"), ("X-Request-Id", given)]).reply()).headers[
@@ -112,7 +110,7 @@ def test_every_error_has_a_status_and_hides_internal_details() -> None:
 
 
 class LateSolvers(HeldSolvers):
-    """Stand-in for `Solvers`, which are made when `release` is set; then `fail` is raised."""
+    """Stand-in for solvers that are made when `release` is set; then `fail` is raised."""
 
     def solver(self, _: Database) -> None:
         self.release.wait(20)
@@ -123,8 +121,8 @@ class LateSolvers(HeldSolvers):
 @in_event_loop
 @pytest.mark.parametrize("fails", [False, True])
 async def test_only_health_is_answered_while_tables_are_loaded(database: Database, fails: bool) -> None:
-    with patch("pdb_service.service.Solvers", return_value=(solvers := LateSolvers())):
-        app = create_app([database])
+    app = create_app([database])
+    app.state.service.solver = (solvers := LateSolvers()).solver
     solvers.fail = RuntimeError("secret") if fails else None
     async with app.router.lifespan_context(app):
         assert (await AppRequest(app, "/healthz").reply()).status == 200
@@ -152,9 +150,9 @@ def test_failed_start_ends_the_server_with_the_cause(
 ) -> None:
     monkeypatch.setattr(server, "raise_file_limit", lambda: None)  # it is for the whole process
     app = create_app([])
-    app.state.service.on_ready = Mock(side_effect=error)
+    app.state.service.load = Mock(side_effect=error)
     with open_socket("127.0.0.1", 0) as listener, pytest.raises(raised, match=str(error)):
-        server.serve(app, listener)
+        server.serve(app, listener, lambda: None)
     # Errors of the project say all in one sentence.
     assert ("Traceback" in caplog.text) == (not isinstance(error, errors.PdbError))
 
@@ -185,15 +183,6 @@ def test_failed_start_sends_systemd_only_the_exit_code(tmp_path: Path) -> None:
             notified.recv(100)
 
 
-def test_service_that_gets_no_thread_ends_with_one_sentence() -> None:
-    program = list(PROGRAM)
-    program[-1] = FEW_THREADS.format(n_threads=0) + program[-1]
-    words = ["serve", "--port", "0", "--solves", "1", "--db", str(table_file("8", "3x3"))]
-    ended = Running(words, program=program).wait()
-    assert (ended.code, ended.problem()) == (5, None)
-    assert ended.stderr.splitlines()[-1].startswith("pdb: the system starts no more threads; raise its limits")
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
 @pytest.mark.parametrize("name", ["solve_s", "wait_s", "grace_s"])
 def test_invalid_limit_is_refused(name: str, value: float) -> None:
@@ -214,5 +203,5 @@ async def test_databases_lists_the_limits(database: Database) -> None:
 
 @pytest.mark.parametrize("host", ["a..b", ".", "x" * 64 + ".org", "\xe4" * 80])
 def test_invalid_host_is_refused(host: str) -> None:
-    with pytest.raises(InputError, match=r"is not a host name; choose another with --host$"):
+    with pytest.raises(InputError, match=r"choose another with --host and --port$"):
         open_socket(host, 0)

@@ -14,12 +14,11 @@ from pdb_core.errors import PdbError
 from pdb_core.puzzle import BoardSize, blank_last, format_board, random_boards
 from pdb_query import Database
 from pdb_service import answers
-from pdb_service.app import create_app
 from pdb_service.client_calls import ServiceCalls
 from pdb_service.lookups import BINARY, JSON
 from pdb_service.settings import ServiceSettings
 from tests.fuzzing import ODD_PIECES, board_texts, changed_json, fuzz, mutated, outcome, sentence, texts
-from tests.pdb_service.app_requests import AppRequest
+from tests.pdb_service.app_requests import AppRequest, ready_app
 
 S3 = BoardSize(3, 3)
 BOARDS: list[list[int]] = random_boards(S3, blank_last(S3), 6, 1).tolist()
@@ -62,7 +61,7 @@ def check_heights(body: bytes, heights: list[int]) -> None:
 
 @pytest.fixture(scope="module")
 def app(database: Database) -> FastAPI:
-    return create_app([database], ServiceSettings(max_boards=MAX_BOARDS))
+    return ready_app(database, ServiceSettings(max_boards=MAX_BOARDS))
 
 
 async def ask(

@@ -16,8 +16,8 @@ import pytest
 from pdb_core import errors
 from pdb_core.puzzle import blank_last, parse_size
 from pdb_query import read_instances
-from pdb_service.problems import STATUS, status_of
-from pdb_service.served_databases import MAX_NUMBERS
+from pdb_service.requests import MAX_NUMBERS
+from pdb_service.responses import STATUS, status_of
 from pdb_service.settings import ServiceSettings
 from pdb_service.solves import _HINT_S
 from tests.pdb_service.server import Server
@@ -214,9 +214,9 @@ def test_solve_from_a_body_equals_that_from_the_query(server: Server) -> None:
     solved = server.ask(f"/v1/solve?board={BOARD}").json
     for board in (BOARD.replace("+", " "), solved["board"]):
         answer = server.ask("/v1/solve", json.dumps({"board": board, "seconds": 5}).encode()).json
-        assert answer == solved  # a kept answer
+        assert answer["moves"] == solved["moves"]
     text = json.dumps({"board": solved["board"]}).encode()
-    assert server.ask("/v1/solve", text, Accept="text/event-stream").body.startswith(b"event: result\n")
+    assert b"event: result\n" in server.ask("/v1/solve", text, Accept="text/event-stream").body
     for wrong in (b"", b"[]", b"{}", b'{"board": 5}', b'{"board": [true]}', text[:-1] + b', "seconds": "5"}'):
         reply = server.ask("/v1/solve", wrong)
         assert (reply.status, reply.json["type"]) == (422, "urn:tile-pdb:RequestError")
@@ -287,12 +287,9 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
 
 
 def test_nodes_of_all_searches_are_counted(server: Server) -> None:
-    # Boards that no other test solves: a kept answer needs no search.
     for board, headers in (("6+4+7/8+5+0/3+2+1", {}), ("8+0+6/5+4+7/2+3+1", {"Accept": "text/event-stream"})):
         before = server.metric("tile_pdb_nodes_total")
         reply = server.ask(f"/v1/solve?board={board}", **headers)
         answer = json.loads(reply.body.decode().rpartition("data: ")[2])
         assert answer["length"] is not None
         assert server.metric("tile_pdb_nodes_total") == before + answer["generated"] > before
-        server.ask(f"/v1/solve?board={board}")
-        assert server.metric("tile_pdb_nodes_total") == before + answer["generated"]

@@ -160,7 +160,6 @@ def test_idle_connections_are_closed(strict: Server) -> None:
 def solve_request(kind: str) -> bytes:
     if kind == "moves":
         return request(f"/v1/moves?seconds=60&board={WORST}")
-    # Different limits: equal requests share one search.
     if kind == "events":
         return request(f"/v1/solve?seconds=59&board={WORST}", None, EVENTS)
     return request(f"/v1/solve?seconds=60&board={WORST}")

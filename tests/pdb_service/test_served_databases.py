@@ -7,7 +7,7 @@ import pytest
 from pdb_core.errors import BoardError, GoalError, UnknownDatabaseError
 from pdb_core.puzzle import blank_last, parse_goal, parse_size
 from pdb_query import Database, open_database
-from pdb_service.lookups import look_up
+from pdb_service.answers import LookupAnswer
 from pdb_service.served_databases import ServedDatabases
 from tests.tables import table_file
 
@@ -39,8 +39,6 @@ def test_board_is_placed_by_its_length_or_its_rows(database: Database) -> None:
         ([0] * 9, None, None, BoardError),
         ([], None, None, BoardError),
         ([0, 1, 2, 3, 4], None, None, BoardError),
-        (list(range(37)), None, None, BoardError),
-        ("1 " * 201, None, None, BoardError),
         ("", None, None, BoardError),
         ("1 2 3/4 5 6/7 8 0", "nowhere", None, GoalError),
         ("1 2 3/4 5 6/7 8 0", None, "../x", UnknownDatabaseError),
@@ -67,7 +65,7 @@ def test_default_goal_is_blank_last_if_served(made_for: str, expected: str) -> N
 def test_lookup_in_a_catalogue_has_a_sum_for_each_symmetry_and_partition() -> None:
     with open_database(table_file("8+1,2,5/3,4,6/7,8", "3x3", encoding="bits")) as catalogue:
         board, served = ServedDatabases([catalogue]).place("8 6 7/2 5 4/3 0 1", None, None)
-        sums = look_up(board, served).sums
+        sums = LookupAnswer.of(board, served).sums
         assert tuple(at.h for at in sums) == catalogue.probe(board).sums
     assert [len(at.values) for at in sums] == [1, 3, 1, 3]
     assert all(sum(at.values) == at.h for at in sums)

@@ -158,9 +158,7 @@ def _serve(databases: "list[Database]", listener: "socket.socket", host: str, se
         message(f"ready: {url}")
         notify_systemd()
 
-    app = create_app(databases, settings)
-    app.state.service.on_ready = on_ready
-    run(app, listener)
+    run(create_app(databases, settings), listener, on_ready)
     message("stopped")
 
 

@@ -1,4 +1,4 @@
-"""Errors as answers: problem details (RFC 9457), and the status of each error."""
+"""Answers as responses, and errors: problem details (RFC 9457), and the status of each error."""
 
 import logging
 from http import HTTPStatus
@@ -21,13 +21,19 @@ from pdb_core.errors import (
     TokenError,
     UnknownDatabaseError,
 )
-from pdb_service.answers import Problem
+from pdb_service.answers import Answer, Problem
 
 _MEDIA_TYPE = "application/problem+json"
+# Of every route, in the OpenAPI document.
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem",
+        "content": {_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
 _log = logging.getLogger("tile_pdb.service")
 # The message of an internal error may name files of this machine: it goes only into the log.
 _FAULT = "the server failed to answer; see its log"
-_TITLES = {int(status): status.phrase for status in HTTPStatus}
 # The first class that fits counts.
 STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (TokenError, HTTPStatus.UNAUTHORIZED),
@@ -43,6 +49,15 @@ STATUS: tuple[tuple[type[PdbError], HTTPStatus], ...] = (
     (BusyError, HTTPStatus.SERVICE_UNAVAILABLE),
     (PdbError, HTTPStatus.INTERNAL_SERVER_ERROR),
 )
+
+
+class AnswerResponse(Response):
+    """Answer in JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Answer) -> bytes:
+        return content.to_json()
 
 
 def status_of(error: PdbError) -> HTTPStatus:
@@ -70,29 +85,20 @@ def problem_of_status(status: int, detail: str, kind: str | None = None) -> Prob
     """Return the problem of a status; without `kind` it is an error of HTTP itself."""
     return Problem(
         type="about:blank" if kind is None else f"{PROBLEM_TYPE}{kind}",
-        title=_TITLES.get(status, "Error"),
+        title=HTTPStatus(status).phrase,
         status=int(status),
         detail=detail,
     )
 
 
-def problem_response(found: Problem) -> Response:
+def problem_response(found: Problem) -> AnswerResponse:
     """Return a problem as a response."""
     headers = {}
     if found.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = "5"
     if found.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return Response(found.to_json(), found.status, headers, _MEDIA_TYPE)
-
-
-def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the `responses` of a route that may answer with these problems. Every route may require a token."""
-    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
-    return {
-        status: {"content": {_MEDIA_TYPE: {"schema": schema}}, "description": HTTPStatus(status).phrase}
-        for status in sorted({*statuses, 401})
-    }
+    return AnswerResponse(found, found.status, headers, _MEDIA_TYPE)
 
 
 def _is_fault(status: int) -> bool:
