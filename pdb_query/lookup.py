@@ -43,7 +43,6 @@ class LookupTables(NamedTuple):
     """
 
     memory: npt.NDArray[np.uint8]  # read-only; holds all tables
-    table_start: Int64s  # [p] start of the table in `memory`
     n_tiles: Int64s  # [p]
     records: Int64s  # [p * RECORD_FIELDS], see `records`
     moves: Int64s  # [moves * MOVE_FIELDS], see `records`
@@ -71,17 +70,18 @@ class SumViews(NamedTuple):
 
     cell_maps: Int64s  # [v, n_cells] the cell of the view for each cell of the given board
     view_of_unit: Int64s  # [s, p] the view of each pattern of each sum
-    unit_maps: Int64s  # [s * p * 2 * n_cells] for each unit the given board's cell for each cell of the view, then the
-    # label of each tile within the table's pattern, -1 for none
+    unit_maps: Int64s  # [s * p * 2 * n_cells] for each unit the cell of the view for each cell of the given board, then
+    # the given board's tile for each label of the table's pattern, then 0
     is_in_sum: npt.NDArray[np.bool_]  # [q, p] whether a pattern belongs to a partition
 
     @property
     def n_sums(self) -> int:
         return len(self.view_of_unit)
 
-    def labels_of_tiles(self) -> Int64s:
-        """Return the label of each tile of the given board in each unit, -1 for none: int64[s, p, n_cells]."""
-        return self.unit_maps.reshape(*self.view_of_unit.shape, 2, -1)[:, :, 1]
+    def tiles(self, s: int, pattern: int) -> tuple[int, ...]:
+        """Return the tiles of the given board that a unit looks up, in the order of their labels."""
+        tiles = self.unit_maps.reshape(*self.view_of_unit.shape, 2, -1)[s, pattern, 1]
+        return tuple(tiles[tiles != BLANK].tolist())
 
 
 def lookup_tables(
@@ -96,23 +96,21 @@ def lookup_tables(
     patterns = [spec.partition.patterns[use.index] for use in uses]
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
     n_tiles = np.array([pattern.n_tiles for pattern in patterns], dtype=np.int64)
-    starts = np.array(table_start, dtype=np.int64)
     _, not_left, not_right = cell_masks(size)
     sets, n_words = cell_set_ranks(size.n_cells, patterns[0].n_tiles), n_words_of(size.n_cells)
     ranks, addresses = _ranks(spec, sorted(set(n_tiles.tolist())))
     rows = np.zeros((len(patterns), records.RECORD_FIELDS), dtype=np.int64)
-    for row, pattern, cells in zip(rows, patterns, goal_cells, strict=True):
+    for row, pattern, cells, start in zip(rows, patterns, goal_cells, table_start, strict=True):
         orders = arrangement_ranks(pattern.n_tiles)
         row[: records.REGIONS + 1] = addresses[pattern.n_tiles]
         row[records.LABEL_BITS], row[records.PREFIX_BITS] = orders.label_bits, orders.prefix_bits
         row[records.N_SUFFIXES] = orders.n_suffixes
         row[records.BLOCK_BITS] = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
+        row[records.TABLE_BIT] = 8 * start
         row[records.GOAL_MASK] = sum(1 << cell for cell in cells)
         if is_bits:
             block, order = pattern_blocks(size, pattern.n_tiles, spec.cost).state_of(goal, pattern.tiles)
-            row[records.GOAL_BIT] = block * row[records.BLOCK_BITS] + order
-    rows[:, records.TABLE_BIT] = 8 * starts
-    rows[:, records.GOAL_BIT] += 8 * starts
+            row[records.GOAL_BIT] = 8 * start + block * row[records.BLOCK_BITS] + order
     rows[:, records.ENTRY_SHIFT] = 0 if is_bits else 3
     rows[:, records.FIRST_TOWARD] = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
     counts_every_move = is_bits and spec.cost == "every-move"
@@ -120,7 +118,6 @@ def lookup_tables(
         rows[:, records.GOAL_MASK] = 1 << goal.index(BLANK)
     return LookupTables(
         memory=memory,
-        table_start=starts,
         n_tiles=n_tiles,
         records=rows.reshape(-1),
         moves=move_records(size, spec.cost).reshape(-1),
@@ -164,22 +161,20 @@ def sum_views(spec: DatabaseSpec, uses: Sequence[TableUse], mappings: Sequence[B
     size, partition = spec.size, spec.partition
     # The first pattern has its own table, so the identity comes first.
     table_maps = list(dict.fromkeys(use.cell_map for use in uses))
-    label_in = np.full((len(uses), size.n_cells), -1, dtype=np.int64)
-    for index, (pattern, use) in enumerate(zip(partition.patterns, uses, strict=True)):
-        labels = partition.patterns[use.index].tiles
-        for tile, stood_for in zip(pattern.tiles, tiles_stood_for(spec.goal, pattern, use.cell_map), strict=True):
-            label_in[index, tile] = labels.index(stood_for)
-    tile_maps = np.array([mapping.tile_map for mapping in mappings], dtype=np.int64)
+    tiles_of = np.full((len(uses), size.n_cells), BLANK)
+    for row, pattern, use in zip(tiles_of, partition.patterns, uses, strict=True):
+        labels = tiles_stood_for(spec.goal, pattern, use.cell_map)
+        row[: pattern.n_tiles] = [tile for _, tile in sorted(zip(labels, pattern.tiles, strict=True))]
     cell_maps = np.array([mapping.cell_map for mapping in mappings], dtype=np.int64)
+    given_tiles = np.argsort([mapping.tile_map for mapping in mappings], axis=1)
     # Map m of sum s is view m * (number of sums) + s.
     all_maps = np.concatenate([np.array(table_map)[cell_maps] for table_map in table_maps])
     n_sums = len(mappings)
     firsts = n_sums * np.array([table_maps.index(use.cell_map) for use in uses], dtype=np.int64)
     view_of_unit = np.arange(n_sums)[:, None] + firsts
-    given_cells = np.argsort(all_maps, axis=1)[view_of_unit]
-    unit_labels = label_in[:, tile_maps].swapaxes(0, 1)
+    unit_maps = np.stack([all_maps[view_of_unit], given_tiles[:, tiles_of]], axis=2)
     is_in_sum = np.array([[index in places for index in range(len(uses))] for places in partition.sums])
-    return SumViews(all_maps, view_of_unit, np.stack([given_cells, unit_labels], axis=2).reshape(-1), is_in_sum)
+    return SumViews(all_maps, view_of_unit, unit_maps.reshape(-1), is_in_sum)
 
 
 def probe_boards(
@@ -192,7 +187,8 @@ def probe_boards(
     """
     values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
     states = np.empty(values.shape, dtype=np.int64)
-    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1)
+    cells = np.empty(tables.n_cells, dtype=np.int64)
+    given = boards.reshape(-1), views.unit_maps, tables, states.reshape(-1), values.reshape(-1), cells
     # Separate kernels, so that only those in use are compiled.
     if tables.is_bits:
         memo = _new_memo(values.size) if memo is None else memo
