@@ -124,11 +124,11 @@ class Tasks:
                 raise failure("a task failed on the cluster", error) from error
         for future, result in completed:
             # It may have been cancelled or sent again, also by a handler just now.
-            task = self._pending.pop(future.key, None)
-            if task is None:
+            ended = self._pending.pop(future.key, None)
+            if ended is None:
                 continue
             if isinstance(result, concurrent.futures.CancelledError):
                 with while_reachable():
                     raise result
-            task.handle(task, result)
+            ended.handle(ended, result)
         return bool(completed)

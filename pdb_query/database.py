@@ -151,7 +151,7 @@ class Database:
 
     def _make_views(self, goal: Tiles, reflects: bool) -> SumViews:
         mappings = self.mappings(goal)[: None if reflects else 1]
-        return sum_views(self.header.spec, self.header.uses, mappings)
+        return sum_views(self.header.spec, self.header.uses, mappings, goal)
 
     def _checked_goal(self, goal: BoardLike | None) -> Tiles:
         return self.goal if goal is None else as_goal(goal, self.size)
@@ -277,10 +277,9 @@ class Database:
         """
         tables, views = self.lookup_tables, self.views(goal)
         rows, verdicts = self.check_boards(boards, goal, strict=strict)
-        bad = np.flatnonzero(verdicts < 0)
-        if len(bad):
-            rows = rows.copy()
-            rows[bad] = self.goal  # any board, because kernels do not check boards
+        if not strict:
+            # Any board in place of what is none, because kernels do not check boards.
+            rows = np.where((verdicts < 0)[:, None], tables.goal, rows)
         values = probe_distances(rows, tables, views)
         sums = np.empty((len(rows), views.n_sums * len(views.is_in_sum)), dtype=np.int16)
         maximum = np.empty(len(rows), dtype=np.int16)
@@ -310,16 +309,15 @@ class Database:
         BoardError
             A row is not a board, unless `strict` is False, or the boards have another shape or type.
         GoalError
-            The goal is not a board.
+            The tables cannot serve `goal`.
         ValueError
             The database is closed.
         """
         rows = board_rows(boards, self.size)
-        goal_cells = np.argsort(np.array(self._checked_goal(goal), dtype=np.int64))
         verdicts = np.empty(len(rows), dtype=np.int8)
-        check_boards(rows, goal_cells, self.lookup_tables.dark_cells, verdicts)
-        if strict and (verdicts < 0).any():
-            row = int(np.flatnonzero(verdicts < 0)[0])
+        check_boards(rows, self.views(goal).goal_cells, self.lookup_tables.dark_cells, verdicts)
+        if strict and -1 in verdicts:
+            row = int(verdicts.argmin())
             try:
                 Board(rows[row].tolist(), self.size)
             except BoardError as error:
