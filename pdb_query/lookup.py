@@ -93,6 +93,7 @@ def lookup_tables(
     `memory` must be read-only, so that kernels are compiled for one type.
     """
     size, goal, is_bits = spec.size, spec.goal, spec.encoding == "bits"
+    counts_every_move = is_bits and spec.cost == "every-move"
     # The patterns that the tables were built for.
     patterns = [spec.partition.patterns[use.index] for use in uses]
     goal_cells = [[goal.index(tile) for tile in pattern.tiles] for pattern in patterns]
@@ -108,15 +109,13 @@ def lookup_tables(
         row[records.N_SUFFIXES] = orders.n_suffixes
         row[records.BLOCK_BITS] = 8 * (block_bytes if is_bits else math.factorial)(pattern.n_tiles)
         row[records.TABLE_BIT] = 8 * start
-        row[records.GOAL_MASK] = sum(1 << cell for cell in cells)
+        # If every move counts, the blank's cell tells the parity.
+        row[records.GOAL_MASK] = sum(1 << cell for cell in ([goal.index(BLANK)] if counts_every_move else cells))
         if is_bits:
             block, order = pattern_blocks(size, pattern.n_tiles, spec.cost).state_of(goal, pattern.tiles)
             row[records.GOAL_BIT] = 8 * start + block * row[records.BLOCK_BITS] + order
     rows[:, records.ENTRY_SHIFT] = 0 if is_bits else 3
     rows[:, records.FIRST_TOWARD] = size.n_cells * n_words * (np.cumsum(n_tiles) - n_tiles)
-    counts_every_move = is_bits and spec.cost == "every-move"
-    if counts_every_move:
-        rows[:, records.GOAL_MASK] = 1 << goal.index(BLANK)
     return LookupTables(
         memory=memory,
         n_tiles=n_tiles,
@@ -204,14 +203,10 @@ def probe_distances(boards: npt.NDArray[np.uint8], tables: LookupTables, views: 
 
     Many boards are looked up in slices of some 0.1 s, and only one slice has its states in memory.
     """
-    n_most = max(1, _SLICE_UNITS // views.view_of_unit.size)
-    if len(boards) <= n_most:
-        return probe_boards(boards, tables, views)[1]
-    values = np.empty((len(boards), *views.view_of_unit.shape), dtype=np.uint8)
-    memo = _new_memo(values.size)
-    for start in range(0, len(boards), n_most):
-        values[start : start + n_most] = probe_boards(boards[start : start + n_most], tables, views, memo)[1]
-    return values
+    n_units = views.view_of_unit.size
+    n_most, memo = max(1, _SLICE_UNITS // n_units), _new_memo(len(boards) * n_units)
+    starts = range(0, max(1, len(boards)), n_most)
+    return np.concatenate([probe_boards(boards[at : at + n_most], tables, views, memo)[1] for at in starts])
 
 
 def _new_memo(n_units: int) -> Int64s:
